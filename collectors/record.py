@@ -1,0 +1,173 @@
+"""The columns of packets, flow records and hop transits, each declared once.
+
+Many of a thing is a frozen dataclass of NumPy arrays, one per column. Addresses, switches and paths are int codes into a
+dictionary that travels with the arrays, so codes are graph nodes as they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+TCP, UDP = 6, 17
+ROCE_PORT = 4791
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+
+
+class Column(NamedTuple):
+    """One column of a flow record: its name everywhere, its array type, its ClickHouse type, what it means."""
+
+    name: str
+    dtype: DTypeLike
+    clickhouse: str
+    meaning: str
+    default: int = 0
+
+
+COLUMNS = (
+    Column("start_ns", np.int64, "DateTime64(9)", "first packet, ns since the epoch"),
+    Column("end_ns", np.int64, "DateTime64(9)", "last packet, ns since the epoch"),
+    Column("src", np.int32, "IPv6", "sender, a code into endpoints"),
+    Column("dst", np.int32, "IPv6", "receiver, a code into endpoints"),
+    Column("src_port", np.uint16, "UInt16", "TCP or UDP port; 0 for RDMA, where it only spreads over paths"),
+    Column("dst_port", np.uint16, "UInt16", "TCP or UDP port"),
+    Column("protocol", np.uint8, "UInt8", "IP protocol"),
+    Column("dst_qp", np.uint32, "UInt32", "RDMA destination queue pair; 0 where there is none"),
+    Column("octets", np.int64, "UInt64", "payload on the wire, retransmissions not counted"),
+    Column("packets", np.int64, "UInt64", "packets with payload, retransmissions not counted"),
+    Column("messages", np.int64, "UInt32", "RDMA messages; segments of a control record; 0 where unknown"),
+    Column("retransmits", np.int64, "UInt32", "packets whose payload had been sent before"),
+    Column("ecn", np.int64, "UInt32", "packets marked congestion experienced"),
+    Column("cnp", np.int64, "UInt32", "congestion notifications"),
+    Column("tcp_flags", np.uint8, "UInt8", "union of the TCP flags seen (IPFIX tcpControlBits)"),
+    Column("busy_ns", np.int64, "UInt64", "time between start and end in which packets came back to back; 0 where unknown"),
+    Column("sampling_rate", np.int64, "UInt32", "one packet in so many was seen", 1),
+    Column("exporter", np.int32, "LowCardinality(String)", "switch nearest to the sender that saw it, a code into exporters"),
+    Column("path", np.int32, "LowCardinality(String)", "switches in order, a code into paths"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Flow records: one per RDMA message, one per TCP burst, one per run of control messages, or as exported.
+
+    Every array has one entry per record; their meaning is in `COLUMNS`. Rows are in order of `start_ns` where a function
+    does not say otherwise. `endpoints`, `exporters` and `paths` are the dictionaries of the codes; path 0 is the empty path.
+    """
+
+    start_ns: Ints
+    end_ns: Ints
+    src: Codes
+    dst: Codes
+    src_port: NDArray[np.uint16]
+    dst_port: NDArray[np.uint16]
+    protocol: NDArray[np.uint8]
+    dst_qp: NDArray[np.uint32]
+    octets: Ints
+    packets: Ints
+    messages: Ints
+    retransmits: Ints
+    ecn: Ints
+    cnp: Ints
+    tcp_flags: NDArray[np.uint8]
+    busy_ns: Ints
+    sampling_rate: Ints
+    exporter: Codes
+    path: Codes
+    endpoints: tuple[str, ...] = ()
+    exporters: tuple[str, ...] = ()
+    paths: tuple[tuple[str, ...], ...] = ((),)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @classmethod
+    def build(
+        cls,
+        columns: Mapping[str, ArrayLike],
+        *,
+        endpoints: tuple[str, ...],
+        exporters: tuple[str, ...] = (),
+        paths: tuple[tuple[str, ...], ...] = ((),),
+    ) -> Self:
+        """Flows from the columns that are known; the others take their default. Raises ValueError on unequal lengths."""
+        n = len(np.asarray(columns["start_ns"]))
+        arrays: dict[str, Any] = {}
+        for c in COLUMNS:
+            given = columns.get(c.name)
+            arrays[c.name] = np.full(n, c.default, c.dtype) if given is None else np.asarray(given, c.dtype)
+            if arrays[c.name].shape != (n,):
+                raise ValueError(f"column {c.name} has shape {arrays[c.name].shape}, start_ns has {n} rows")
+        return cls(**arrays, endpoints=endpoints, exporters=exporters, paths=paths)
+
+    def take(self, rows: NDArray[np.intp] | Mask) -> Flows:
+        """The given rows, in the given order, with the same dictionaries."""
+        return replace(self, **{c.name: getattr(self, c.name)[rows] for c in COLUMNS})
+
+    def control(self, *, small: int = 256) -> Mask:
+        """Which records carry only control messages (readiness, credits, barriers): at most `small` octets a message.
+
+        A segment of real work fills the path's MTU, at least 536 octets (RFC 9293 section 3.7.1), except its tail.
+        """
+        return np.asarray((self.octets <= small * self.messages) | (self.octets == 0), dtype=np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class Transits:
+    """How long packets took from one switch to the next that saw them, by link direction and time bin.
+
+    Only packets seen by both switches count. Clocks of switches may disagree: only changes of a link's delay mean something.
+    """
+
+    start_ns: Ints
+    sender: Codes  # code into exporters
+    receiver: Codes
+    packets: Ints
+    delay_ns: Ints  # mean
+    max_delay_ns: Ints
+    exporters: tuple[str, ...] = ()
+    bin_ns: int = 0
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @classmethod
+    def empty(cls, exporters: tuple[str, ...] = ()) -> Self:
+        none, codes = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return cls(none, codes, codes, none, none, none, exporters)
+
+
+@dataclass(frozen=True, eq=False)
+class Packets:
+    """Decoded packets of one switch, in the order of the capture; one entry per packet that is IP and not a fragment."""
+
+    time_ns: Ints
+    src: Codes  # code into the decoder's address book
+    dst: Codes
+    src_port: NDArray[np.uint16]  # 0 where the protocol has none
+    dst_port: NDArray[np.uint16]
+    protocol: NDArray[np.uint8]
+    octets: Ints  # payload on the wire: after the TCP, UDP or BTH (and RETH, AETH, immediate, pad, ICRC) headers
+    ip_id: NDArray[np.uint32]  # IPv4 identification; IPv6 flow label
+    ecn: Mask  # congestion experienced
+    sequence: NDArray[np.uint32]  # TCP sequence number, RoCE PSN
+    acknowledgment: NDArray[np.uint32]  # TCP acknowledgment number
+    tcp_flags: NDArray[np.uint8]
+    opcode: NDArray[np.int16]  # BTH opcode; -1 where the packet is not RoCEv2
+    dst_qp: NDArray[np.uint32]
+    dma_length: Ints  # RETH; -1 where there is none
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def take(self, rows: NDArray[np.intp] | Mask) -> Packets:
+        """The given rows, in the given order."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})

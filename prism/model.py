@@ -1,0 +1,177 @@
+"""What the analysis says: jobs, groups, layouts, timelines, findings. Few of each, so frozen dataclasses.
+
+Endpoints are named by their address here; arrays over ranks are in the order of `Job.endpoints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+GroupKind = Literal["dp", "pp", "tp", "ep", "cp"]
+PairKind = Literal["dp", "pp", "tp", "ep", "cp", "unknown"]
+FindingKind = Literal["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"]
+EventKind = Literal["start", "stop", "evaluation", "checkpoint", "restart"]
+SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
+Phase = Literal["compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle"]
+PHASES: tuple[Phase, ...] = ("compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle")
+
+
+class Severity(StrEnum):
+    """`warning` and `critical` claim that something is wrong and who is to blame; `info` is a symptom or an observation."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A set of endpoints that train together, in order of address."""
+
+    id: str
+    endpoints: tuple[str, ...]
+    hosts: tuple[str, ...]  # empty without a topology
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of the parallel dimensions; `confidence` 0 … 1 is the share of such claims that should be right."""
+
+    dp: int = 1
+    pp: int = 1
+    tp: int = 1
+    ep: int = 1
+    cp: int = 1
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """Ranks that share one collective. TP inside a host is not on the wire: its evidence is `placement`."""
+
+    kind: GroupKind
+    members: tuple[str, ...]
+    evidence: Literal["traffic", "placement"]
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Payload from one endpoint to another, and what it was for."""
+
+    src: str
+    dst: str
+    kind: PairKind
+    octets: int
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """How a job is parallelised. `stages` maps an endpoint to its pipeline stage, 0 first."""
+
+    layout: Layout
+    groups: tuple[Group, ...]
+    pairs: tuple[Pair, ...]
+    stages: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something a job did that is no fault."""
+
+    kind: EventKind
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Rows of a timeline: what a rank was seen to do. Arrays of equal length; spans of one rank may overlap."""
+
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    rank: NDArray[np.int32]  # index into Job.endpoints
+    phase: NDArray[np.int8]  # index into PHASES
+    peer: NDArray[np.int32]  # index into Job.endpoints; -1 where there is none
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What every rank did when. `steps[r]` is int64[n, 2]: begin and end of each step of rank r, ns."""
+
+    steps: tuple[NDArray[np.int64], ...]
+    events: tuple[Event, ...]
+    spans: Spans
+
+    def durations_ms(self) -> NDArray[np.float64]:
+        """Duration of every step, ms: the median over ranks of the distance between consecutive step ends.
+
+        Ranks with another number of steps than most are left out. Empty with fewer than two steps.
+        """
+        counts = [len(s) for s in self.steps if len(s) > 1]
+        if not counts:
+            return np.zeros(0)
+        most = max(set(counts), key=counts.count)
+        ends = np.stack([s[:, 1] for s in self.steps if len(s) == most])
+        return np.asarray(np.median(np.diff(ends, axis=1), axis=0) / 1e6, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, with who, when, how much and why. `slowdown` is observed / expected, `score` is in robust sigmas."""
+
+    detector: str
+    kind: FindingKind
+    job: str
+    severity: Severity
+    subject: SubjectType
+    ids: tuple[str, ...]
+    start_ns: int
+    end_ns: int
+    slowdown: float
+    score: float
+    message: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read: files, packets, flow records, and what was left out under which reason."""
+
+    files: tuple[str, ...]
+    packets: int
+    flows: int
+    skipped: Mapping[str, int]
+    start_ns: int
+    end_ns: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobDiagnosis:
+    """One job with everything that was inferred of it."""
+
+    job: Job
+    parallelism: Parallelism
+    timeline: Timeline
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The answer to a window of flows. `unexplained` says in words what was not understood."""
+
+    source: Source
+    jobs: tuple[JobDiagnosis, ...]
+    findings: tuple[Finding, ...]
+    unexplained: tuple[str, ...] = ()
