@@ -73,6 +73,15 @@ class Pair:
     octets: int
 
 
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The records that one group moved in one way, or one direction of a pipeline's pair: traffic with one rhythm."""
+
+    kind: PairKind
+    members: tuple[str, ...]
+    rows: NDArray[np.intp]  # places in the flows that were analysed
+
+
 @dataclass(frozen=True)
 class Parallelism:
     """How a job is parallelised. `stages` maps an endpoint to its pipeline stage, 0 first."""
@@ -81,6 +90,7 @@ class Parallelism:
     groups: tuple[Group, ...]
     pairs: tuple[Pair, ...]
     stages: Mapping[str, int] = field(default_factory=dict)
+    streams: tuple[Stream, ...] = ()
 
 
 @dataclass(frozen=True)

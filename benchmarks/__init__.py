@@ -1,0 +1,1 @@
+"""Measurements: how right the analysis is on captures with recorded truth, and how fast the capture side reads."""

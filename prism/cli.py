@@ -1,0 +1,155 @@
+"""The command line: `prism replay`. Imports what it needs when it needs it, so that help and errors are quick."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.progress import Progress, TaskID
+
+    from prism.model import Diagnosis
+    from prism.topology import Topology
+
+SOON = 1.0  # seconds of work before a progress bar is worth drawing
+
+HELP = "Which LLM training jobs run on a cluster, how each is parallelised, who makes them slow: from network flows alone."
+app = typer.Typer(
+    help=HELP,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no × shows ?
+    app()
+
+
+@app.callback(help=HELP)
+def options(version: VersionOption = False) -> None:
+    """Options of the program itself."""
+
+
+@app.command()
+def replay(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Captures (pcap, pcapng) or flow dumps (CSV, JSON Lines), plain, .gz or .zst. "
+            "SWITCH=FILE names the switch that saw it; else the file's name does.",
+        ),
+    ],
+    topology: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
+    ] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there; - for standard output.")] = None,
+    trace: Annotated[str | None, typer.Option(metavar="FILE", help="Write a Chrome trace there, for Perfetto.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar, and no warnings on stderr.")] = False,
+) -> None:
+    """Diagnose the training jobs in captures or flow dumps.
+
+    Tables go to standard output. Exits 0 with or without findings, 2 on bad input.
+    """
+    with complaints("prism"):
+        inputs = named_inputs(files)
+        _check_outputs(inputs, json, trace)
+        placed = _topology(topology) if topology else None
+
+        from prism.replay import replay as run
+
+        with _progress(quiet=quiet) as progress:
+            diagnosis = run(inputs, placed, progress)
+        _tell(diagnosis, json, trace, quiet=quiet)
+
+
+def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:
+    if json and json != "-":
+        check_output(json, inputs)
+    if trace:
+        check_output(trace, inputs)
+    if json and trace and Path(json).resolve() == Path(trace).resolve():
+        raise ValueError(f"{json}: report and trace cannot be one file")
+
+
+def _topology(path: str) -> Topology:
+    from prism.topology import parse
+
+    try:
+        return parse(Path(path).read_text(encoding="utf-8-sig"), path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text at offset {error.start}") from None
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A callback (stage, done, total) that draws bars on stderr once the work has gone on for a while; total 0 is unknown."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    began = time.monotonic()
+    bars: Progress | None = None
+    tasks: dict[str, TaskID] = {}
+
+    def tell(stage: str, done: int, total: int) -> None:
+        nonlocal bars
+        if bars is None and time.monotonic() - began > SOON:
+            bars = _bars()
+            bars.start()
+        if bars is not None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total or None)
+            bars.update(tasks[stage], completed=done, total=total or None)
+
+    try:
+        yield tell
+    finally:
+        if bars is not None:
+            bars.stop()
+
+
+def _bars() -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)
+
+
+def _tell(diagnosis: Diagnosis, json: str | None, trace: str | None, *, quiet: bool) -> None:
+    """The files first, so that they are there when the tables are."""
+    from prism import report, terminal
+    from prism import trace as chrome
+
+    if json and json != "-":
+        _write(json, report.dumps(diagnosis))
+    if trace:
+        _write(trace, chrome.dumps(diagnosis))
+    if json != "-":
+        terminal.show(diagnosis, terminal.console())
+        return
+    sys.stdout.write(report.dumps(diagnosis))
+    for warning in () if quiet else diagnosis.source.warnings:
+        typer.echo(f"prism: {warning}", err=True)
+
+
+def _write(path: str, text: str) -> None:
+    with written(path) as name:
+        Path(name).write_text(text, encoding="utf-8")

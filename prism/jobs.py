@@ -1,0 +1,146 @@
+"""Which endpoints train together.
+
+Endpoints that keep exchanging payload are one cluster; clusters that beat in time on shared hosts are one job, because what
+joins them (tensor parallelism, or a ring's way through a host) is not on the wire. Storage, control and monitoring hosts are
+no members: with a topology they are not in it, without one their connections are short or one-sided.
+
+Source: LLMPrism (arXiv 2505.00342), section on job recognition; the shared beat replaces its Jaccard similarity of hosts alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+
+import networkx as nx
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.edges import Edge, Pair, edges_of, recurring, sending, spread
+from prism.kernels.intervals import Ints, Union, beat, union
+from prism.kernels.rhythm import in_step, rhythm
+from prism.model import Job
+from prism.topology import Topology
+
+
+def recognize(flows: Flows, topology: Topology | None = None, *, together: float = 0.5) -> tuple[Job, ...]:
+    """Jobs in `flows`, largest first. Too little traffic gives none.
+
+    `together` is how far two clusters on one host must beat in time beyond chance, 0 … 1.
+    """
+    known = _candidates(flows, topology)
+    payload = np.flatnonzero(~flows.control() & known[flows.src] & known[flows.dst] & (flows.src != flows.dst))
+    edges = edges_of(flows, payload)
+    steady = recurring({key: edge for key, edge in edges.items() if topology is not None or _lasting(flows, edge)})
+    graph = nx.Graph(list(_balanced(steady)))
+    clusters = [frozenset(part) for part in nx.connected_components(graph)]
+    clusters = _by_signals(flows, clusters)
+    if topology is not None:
+        clusters = _by_host(flows, topology, clusters, steady, together)
+    jobs = [_job(flows, topology, members, edges) for members in clusters if len(members) > 1]
+    return tuple(sorted(jobs, key=lambda job: (-len(job.endpoints), job.start_ns, job.endpoints)))
+
+
+def _candidates(flows: Flows, topology: Topology | None) -> np.ndarray:
+    if topology is None:
+        return np.ones(len(flows.endpoints), np.bool_)
+    return np.array([address in topology.endpoints for address in flows.endpoints], np.bool_)
+
+
+def _lasting(flows: Flows, edge: Edge, *, share: float = 0.25) -> bool:
+    """Whether an edge's octets ride on connections that last: training keeps its own open, clients of storage do not."""
+    ports = flows.src_port[edge.rows].astype(np.int64) << 16 | flows.dst_port[edge.rows]
+    if not ports.any():
+        return True
+    life = max(int(edge.end.max() - edge.start.min()), 1)
+    lasting = 0
+    for port in np.unique(ports):
+        own = ports == port
+        if edge.end[own].max() - edge.start[own].min() >= share * life:
+            lasting += int(edge.octets[own].sum())
+    return lasting * 2 >= edge.volume
+
+
+def _balanced(steady: dict[Pair, Edge], *, least: float = 1e-4) -> Iterable[Pair]:
+    """Edges that matter to at least one of their ends."""
+    most: dict[int, int] = defaultdict(int)
+    for (src, dst), edge in steady.items():
+        most[src] = max(most[src], edge.volume)
+        most[dst] = max(most[dst], edge.volume)
+    return [key for key, edge in steady.items() if edge.volume >= least * min(most[key[0]], most[key[1]])]
+
+
+def _by_signals(flows: Flows, clusters: list[frozenset[int]]) -> list[frozenset[int]]:
+    """Join clusters whose members keep exchanging small messages: barriers and scalar reductions over a whole job."""
+    home = {member: i for i, members in enumerate(clusters) for member in members}
+    of = np.array([home.get(code, -1) for code in range(len(flows.endpoints))], np.int64)
+    across = (of[flows.src] >= 0) & (of[flows.dst] >= 0) & (of[flows.src] != of[flows.dst]) & flows.control() & (flows.octets > 0)
+    life = (int(flows.start_ns.min()), int(flows.end_ns.max())) if len(flows) else (0, 1)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(clusters)))
+    for (src, dst), edge in edges_of(flows, np.flatnonzero(across)).items():
+        if len(edge.rows) >= 3 and spread(edge, life) >= 3:
+            graph.add_edge(int(of[src]), int(of[dst]))
+    return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
+
+
+def _by_host(
+    flows: Flows, topology: Topology, clusters: list[frozenset[int]], steady: dict[Pair, Edge], together: float
+) -> list[frozenset[int]]:
+    """Join clusters that share a host and beat in time."""
+    hosts = [{topology.host(flows.endpoints[m]) for m in members} - {None} for members in clusters]
+    beats = [_activity(members, steady) for members in clusters]
+    ends = [_step_ends(members, steady) for members in clusters]
+    at: dict[str | None, list[int]] = defaultdict(list)
+    for i, own in enumerate(hosts):
+        for host in own:
+            at[host].append(i)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(clusters)))
+    tried: set[tuple[int, int]] = set()
+    for sharing in at.values():
+        for i in sharing:
+            for j in sharing:
+                if i < j and (i, j) not in tried:
+                    tried.add((i, j))
+                    if beat(beats[i], beats[j]) >= together or in_step(ends[i], ends[j]):
+                        graph.add_edge(i, j)
+    return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
+
+
+def _activity(members: frozenset[int], steady: dict[Pair, Edge]) -> Union:
+    own = [edge.activity() for key, edge in steady.items() if key[0] in members and key[1] in members]
+    return union(np.concatenate([a for a, _ in own]), np.concatenate([b for _, b in own]))
+
+
+def _step_ends(members: frozenset[int], steady: dict[Pair, Edge]) -> Ints:
+    """Step ends of a cluster's heaviest edge, ns."""
+    heaviest = max((edge for key, edge in steady.items() if members.issuperset(key)), key=lambda edge: (edge.volume, edge.key))
+    return rhythm(heaviest.start, heaviest.end, heaviest.octets).quiet[:, 0]
+
+
+def _job(flows: Flows, topology: Topology | None, members: frozenset[int], edges: dict[Pair, Edge]) -> Job:
+    inside = [edge for key, edge in edges.items() if key[0] in members and key[1] in members]
+    endpoints = tuple(flows.endpoints[code] for code in sorted(members, key=lambda code: _order(flows.endpoints[code])))
+    hosts = {topology.host(address) for address in endpoints} if topology is not None else set()
+    return Job(
+        id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
+        endpoints=endpoints,
+        hosts=tuple(sorted(host for host in hosts if host is not None)),
+        start_ns=min(int(edge.start.min()) for edge in inside),
+        end_ns=max(int(edge.end.max()) for edge in inside),
+    )
+
+
+def _order(address: str) -> tuple[int, ...]:
+    """Sort key by which 10.0.0.2 comes before 10.0.0.10."""
+    parts = address.replace(":", ".").split(".")
+    return tuple(int(part, 16) if ":" in address else int(part) for part in parts if part)
+
+
+def rows_of(flows: Flows, job: Job) -> np.ndarray:
+    """Places of the records between two endpoints of a job, in order of sending."""
+    members = np.isin(np.array(flows.endpoints), job.endpoints)
+    rows = np.flatnonzero(members[flows.src] & members[flows.dst])
+    return rows[np.argsort(sending(flows)[rows], kind="stable")]

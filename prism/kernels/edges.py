@@ -1,0 +1,111 @@
+"""Directed pairs of endpoints and the records each carried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.kernels.intervals import Ints, Union, union, weighted_median
+
+Rows = NDArray[np.intp]
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """The records of one directed pair, in order of start; `rows` are their places in the flows they came from."""
+
+    src: int
+    dst: int
+    rows: Rows
+    start: Ints
+    end: Ints
+    octets: Ints
+
+    @property
+    def key(self) -> Pair:
+        """Sender and receiver, codes."""
+        return self.src, self.dst
+
+    @property
+    def volume(self) -> int:
+        """All octets."""
+        return int(self.octets.sum())
+
+    def pace_ns(self) -> float:
+        """How long a typical octet's record lasted: what counts as no gap at this edge's own scale."""
+        return weighted_median(self.end - self.start, self.octets)
+
+    def activity(self) -> Union:
+        """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
+        return union(self.start, self.end, close=self.pace_ns() / 4)
+
+
+def sending(flows: Flows) -> Ints:
+    """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
+    alone = (flows.end_ns == flows.start_ns) & (flows.busy_ns > 0)
+    return np.where(alone, flows.start_ns - flows.busy_ns, flows.start_ns)
+
+
+def edges_of(flows: Flows, rows: Rows | None = None) -> dict[Pair, Edge]:
+    """The directed pairs among the given rows of `flows` (all by default), each with its records."""
+    rows = np.arange(len(flows)) if rows is None else rows
+    key = flows.src[rows].astype(np.int64) * max(len(flows.endpoints), 1) + flows.dst[rows]
+    start = sending(flows)
+    order = rows[np.lexsort((start[rows], key))]
+    return {(e.src, e.dst): e for e in _split(flows, order, start)}
+
+
+def _split(flows: Flows, order: Rows, start: Ints) -> Iterator[Edge]:
+    if not len(order):
+        return
+    src, dst = flows.src[order], flows.dst[order]
+    cut = np.flatnonzero((np.diff(src) != 0) | (np.diff(dst) != 0)) + 1
+    for rows in np.split(order, cut):
+        yield Edge(int(flows.src[rows[0]]), int(flows.dst[rows[0]]), rows, start[rows], flows.end_ns[rows], flows.octets[rows])
+
+
+def spread(edge: Edge, life: tuple[int, int], *, bins: int = 20) -> float:
+    """Over how many of `bins` equal parts of `life` an edge's octets are spread: the inverse of their summed squared shares."""
+    low, high = life
+    place = np.clip((edge.start - low) * bins // max(high - low, 1), 0, bins - 1)
+    share = np.bincount(place, weights=edge.octets, minlength=bins) / max(edge.volume, 1)
+    return float(1 / max(float((share**2).sum()), 1e-12))
+
+
+def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25) -> dict[Pair, Edge]:
+    """Edges whose traffic comes back all through the life of their ends, unlike a broadcast, a checkpoint or a copy.
+
+    At least `least` records, and spread at least `share` as wide as the heaviest edge at either end, in its life.
+    """
+    heaviest: dict[int, Edge] = {}
+    for edge in edges.values():
+        for end in edge.key:
+            if end not in heaviest or heaviest[end].volume < edge.volume:
+                heaviest[end] = edge
+    width: dict[Pair, float] = {}
+    out = {}
+    for key, edge in edges.items():
+        first, second = heaviest[key[0]], heaviest[key[1]]
+        model = first if first.volume <= second.volume else second
+        life = int(model.start[0]), int(model.end.max())
+        if model.key not in width:
+            width[model.key] = spread(model, life)
+        if len(edge.rows) >= least and spread(edge, life) >= max(share * width[model.key], 1.5):
+            out[key] = edge
+    return out
+
+
+def lead(a: Edge, b: Edge) -> tuple[float, float, float]:
+    """How far `a` is ahead of `b`, ns: 10th, 50th and 90th percentile over the octets of both, matched share by share.
+
+    Positive where the same share of all octets left on `a` before it left on `b`.
+    """
+    shares = np.linspace(0.02, 0.98, 193)
+    when = [np.interp(shares * e.volume, np.cumsum(e.octets), e.end.astype(np.float64)) for e in (a, b)]
+    low, middle, high = np.percentile(when[1] - when[0], [10, 50, 90])
+    return float(low), float(middle), float(high)

@@ -1,0 +1,165 @@
+"""Steps as equal volumes between large gaps.
+
+Time is a poor clock for training steps: jitter, stragglers, evaluation and hangs stretch it. Volume is a good one: every step
+moves the same octets through the same group. So a stream's steps are the segments between its large gaps that all hold the
+same volume, whatever time they took; gaps inside a step (a hang, a pipeline bubble) cut the volume short and are passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.kernels.intervals import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Rhythm:
+    """Boundaries of a stream's steps: `quiet` is int64[n, 2], the gap after each step that ended with a full volume, ns.
+
+    The gap after the stream's last record ends at `FOREVER`.
+
+    `explained` 0 … 1 is the share of all octets that lie in segments of the usual volume `octets`.
+    """
+
+    quiet: Ints
+    octets: int
+    explained: float
+
+    @property
+    def rest(self) -> float:
+        """Share of a step in which the stream usually rests, 0 … 1."""
+        long = np.minimum(self.quiet[:, 1], self.quiet[-1:, 0]) - self.quiet[:, 0]
+        return float(np.median(long[:-1]) / self.period_ns) if self.period_ns > 0 else 0.0
+
+    @property
+    def period_ns(self) -> float:
+        """Median distance of consecutive step ends, ns; 0 with fewer than two."""
+        return float(np.median(np.diff(self.quiet[:, 0]))) if len(self.quiet) > 1 else 0.0
+
+
+FOREVER = np.iinfo(np.int64).max
+NONE = Rhythm(np.zeros((0, 2), np.int64), 0, 0.0)
+
+
+def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.75) -> Rhythm:
+    """The coarsest rhythm that explains at least `enough` of what the finest candidates explain.
+
+    `start`, `end`, `octets` are a stream's records in order of start. Volumes within `tolerance` are equal; fewer than
+    `least` equal ones are no rhythm. The last step counts although nothing follows it: its gap has no length.
+    """
+    if len(start) < least:
+        return NONE
+    edge, gap = _gaps(start, end, octets)
+    ranked = np.argsort(-gap, kind="stable")
+    levels = [_level(np.sort(ranked[:k]), edge, tolerance) for k in _counts(len(gap))]
+    fit = [level for level in levels if level.repeats >= least]
+    best = max((level.explained for level in fit), default=0.0)
+    coarse = next((level for level in fit if level.explained >= enough * best > 0), None)
+    if coarse is None:
+        return NONE
+    same = [level for level in fit if abs(level.volume - coarse.volume) <= tolerance * coarse.volume]
+    return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The commonest volume between some cuts, how much of all it explains, and the cuts that bound such volumes."""
+
+    explained: float
+    repeats: int
+    volume: int
+    cuts: NDArray[np.intp]  # records that a step's end follows; -1 is the stream's beginning
+
+
+def _gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
+    """Octets sent before the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
+    reach = np.maximum.accumulate(end)
+    return np.cumsum(octets), np.maximum(start[1:] - reach[:-1], 0)
+
+
+def _counts(most: int) -> list[int]:
+    """How many of the largest gaps to try as boundaries: few at first, in steps of 4 %."""
+    counts, k = [], 2
+    while k <= most:
+        counts.append(k)
+        k = max(k + 1, int(k * 1.04))
+    return counts
+
+
+def _level(cuts: NDArray[np.intp], edge: Ints, tolerance: float) -> _Level:
+    """The commonest volume that cutting after the given records leaves."""
+    bounds = np.concatenate([[-1], cuts, [len(edge) - 1]])
+    volume = np.diff(np.where(bounds < 0, 0, edge[bounds]))
+    ranked = np.sort(volume)
+    low = np.searchsorted(ranked, ranked * (1 - tolerance))
+    high = np.searchsorted(ranked, ranked * (1 + tolerance), "right")
+    summed = np.concatenate([[0], np.cumsum(ranked)])
+    explained = (summed[high] - summed[low]) / max(int(edge[-1]), 1)
+    i = int(np.argmax(explained))
+    usual = int(np.median(ranked[low[i] : high[i]]))
+    fits = np.flatnonzero(np.abs(volume - usual) <= tolerance * usual)
+    return _Level(float(explained[i]), int(high[i] - low[i]), usual, np.unique(np.concatenate([bounds[fits], bounds[fits + 1]])))
+
+
+def _filled(start: Ints, end: Ints, edge: Ints, gap: Ints, level: _Level, tolerance: float, least: int) -> Rhythm:
+    """Boundaries that the level's cuts missed are found in strides of one volume from those it has.
+
+    A stride ends at the largest gap near its goal, and only where that is a gap at all beside the others.
+    """
+    slack = int(level.volume * tolerance)
+    inner = level.cuts[(level.cuts >= 0) & (level.cuts < len(gap))]
+    usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
+    known = set(level.cuts.tolist())
+    for way in (1, -1):
+        for cut in sorted(known, key=lambda c: way * c):
+            at = cut
+            while True:
+                reached = int(edge[at]) if at >= 0 else 0
+                stop = _stride(reached + way * level.volume, edge, gap, slack, usual)
+                if stop is None or stop in known or stop == at:
+                    break
+                known.add(stop)
+                at = stop
+    cuts = np.array(sorted(known), np.int64)
+    reached = np.where(cuts < 0, 0, edge[cuts])
+    full = np.flatnonzero(np.abs(np.diff(reached) - level.volume) <= slack) + 1
+    if len(full) < least:
+        return NONE
+    last = cuts[full]
+    done = np.maximum.accumulate(end)
+    after = np.concatenate([start[1:], [FOREVER]])
+    quiet = np.stack([done[last], np.maximum(after[last], done[last])], axis=1)
+    return Rhythm(quiet, level.volume, float(min(len(full) * level.volume / max(int(edge[-1]), 1), 1.0)))
+
+
+def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int | None:
+    """The record near octet `goal` that the largest gap follows, at least `usual` ns; the stream's end counts as one."""
+    low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, "right"))
+    if goal <= slack or low >= high:
+        return None
+    if high == len(edge):
+        return len(edge) - 1
+    best = low + int(np.argmax(gap[low:high]))
+    return best if gap[best] >= usual else None
+
+
+def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:
+    """Whether two series of step ends, ns, belong to one clock: never far apart, and never drifting.
+
+    The distance of two jobs of equal period is a random walk; that of two parts of one job is not. `apart` bounds the
+    distance, `drift` its robust spread, both in periods.
+    """
+    if min(len(a), len(b)) < 3:
+        return False
+    period = float(np.median(np.diff(a)))
+    place = np.clip(np.searchsorted(b, a), 1, len(b) - 1)
+    near = np.where(np.abs(b[place] - a) < np.abs(b[place - 1] - a), b[place], b[place - 1])
+    distance = (near - a) / max(period, 1.0)
+    close = np.abs(distance) <= apart
+    if close.mean() < 0.8:
+        return False
+    inner = distance[close]
+    return bool(np.percentile(np.abs(inner - np.median(inner)), 80) <= drift)

@@ -1,0 +1,97 @@
+"""A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from prism.model import Diagnosis, Finding, JobDiagnosis, Source
+
+SCHEMA = "prism-report/1"
+
+
+def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The report as plain dicts, lists, text, ints and finite floats; a number that is not finite becomes None."""
+    report = {
+        "schema": SCHEMA,
+        "input": _input(diagnosis.source),
+        "jobs": [_job(found) for found in diagnosis.jobs],
+        "findings": [_finding(found) for found in diagnosis.findings],
+        "unexplained": list(diagnosis.unexplained),
+    }
+    return {key: _plain(value) for key, value in report.items()}
+
+
+def dumps(diagnosis: Diagnosis) -> str:
+    """The report as text: indented, with every pair of numbers (a step) on one line, and a newline at its end."""
+    text = json.dumps(to_json(diagnosis), indent=1, allow_nan=False)
+    return re.sub(r"\[\n\s*(-?\d+),\n\s*(-?\d+)\n\s*\]", r"[\1, \2]", text) + "\n"
+
+
+def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
+    """Median and 95th percentile of a job's step durations, ms; None with fewer than two steps."""
+    durations = found.timeline.durations_ms()
+    if not len(durations):
+        return {"median": None, "p95": None}
+    return {"median": float(np.median(durations)), "p95": float(np.percentile(durations, 95))}
+
+
+def _input(source: Source) -> dict[str, Any]:
+    return {
+        "files": source.files,
+        "packets": source.packets,
+        "flows": source.flows,
+        "skipped": source.skipped,
+        "start_ns": source.start_ns,
+        "end_ns": source.end_ns,
+        "warnings": source.warnings,
+    }
+
+
+def _job(found: JobDiagnosis) -> dict[str, Any]:
+    job, parallelism, timeline = found.job, found.parallelism, found.timeline
+    layout = parallelism.layout
+    unknown = 0 if layout.pp == 1 else None
+    return {
+        "id": job.id,
+        "endpoints": job.endpoints,
+        "hosts": job.hosts,
+        "start_ns": job.start_ns,
+        "end_ns": job.end_ns,
+        "parallelism": {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")},
+        "confidence": layout.confidence,
+        "groups": [vars(group) for group in parallelism.groups],
+        "pairs": [vars(pair) for pair in parallelism.pairs],
+        "step_ms": step_ms(found),
+        "events": [vars(event) for event in timeline.events],
+        "ranks": [
+            {"endpoint": endpoint, "stage": parallelism.stages.get(endpoint, unknown), "steps": steps}
+            for endpoint, steps in zip(job.endpoints, timeline.steps, strict=True)
+        ],
+    }
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    fields = dict(vars(found))
+    ids = fields.pop("ids")
+    return fields | {"subject": {"type": found.subject, "ids": ids}}
+
+
+def _plain(value: Any) -> Any:
+    """The value without NumPy, tuples, enums and numbers that are not finite."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    return str(value)

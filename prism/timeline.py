@@ -1,0 +1,207 @@
+"""What every rank did when: step boundaries, events, and spans of traffic.
+
+A step's boundary is where every stream of a job rests between two full volumes (kernels.rhythm): each stream alone leaves a
+wide gap, together they leave a narrow one. A rank's step ends with its last communication before that.
+
+Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes replace its change points in time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import FIN, RST, SYN, Flows
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
+from prism.kernels.rhythm import NONE, Rhythm, rhythm
+from prism.model import PHASES, Event, Job, Parallelism, Spans, Stream, Timeline
+
+Rows = NDArray[np.intp]
+
+
+def reconstruct(flows: Flows, job: Job, parallelism: Parallelism, *, voters: int = 64, pause: float = 1.5) -> Timeline:
+    """The timeline of one job; `flows` holds its records, and those of its members with others for checkpoints.
+
+    `voters` bounds how many streams vote on the step, the heaviest first; a step `pause` times as long as usual whose
+    excess nobody spent in traffic is looked at for an event.
+    """
+    start = sending(flows)
+    streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
+    rhythms = [_rhythm(flows, start, rows) for rows in _voices(flows, streams, voters)]
+    clock = _clock([r for r in rhythms if len(r.quiet)])
+    if clock is NONE:
+        return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), _lives(job), _spans(flows, job, streams, start))
+    steps = _steps(flows, job, streams, clock, start)
+    return Timeline(steps, _lives(job), _spans(flows, job, streams, start))
+
+
+def _voices(flows: Flows, streams: list[Stream], most: int) -> Iterable[Rows]:
+    """Streams whole, then their single edges: each may show the job's step."""
+    whole = [s.rows for s in streams[:most]]
+    edges = []
+    for rows in whole:
+        pair = flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows]
+        if len(np.unique(pair)) > 1:
+            edges += [rows[pair == p] for p in np.unique(pair)]
+    return [*whole, *edges[:most]]
+
+
+def _rhythm(flows: Flows, start: Ints, rows: Rows) -> Rhythm:
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    return rhythm(start[rows], flows.end_ns[rows], flows.octets[rows])
+
+
+def _clock(rhythms: list[Rhythm]) -> Rhythm:
+    """The rhythm that most streams share, from the one of those that rests longest; `NONE` without any.
+
+    Streams may show a multiple or a part of the step (micro-batches, pauses every few steps); they are outvoted.
+    """
+    if not rhythms:
+        return NONE
+    period = np.array([r.period_ns for r in rhythms])
+    near = np.abs(np.log(period[:, None] / period[None, :])) < 0.15
+    votes = near.sum(axis=1)
+    best = max(range(len(rhythms)), key=lambda i: (votes[i], period[i]))
+    fit = [rhythms[i] for i in np.flatnonzero(near[best])]
+    most = max(len(r.quiet) for r in fit)
+    return max((r for r in fit if len(r.quiet) == most), key=lambda r: r.rest)
+
+
+def _steps(flows: Flows, job: Job, streams: list[Stream], clock: Rhythm, start: Ints) -> tuple[NDArray[np.int64], ...]:
+    """Begin and end of every step of every rank, int64[n, 2] each."""
+    code = {address: i for i, address in enumerate(flows.endpoints)}
+    of: dict[str, list[int]] = defaultdict(list)
+    for i, stream in enumerate(streams):
+        for member in stream.members:
+            of[member].append(i)
+    beats = _Beats(flows, streams, clock, start)
+    signals = _signals(flows, len(clock.quiet))
+    steps = []
+    for address in job.endpoints:
+        me = code[address]
+        rows = {i: streams[i].rows[_touches(flows, streams[i].rows, me)] for i in of[address]}
+        leading, quiet = beats.of(of[address])
+        ends = _rank_ends(flows, start, quiet, [rows[i] for i in leading], list(rows.values()), signals.get(me, np.zeros(0, np.int64)))
+        first = min((int(start[r].min()) for r in rows.values() if len(r)), default=int(clock.quiet[0, 0]))
+        steps.append(np.stack([np.concatenate([[min(first, ends[0])], ends[:-1]]), ends], axis=1))
+    return tuple(steps)
+
+
+def _touches(flows: Flows, rows: Rows, code: int) -> NDArray[np.bool_]:
+    return (flows.src[rows] == code) | (flows.dst[rows] == code)
+
+
+class _Beats:
+    """Where the streams of a rank agree that a step ends, for each set of streams looked at once."""
+
+    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints) -> None:
+        self.flows, self.streams, self.clock, self.start = flows, streams, clock, start
+        self.known: dict[tuple[int, ...], Rhythm] = {}
+
+    def of(self, own: list[int]) -> tuple[list[int], Ints]:
+        """The streams that end a rank's steps, and the gap after each step of the clock, int64[n, 2].
+
+        Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
+        the one that rests longest. Ranks that reduce nothing follow whatever rests longest.
+        """
+        reductions = [i for i in own if self.streams[i].kind == "dp"]
+        choices = [(i,) for i in reductions or own] + ([tuple(reductions)] if len(reductions) > 1 else [])
+        fit = [(self._rhythm(choice), choice) for choice in choices]
+        fit = [(r, choice) for r, choice in fit if abs(np.log(max(r.period_ns, 1.0) / self.clock.period_ns)) < 0.15]
+        if not fit:
+            return own, self.clock.quiet
+        best, choice = max(fit, key=lambda f: f[0].rest * (2 if len(f[1]) > 1 else 1))
+        return list(choice), _aligned(self.clock, best)
+
+    def _rhythm(self, choice: tuple[int, ...]) -> Rhythm:
+        if choice not in self.known:
+            self.known[choice] = _rhythm(self.flows, self.start, np.concatenate([self.streams[i].rows for i in choice]))
+        return self.known[choice]
+
+
+def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
+    """For each boundary of the clock the nearest one of a rhythm within half a period, else the clock's; int64[n, 2]."""
+    out = clock.quiet.copy()
+    ends = own.quiet[:, 0]
+    at = np.searchsorted(ends, out[:, 0])
+    low, high = np.maximum(at - 1, 0), np.minimum(at, len(ends) - 1)
+    near = np.where(np.abs(ends[high] - out[:, 0]) <= np.abs(ends[low] - out[:, 0]), high, low)
+    fit = np.abs(ends[near] - out[:, 0]) < clock.period_ns / 2
+    out[fit] = own.quiet[near[fit]]
+    return out
+
+
+def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], signals: Ints) -> Ints:
+    """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
+    own, every = np.concatenate(leading), np.concatenate(rows)
+    order = own[np.argsort(start[own], kind="stable")]
+    done = np.maximum.accumulate(flows.end_ns[order])
+    last = np.searchsorted(start[order], np.maximum(quiet[:, 1], quiet[:, 0] + 1), "left")
+    ends = np.where(last > 0, done[np.maximum(last - 1, 0)], quiet[:, 0])
+    begun = np.sort(start[every])
+    at = np.searchsorted(begun, ends, "right")
+    resume = np.where(at < len(begun), begun[np.minimum(at, len(begun) - 1)], quiet[:, 1])
+    return np.maximum.accumulate(_with_signals(ends, resume, signals))
+
+
+def _with_signals(ends: Ints, resume: Ints, signals: Ints) -> Ints:
+    """Step ends moved to the last signal that usually follows them; one that comes much later belongs to something else."""
+    if not len(signals):
+        return ends
+    after = np.searchsorted(signals, ends, "right")
+    before = np.searchsorted(signals, resume, "left")
+    there = before > after
+    if 2 * there.sum() < len(ends):
+        return ends
+    late = signals[np.maximum(before - 1, 0)] - ends
+    usual = 2 * np.median(late[there])
+    fit = np.searchsorted(signals, np.minimum(ends + usual, resume), "left")
+    return np.where(fit > after, signals[np.maximum(fit - 1, 0)], ends)
+
+
+def _signals(flows: Flows, steps: int) -> Mapping[int, Ints]:
+    """For each endpoint the times of small messages on pairs that move no payload: barriers, scalar reductions.
+
+    Readiness and credits travel on the pairs they serve and say nothing of a step's end; nor do pairs seen less than
+    once in two steps.
+    """
+    small = np.flatnonzero(flows.control() & (flows.octets > 0))
+    n = len(flows.endpoints)
+    payload = Counter((np.minimum(flows.src, flows.dst).astype(np.int64) * n + np.maximum(flows.src, flows.dst))[~flows.control()].tolist())
+    pair = np.minimum(flows.src[small], flows.dst[small]).astype(np.int64) * n + np.maximum(flows.src[small], flows.dst[small])
+    times: dict[int, list[Ints]] = defaultdict(list)
+    for p in np.unique(pair):
+        rows = small[pair == p]
+        if 2 * len(rows) >= steps and payload[int(p)] * 10 <= steps:
+            for end in divmod(int(p), n):
+                times[end].append(flows.end_ns[rows])
+    return {end: np.sort(np.concatenate(own)) for end, own in times.items()}
+
+
+def _lives(job: Job) -> tuple[Event, ...]:
+    return (Event("start", job.start_ns, job.start_ns), Event("stop", job.end_ns, job.end_ns))
+
+
+def _spans(flows: Flows, job: Job, streams: list[Stream], start: Ints) -> Spans:
+    """One span per record and end of it, with the phase its stream stands for."""
+    code = {address: i for i, address in enumerate(flows.endpoints)}
+    rank = np.full(len(flows.endpoints), -1, np.int32)
+    rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints), dtype=np.int32)
+    parts = [(s.rows, PHASES.index(s.kind)) for s in streams]
+    rows = np.concatenate([r for r, _ in parts]) if parts else np.zeros(0, np.intp)
+    phase = np.concatenate([np.full(len(r), p, np.int8) for r, p in parts]) if parts else np.zeros(0, np.int8)
+    both = np.concatenate([rows, rows])
+    return Spans(
+        start[both],
+        flows.end_ns[both],
+        np.concatenate([rank[flows.src[rows]], rank[flows.dst[rows]]]),
+        np.concatenate([phase, phase]),
+        np.concatenate([rank[flows.dst[rows]], rank[flows.src[rows]]]),
+    )
+
+
+FLAGS = FIN | RST | SYN

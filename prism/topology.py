@@ -1,0 +1,259 @@
+"""Where endpoints stand: address → host, rail, leaf; and which switches are joined.
+
+A document is JSON, YAML or CSV (columns address, host, rail, leaf). What a site does not know it leaves out: every field of an
+endpoint is optional, and endpoints that are not named are simply unknown. Reading the file is the caller's business.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import ipaddress
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import yaml
+
+_FIELDS = ("host", "rail", "leaf")
+_UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where an address stands; None where unknown. `rail` counts the NICs of a host from 0."""
+
+    host: str | None
+    rail: int | None
+    leaf: str | None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Endpoints by address (as `ipaddress` spells it) and links between switches, each once."""
+
+    endpoints: Mapping[str, Endpoint]
+    links: tuple[tuple[str, str], ...] = ()
+
+    def host(self, address: str) -> str | None:
+        """The host an address belongs to; None where unknown."""
+        found = self.endpoints.get(address)
+        return found.host if found else None
+
+    def leaf(self, address: str) -> str | None:
+        """The switch an address is attached to; None where unknown."""
+        found = self.endpoints.get(address)
+        return found.leaf if found else None
+
+    def hosts(self) -> tuple[str, ...]:
+        """Every host, sorted."""
+        return tuple(sorted({e.host for e in self.endpoints.values() if e.host}))
+
+    def switches(self) -> tuple[str, ...]:
+        """Every leaf and every end of a link, sorted."""
+        leaves = {e.leaf for e in self.endpoints.values() if e.leaf}
+        return tuple(sorted(leaves | {end for link in self.links for end in link}))
+
+    def switch_links(self, switch: str) -> tuple[tuple[str, str], ...]:
+        """The links that end at a switch, in the document's order."""
+        return tuple(link for link in self.links if switch in link)
+
+
+class _Object(dict[str, Any]):
+    """A JSON object that remembers a key it was given twice."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(key for key, _ in pairs)
+        self.twice = next((key for key, n in counts.items() if n > 1), None)
+
+
+class _Loader(yaml.BaseLoader):
+    """YAML in which every scalar is text (a host named 0x10 or `no` stays one) and no key stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep=deep)
+
+
+def parse(text: str, name: str) -> Topology:
+    """The topology in `text`; `name` is its file, for the format (.json, .csv, .yaml, else by content) and for errors.
+
+    Raises ValueError, one line with file and position, on anything that cannot be meant.
+    """
+    text = text.removeprefix("\ufeff")
+    kind = _format(text, name)
+    if kind == "csv":
+        return Topology(_endpoints(_csv_rows(text, name), name))
+    document = _load_json(text, name) if kind == "json" else _load_yaml(text, name)
+    _check_object(document, name, ("endpoints", "links"))
+    if "endpoints" not in document:
+        raise ValueError(f'{name}: "endpoints" is missing')
+    return Topology(
+        _endpoints(_document_rows(document["endpoints"], name, as_text=kind == "yaml"), name),
+        _links(document.get("links", []), name),
+    )
+
+
+def _format(text: str, name: str) -> str:
+    suffix = name.lower().rpartition(".")[2]
+    if suffix in ("json", "csv"):
+        return suffix
+    if suffix in ("yaml", "yml"):
+        return "yaml"
+    first = text.lstrip().partition("\n")[0]
+    if first.startswith(("{", "[")):
+        return "json"
+    return "csv" if "address" in first.lower().split(",") else "yaml"
+
+
+def _load_json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: nested too deeply") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _load_yaml(text: str, name: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        at = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise ValueError(f"{name}{at}: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{name}: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: nested too deeply") from None
+
+
+def _check_object(value: Any, where: str, known: tuple[str, ...] | None = None) -> None:
+    """Raises ValueError unless the value is an object, without a key twice, and with known keys only."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: an object is needed here, not {_show(value)}")
+    if isinstance(value, _Object) and value.twice is not None:
+        raise ValueError(f"{where}: {value.twice!r} stands there twice")
+    stray = next((key for key in value if known and key not in known), None)
+    if known and stray is not None:
+        raise ValueError(f"{where}: unknown key {stray!r}; known are {', '.join(known)}")
+
+
+_Row = tuple[str, str, dict[str, Any]]  # where it stands, the address as written, its fields
+
+
+def _document_rows(value: Any, name: str, *, as_text: bool) -> Iterator[_Row]:
+    _check_object(value, f"{name}: endpoints")
+    for address, fields in value.items():
+        where = f'{name}: endpoints["{address}"]'
+        _check_object(fields, where, _FIELDS)
+        yield where, address, _from_text(fields) if as_text else fields
+
+
+def _csv_rows(text: str, name: str) -> Iterator[_Row]:
+    reader = csv.reader(io.StringIO(text), skipinitialspace=True, strict=True)
+    header: list[str] = []
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            where = f"{name}:{reader.line_num}"
+            if not any(cells):
+                continue
+            if not header:
+                header = _csv_header([cell.lower() for cell in cells], where)
+            elif len(cells) != len(header):
+                raise ValueError(f"{where}: {len(cells)} cells, but the header names {len(header)} columns")
+            else:
+                fields = dict(zip(header, cells, strict=True))
+                yield where, fields.pop("address"), _from_text(fields)
+    except csv.Error as error:
+        raise ValueError(f"{name}:{reader.line_num}: {error}") from None
+
+
+def _csv_header(cells: list[str], where: str) -> list[str]:
+    if "address" not in cells:
+        raise ValueError(f"{where}: the header has no column address (address, {', '.join(_FIELDS)})")
+    for cell in cells:
+        if cell != "address" and cell not in _FIELDS:
+            raise ValueError(f"{where}: unknown column {cell!r}; known are address, {', '.join(_FIELDS)}")
+        if cells.count(cell) > 1:
+            raise ValueError(f"{where}: column {cell!r} stands there twice")
+    return cells
+
+
+def _from_text(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields from a format that has only text: None where it says unknown, and digits for the rail as a number."""
+    found = {key: None if value in _UNKNOWN else value for key, value in fields.items()}
+    rail = found.get("rail")
+    if isinstance(rail, str) and rail.isascii() and rail.isdigit() and len(rail) < 10:
+        found["rail"] = int(rail)
+    return found
+
+
+def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
+    found: dict[str, Endpoint] = {}
+    spelt: dict[str, str] = {}
+    for where, written, fields in rows:
+        address = _address(written, where)
+        if address in found:
+            other = f", once as {spelt[address]}" if spelt[address] != written else ""
+            raise ValueError(f"{where}: {written} stands there twice{other}")
+        spelt[address] = written
+        host, leaf = (_name(fields.get(key), key, where) for key in ("host", "leaf"))
+        found[address] = Endpoint(host, _rail(fields.get("rail"), where), leaf)
+    if not found:
+        raise ValueError(f"{name}: no endpoint is named")
+    return found
+
+
+def _address(written: str, where: str) -> str:
+    try:
+        address = ipaddress.ip_address(written)
+    except ValueError:
+        raise ValueError(f"{where}: {written!r} is no IPv4 or IPv6 address") from None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _name(value: Any, key: str, where: str) -> str | None:
+    if value is None or _is_name(value):
+        return value
+    raise ValueError(f"{where}: {key} must be a name, not {_show(value)}")
+
+
+def _is_name(value: Any) -> TypeGuard[str]:
+    """A name ends up in terminals and logs: no control characters, and not nothing."""
+    return isinstance(value, str) and value.isprintable() and bool(value.strip())
+
+
+def _rail(value: Any, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31):
+        return value
+    raise ValueError(f"{where}: rail must be a number from 0 on, not {_show(value)}")
+
+
+def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    """Links as pairs of two switches, each once, whichever way round it is written."""
+    if not isinstance(value, list):
+        raise ValueError(f"{name}: links: a list of pairs is needed here, not {_show(value)}")
+    links: dict[frozenset[str], tuple[str, str]] = {}
+    for i, link in enumerate(value):
+        ends = link if isinstance(link, list) else []
+        if len(ends) != 2 or not all(map(_is_name, ends)) or ends[0] == ends[1]:
+            raise ValueError(f"{name}: links[{i}]: a pair of two switches is needed here, not {_show(link)}")
+        links.setdefault(frozenset(ends), (ends[0], ends[1]))
+    return tuple(links.values())
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,116 @@
+"""A diagnosis as a Chrome trace, which Perfetto opens: a process per job, tracks per rank for steps, compute, communication.
+
+Format: "Trace Event Format", events `X` (slices) and `M` (names); times are microseconds since `otherData.start_ns`, because
+the epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
+from prism.report import to_json
+
+JSON = dict[str, Any]
+Slice = tuple[int, int, str, Mapping[str, Any]]  # start_ns, end_ns, name, what a click shows
+
+
+def dumps(diagnosis: Diagnosis) -> str:
+    """The trace as text, one event per line."""
+    starts = [diagnosis.source.start_ns, *(found.job.start_ns for found in diagnosis.jobs)]
+    starts += [int(found.timeline.spans.start_ns.min()) for found in diagnosis.jobs if len(found.timeline.spans)]
+    zero = min(starts)
+    lines = ",\n".join(json.dumps(event, allow_nan=False) for event in events(diagnosis, zero))
+    about = json.dumps({"start_ns": str(zero), "files": list(diagnosis.source.files)})
+    return f'{{"displayTimeUnit": "ms", "otherData": {about}, "traceEvents": [\n{lines}\n]}}\n'
+
+
+def events(diagnosis: Diagnosis, zero_ns: int) -> Iterator[JSON]:
+    """The trace's events; times count from `zero_ns`. Findings that name no reported job get a process of their own."""
+    told = to_json(diagnosis)["findings"]
+    findings = [(found, shown) for found, shown in zip(diagnosis.findings, told, strict=True)]
+    known = {found.job.id for found in diagnosis.jobs}
+    for pid, found in enumerate(diagnosis.jobs, 1):
+        process = _Process(pid, f"job {found.job.id}", zero_ns)
+        mine = [_finding_slice(f, shown) for f, shown in findings if f.job == found.job.id]
+        process.add("findings", mine)
+        process.add("events", [_event_slice(event) for event in found.timeline.events])
+        _add_ranks(process, found)
+        yield from process.events
+    rest = [_finding_slice(f, shown) for f, shown in findings if f.job not in known]
+    if rest:
+        process = _Process(0, "no job", zero_ns)
+        process.add("findings", rest)
+        yield from process.events
+
+
+class _Process:
+    """The events of one process; numbers its tracks in the order in which they are added."""
+
+    def __init__(self, pid: int, name: str, zero_ns: int) -> None:
+        self.pid, self.zero_ns, self.tracks = pid, zero_ns, 0
+        self.events: list[JSON] = [{"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": {"name": name}}]
+
+    def add(self, name: str, slices: Sequence[Slice]) -> None:
+        """Add slices on as many tracks as they need not to overlap; none for no slices."""
+        for i, lane in enumerate(_lanes(slices)):
+            self.tracks += 1
+            at = {"pid": self.pid, "tid": self.tracks}
+            title = f"{name} ({i + 1})" if i else name
+            self.events.append({"ph": "M", **at, "name": "thread_name", "args": {"name": title}})
+            self.events.append({"ph": "M", **at, "name": "thread_sort_index", "args": {"sort_index": self.tracks}})
+            for start, end, label, args in lane:
+                time = {"ts": (start - self.zero_ns) / 1000, "dur": (end - start) / 1000}
+                self.events.append({"ph": "X", **at, "name": label, **time, "args": dict(args)})
+
+
+def _lanes(slices: Sequence[Slice]) -> list[list[Slice]]:
+    """Interval partitioning: the fewest lanes in which no two slices overlap, earlier slices first."""
+    lanes: list[list[Slice]] = []
+    free: list[tuple[int, int]] = []  # end of its last slice, lane
+    for item in sorted(slices, key=lambda s: s[:2]):
+        start, end = item[0], max(item[0], item[1])
+        if free and free[0][0] <= start:
+            lane = heapq.heappop(free)[1]
+        else:
+            lane = len(lanes)
+            lanes.append([])
+        lanes[lane].append((start, end, *item[2:]))
+        heapq.heappush(free, (end, lane))
+    return lanes
+
+
+def _finding_slice(found: Finding, shown: JSON) -> Slice:
+    args = {key: shown[key] for key in ("severity", "message", "slowdown", "score", "evidence")}
+    return found.start_ns, found.end_ns, f"{found.kind.replace('_', ' ')} {', '.join(found.ids)}", args
+
+
+def _event_slice(event: Event) -> Slice:
+    return event.start_ns, event.end_ns, event.kind, {}
+
+
+def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
+    """Tracks of every rank, by stage: its steps, its compute, its communication."""
+    endpoints, stages = found.job.endpoints, found.parallelism.stages
+    spans = found.timeline.spans
+    by_rank = np.argsort(spans.rank, kind="stable")
+    bounds = np.searchsorted(spans.rank[by_rank], np.arange(len(endpoints) + 1))
+    for rank in sorted(range(len(endpoints)), key=lambda r: (stages.get(endpoints[r], 0), r)):
+        stage = f" · stage {stages[endpoints[rank]]}" if endpoints[rank] in stages else ""
+        name = f"{endpoints[rank]}{stage}"
+        steps = enumerate(found.timeline.steps[rank].tolist())
+        process.add(f"{name} · steps", [(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
+        quiet: list[Slice] = []
+        busy: list[Slice] = []
+        for row in by_rank[bounds[rank] : bounds[rank + 1]].tolist():
+            phase, peer = PHASES[spans.phase[row]], int(spans.peer[row])
+            args = {"peer": endpoints[peer]} if peer >= 0 else {}
+            into = quiet if phase in ("compute", "idle") else busy
+            into.append((int(spans.start_ns[row]), int(spans.end_ns[row]), phase, args))
+        process.add(f"{name} · compute", quiet)
+        process.add(f"{name} · communication", busy)

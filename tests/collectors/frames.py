@@ -1,0 +1,101 @@
+"""Frames to decode: built from `packet`'s own pack functions, each a (link type, frame) with its parts as arguments."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from collectors import packet
+
+ONE, TWO = "10.0.0.1", "10.0.0.2"
+SIX, SEVEN = "fd00::6", "fd00::7"
+
+
+def ethernet(payload: bytes, ethertype: int = packet.IPV4, tags: tuple[int, ...] = ()) -> bytes:
+    """Tags are their own ethertypes, from the outside in."""
+    types = (*tags, ethertype)
+    inner = b"".join(packet.pack_tag(packet.Tag(7, following)) for following in types[1:])
+    return packet.pack_ethernet(packet.Ethernet(b"\x02" * 6, b"\x04" * 6, types[0])) + inner + payload
+
+
+def ipv4(
+    payload: bytes,
+    protocol: int = 6,
+    *,
+    length: int | None = None,
+    fragment: int = 0x4000,
+    options: bytes = b"",
+    tos: int = 0,
+    src: str = ONE,
+    dst: str = TWO,
+) -> bytes:
+    total = 20 + len(options) + len(payload) if length is None else length
+    addresses = ipaddress.IPv4Address(src).packed, ipaddress.IPv4Address(dst).packed
+    head = packet.IPv4(0x45 + len(options) // 4, tos, total, 77, fragment, 64, protocol, 0, *addresses)
+    return packet.pack_ipv4(head) + options + payload
+
+
+def ipv6(
+    payload: bytes, protocol: int = 6, *, length: int | None = None, traffic_class: int = 0, src: str = SIX, dst: str = SEVEN
+) -> bytes:
+    addresses = ipaddress.IPv6Address(src).packed, ipaddress.IPv6Address(dst).packed
+    octets = len(payload) if length is None else length
+    return packet.pack_ipv6(packet.IPv6(6 << 28 | traffic_class << 20 | 99, octets, protocol, 64, *addresses)) + payload
+
+
+def tcp(payload: bytes = b"", *, options: bytes = b"", flags: int = 0x18, ports: tuple[int, int] = (1000, 2000)) -> bytes:
+    head = packet.Tcp(*ports, 3_000_000_000, 4_000_000_000, (5 + len(options) // 4) << 4, flags)
+    return packet.pack_tcp(head) + bytes(6) + options + payload
+
+
+def udp(payload: bytes = b"", *, ports: tuple[int, int] = (1000, 2000)) -> bytes:
+    return packet.pack_udp(packet.Udp(*ports, 8 + len(payload), 0)) + payload
+
+
+def bth(opcode: int, *, pad: int = 0, dst_qp: int = 0x123456, psn: int = 0xABCDEF) -> bytes:
+    return packet.pack_bth(packet.Bth(opcode, pad << 4, 0xFFFF, dst_qp, psn))
+
+
+def roce(opcode: int, rest: bytes = b"", **fields: int) -> bytes:
+    """UDP to port 4791: BTH, whatever follows it, ICRC."""
+    return udp(bth(opcode, **fields) + rest + bytes(4), ports=(50_000, 4791))
+
+
+def reth(dma_length: int) -> bytes:
+    return packet.pack_reth(packet.Reth(1 << 40, 9, dma_length))
+
+
+SAMPLES: tuple[tuple[int, bytes], ...] = (
+    (1, ethernet(ipv4(tcp(b"x" * 40)))),
+    (1, ethernet(ipv4(tcp(), length=40) + bytes(6))),  # padded to the least a frame has
+    (1, ethernet(ipv4(tcp(b"x" * 9, options=bytes(12)), options=bytes(8), tos=3), tags=(0x8100,))),
+    (1, ethernet(ipv4(udp(b"x" * 9), 17), tags=(0x88A8, 0x8100))),
+    (1, ethernet(ipv4(udp(), 17), tags=(0x9100,) * 6)),
+    (1, ethernet(ipv4(roce(6, reth(1 << 20) + b"x" * 64), 17))),
+    (1, ethernet(ipv4(roce(17, bytes(4)), 17), tags=(0x8100,))),
+    (1, ethernet(ipv4(roce(0xAA, bytes(4) + reth(5000) + b"x" * 8, pad=3), 17))),  # XRC
+    (1, ethernet(ipv4(roce(0x4A, bytes(12) + reth(70_000) + b"x" * 8), 17))),  # RD
+    (1, ethernet(ipv4(roce(0x81, bytes(16)), 17))),
+    (1, ethernet(ipv4(tcp(b"x" * 20), length=0))),
+    (1, ethernet(ipv4(tcp(b"x" * 20), fragment=0x2000))),
+    (1, ethernet(ipv4(b"x" * 20, 1))),
+    (1, ethernet(bytes(28), 0x0806)),
+    (1, ethernet(ipv6(tcp(b"x" * 40), traffic_class=3), packet.IPV6)),
+    (1, ethernet(ipv6(udp(b"x"), 17, length=0), packet.IPV6, tags=(0x8100,))),
+    (1, ethernet(ipv6(roce(10, reth(64) + b"x" * 64), 17), packet.IPV6)),
+    (1, ethernet(ipv6(bytes((43, 0)) + bytes(6) + bytes((6, 0)) + bytes(6) + tcp(b"x" * 5), 0), packet.IPV6)),
+    (1, ethernet(ipv6(bytes((60, 4)) + bytes(22) + bytes((17, 0)) + bytes(6) + udp(b"x" * 5), 51), packet.IPV6)),
+    (1, ethernet(ipv6(bytes((6, 0, 0, 0)) + bytes(4) + tcp(b"x" * 5), 44), packet.IPV6)),  # an atomic fragment
+    (1, ethernet(ipv6(bytes((6, 0, 0, 9)) + bytes(4) + tcp(b"x" * 5), 44), packet.IPV6)),
+    (113, bytes(14) + b"\x08\x00" + ipv4(tcp(b"x" * 3))),
+    (113, bytes(14) + b"\x81\x00" + b"\x00\x05\x86\xdd" + ipv6(tcp(b"x" * 3))),
+    (276, b"\x08\x00" + bytes(18) + ipv4(udp(b"x" * 3), 17)),
+    (101, ipv4(tcp(b"x" * 3))),
+    (12, ipv6(tcp(b"x" * 3))),
+    (14, bytes(60)),
+    (228, ipv4(tcp(b"x" * 3))),
+    (229, ipv6(udp(b"x" * 3), 17)),
+    (0, b"\x02\x00\x00\x00" + ipv4(tcp(b"x" * 3))),
+    (108, b"\x00\x00\x00\x1e" + ipv6(tcp(b"x" * 3))),
+    (0, b"\x07\x00\x00\x00" + ipv6(tcp(b"x" * 3))),
+    (105, bytes(60)),
+)

@@ -1,0 +1,124 @@
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from collectors import cli
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two folders that each hold a leaf0.pcap."""
+    paths = [tmp_path / name / "leaf0.pcap" for name in "ab"]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(b"")
+    return [str(path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("file", "switch"),
+    [
+        ("leaf0.pcap", "leaf0"),
+        ("leaf0.pcap.gz", "leaf0"),
+        ("spine-1.a.pcapng.zst", "spine-1.a"),
+        ("flows.csv", "flows"),
+        (".gz", ".gz"),
+    ],
+)
+def test_a_file_s_stem_names_the_switch(tmp_path, monkeypatch, file, switch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / file).write_bytes(b"")
+    assert cli.named_inputs([file]) == [(switch, file)]
+
+
+def test_an_explicit_name_and_a_path_with_an_equals_sign(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b.pcap").write_bytes(b"")
+    assert cli.named_inputs(["a=b.pcap"]) == [("a=b", "a=b.pcap")]
+    assert cli.named_inputs(["x=a=b.pcap"]) == [("x", "a=b.pcap")]
+
+
+def test_standard_input():
+    assert cli.named_inputs(["-"]) == [("stdin", "-")]
+    assert cli.named_inputs(["leaf0=-"]) == [("leaf0", "-")]
+
+
+def test_one_switch_name_for_two_files_is_refused_with_both_named(two):
+    with pytest.raises(ValueError, match="are both switch 'leaf0'") as caught:
+        cli.named_inputs(two)
+    assert two[0] in str(caught.value)
+    assert two[1] in str(caught.value)
+    assert cli.named_inputs(["x=" + two[0], two[1]]) == [("x", two[0]), ("leaf0", two[1])]
+
+
+def test_a_name_that_is_missing(two):
+    with pytest.raises(ValueError, match="name before = is missing"):
+        cli.named_inputs(["=" + two[0]])
+
+
+def test_a_folder_and_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        cli.named_inputs([str(tmp_path)])
+    with pytest.raises(FileNotFoundError):
+        cli.named_inputs([str(tmp_path / "no.pcap")])
+
+
+def test_a_pipe_is_not_opened_before_its_time(tmp_path):
+    os.mkfifo(tmp_path / "leaf0.pcap")  # opening it would wait for a writer
+    assert cli.named_inputs([str(tmp_path / "leaf0.pcap")])[0][0] == "leaf0"
+
+
+def test_outputs_are_checked(tmp_path, two):
+    cli.check_output(str(tmp_path / "new.json"), [("leaf0", two[0]), ("stdin", "-")])
+    for path in (str(tmp_path), str(tmp_path / "no" / "new.json"), two[0]):
+        with pytest.raises(ValueError, match=r"folder|inputs"):
+            cli.check_output(path, [("leaf0", two[0])])
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "out.csv.gz"
+    target.write_text("old")
+
+    def fail():
+        with cli.written(str(target)) as name:
+            assert name.endswith(".out.csv.gz")
+            open(name, "w").close()
+            raise RuntimeError("full")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert target.read_text() == "old"
+    with cli.written(str(target)) as name, open(name, "w") as file:
+        file.write("new")
+    assert target.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out.csv.gz"]
+    assert stat.S_IMODE(target.stat().st_mode) & 0o400
+
+
+def test_what_is_no_regular_file_is_written_directly():
+    with cli.written("/dev/null") as name:
+        assert name == "/dev/null"
+
+
+def test_help_and_version():
+    runner = CliRunner()
+    assert runner.invoke(cli.app, ["--version"]).exit_code == 0
+    assert "--out" in runner.invoke(cli.app, ["flows", "--help"]).stdout
+
+
+def test_bad_input_is_one_line_and_exit_2(tmp_path):
+    result = CliRunner().invoke(cli.app, ["flows", str(tmp_path / "no.pcap"), "-o", str(tmp_path / "o.csv")])
+    assert result.exit_code == 2
+    assert result.stderr == f"prism-collect: {tmp_path}/no.pcap: no such file or directory\n"
+
+
+def test_a_reader_that_leaves_is_no_error_message():
+    code = "from collectors.cli import complaints\nwith complaints('x'):\n    print('line\\n' * 100000)"
+    shell = f'"{sys.executable}" -c "$0" | head -n 1'
+    done = subprocess.run(["bash", "-c", shell, code], capture_output=True, text=True, check=False)
+    assert done.stdout == "line\n"
+    assert "BrokenPipe" not in done.stderr

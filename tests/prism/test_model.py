@@ -1,0 +1,30 @@
+import numpy as np
+
+from prism.model import Severity, Spans, Timeline
+
+MS = 1_000_000
+NO_SPANS = Spans(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8), np.zeros(0, np.int32)
+)
+
+
+def timeline(*ends_ms):
+    steps = tuple(np.array([[end - 1, end] for end in ends], np.int64).reshape(-1, 2) * MS for ends in ends_ms)
+    return Timeline(steps, (), NO_SPANS)
+
+
+def test_durations_are_the_median_over_ranks():
+    assert timeline([10, 20, 32], [11, 21, 31], [10, 20, 30]).durations_ms().tolist() == [10.0, 10.0]
+
+
+def test_ranks_with_another_number_of_steps_are_left_out():
+    assert timeline([10, 20, 30], [10, 30], [10, 20, 30]).durations_ms().tolist() == [10.0, 10.0]
+
+
+def test_too_few_steps_have_no_duration():
+    assert timeline([10], []).durations_ms().tolist() == []
+    assert len(timeline([10]).spans) == 0
+
+
+def test_a_severity_is_its_word():
+    assert [str(s) for s in Severity] == ["info", "warning", "critical"]

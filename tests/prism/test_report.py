@@ -1,0 +1,75 @@
+import dataclasses
+import json
+
+import numpy as np
+
+from prism import report
+from prism.model import Diagnosis, Layout, Parallelism, Timeline
+
+
+def test_the_report_has_the_form_the_design_promises(diagnosis):
+    made = report.to_json(diagnosis)
+    assert made["schema"] == "prism-report/1"
+    assert set(made["input"]) >= {"files", "packets", "flows", "skipped", "start_ns", "end_ns"}
+    (job,) = made["jobs"]
+    assert set(job) == {
+        "id", "endpoints", "hosts", "start_ns", "end_ns", "parallelism", "confidence", "groups", "pairs", "step_ms", "events",
+        "ranks",
+    }  # fmt: skip
+    assert job["parallelism"] == {"dp": 2, "pp": 4, "tp": 1, "ep": 1, "cp": 1}
+    assert job["groups"][0] == {"kind": "dp", "members": ["10.10.0.1", "10.10.1.1"], "evidence": "traffic", "confidence": 0.99}
+    assert job["pairs"][0] == {"src": "10.10.0.1", "dst": "10.10.1.1", "kind": "dp", "octets": 4_000_000}
+    assert job["step_ms"] == {"median": 1000.0, "p95": 1000.0}
+    assert job["events"][0]["kind"] == "checkpoint"
+    assert [r["stage"] for r in job["ranks"]] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert len(job["ranks"][0]["steps"]) == 20
+    finding = made["findings"][0]
+    assert set(finding) == {
+        "detector", "kind", "job", "severity", "subject", "start_ns", "end_ns", "slowdown", "score", "message", "evidence",
+    }  # fmt: skip
+    assert finding["subject"] == {"type": "endpoint", "ids": ["10.10.5.1"]}
+    assert finding["severity"] == "critical"
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return all(type(k) is str and plain(v) for k, v in value.items())
+    if isinstance(value, list):
+        return all(map(plain, value))
+    return type(value) in (str, int, float, bool, type(None)) and value == value
+
+
+def test_only_plain_and_finite_values(diagnosis):
+    made = report.to_json(diagnosis)
+    assert plain(made)
+    assert made["findings"][0]["evidence"] == {"compute_ms": 61.2, "expected_ms": None, "ranks": [5]}
+
+
+def test_text_is_the_same_report_with_a_step_on_one_line(diagnosis):
+    text = report.dumps(diagnosis)
+    assert json.loads(text) == report.to_json(diagnosis)
+    first, last = diagnosis.jobs[0].timeline.steps[0][0]
+    assert f"[{first}, {last}]" in text
+    assert text.endswith("}\n")
+
+
+def test_times_keep_every_nanosecond(diagnosis):
+    assert json.loads(report.dumps(diagnosis))["jobs"][0]["ranks"][0]["steps"][0][0] == diagnosis.jobs[0].job.start_ns
+
+
+def test_a_job_of_which_little_is_known(diagnosis):
+    found = diagnosis.jobs[0]
+    bare = dataclasses.replace(
+        found,
+        parallelism=Parallelism(Layout(pp=2), (), ()),
+        timeline=Timeline(tuple(np.zeros((0, 2), np.int64) for _ in found.job.endpoints), (), found.timeline.spans),
+    )
+    (job,) = report.to_json(dataclasses.replace(diagnosis, jobs=(bare,)))["jobs"]
+    assert job["step_ms"] == {"median": None, "p95": None}
+    assert job["ranks"][0] == {"endpoint": "10.10.0.1", "stage": None, "steps": []}
+
+
+def test_an_empty_diagnosis(diagnosis):
+    made = report.to_json(Diagnosis(diagnosis.source, (), ()))
+    assert made["jobs"] == []
+    assert made["findings"] == []
