@@ -217,13 +217,13 @@ class Bursts:
         pace = np.take_along_axis(xs, order, axis=1)[np.arange(len(starts)), at]
         src = rows["src"][starts]
         if note:
-            self.note(src, pace, total[:, -1])
+            self.note(src, pace)
         else:
             young = (np.isfinite(xs).sum(axis=1) < self.pace.young) | ~np.isfinite(pace)
             pace[young] = self.borrowed(src[young], pace[young])
         return np.asarray(pace[block], dtype=np.float64)
 
-    def note(self, src: NDArray[np.int32], pace: Floats, weight: Floats) -> None:
+    def note(self, src: NDArray[np.int32], pace: Floats) -> None:
         """Remember the paces of senders."""
         good = np.isfinite(pace) & (pace > 0)
         if len(src) and src.max() >= len(self.typical):

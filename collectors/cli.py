@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,20 @@ from typing import Annotated
 
 import typer
 
-ENDINGS = {".gz", ".zst", ".pcap", ".pcapng", ".cap", ".csv", ".jsonl", ".json", ".parquet"}  # of files, not of switches' names
+ENDINGS = {
+    ".gz",
+    ".zst",
+    ".pcap",
+    ".pcapng",
+    ".cap",
+    ".csv",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".parquet",
+}  # of files, not of switches' names
 
+DUMP = re.compile(r"\.(csv|jsonl)(\.gz|\.zst)?$", re.IGNORECASE)
 HELP = "Turn captures into flow records, where packets are seen."
 app = typer.Typer(
     help=HELP,
@@ -64,20 +77,30 @@ def flows(
     with complaints("prism-collect"):
         inputs = named_inputs(files)
         check_output(out, inputs)
-        from collectors import dump
-        from collectors.fastpath import Decoder
-        from collectors.flowtable import flows_of
-        from collectors.pcap import read
+        if not DUMP.search(out):
+            raise ValueError(f"{out}: a dump's name ends in .csv or .jsonl, and .gz or .zst after it")
+        _write_flows(inputs, out)
 
-        captures = {switch: read(path) for switch, path in inputs}
-        decoder = Decoder()
-        records, _, tally = flows_of({name: map(decoder.decode, c) for name, c in captures.items()}, decoder.endpoints)
-        with written(out) as path:
-            dump.write(path, records)
-        for warning in (w for capture in captures.values() for w in capture.warnings):
+
+def _write_flows(inputs: Sequence[tuple[str, str]], out: str) -> None:
+    from collectors import dump
+    from collectors.fastpath import Decoder
+    from collectors.flowtable import flows_of
+    from collectors.pcap import read
+
+    captures = {switch: read(path) for switch, path in inputs}
+    decoder = Decoder()
+    readers = {switch: map(decoder.decode, capture) for switch, capture in captures.items()}
+    records, _, tally = flows_of(readers, decoder.endpoints)
+    with written(out) as path:
+        dump.write(path, records)
+    for capture in captures.values():
+        for warning in capture.warnings:
             typer.echo(f"prism-collect: {warning}", err=True)
-        packets = sum(capture.packets for capture in captures.values())
-        typer.echo(f"{packets:,} packets, {len(records):,} flow records; left out: {dict(decoder.skipped + tally)}", err=True)
+    packets = sum(capture.packets for capture in captures.values())
+    typer.echo(f"{packets:,} packets became {len(records):,} flow records", err=True)
+    for reason, n in (decoder.skipped + tally).items():
+        typer.echo(f"{reason}: {n:,}", err=True)
 
 
 @contextmanager

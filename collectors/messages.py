@@ -7,17 +7,14 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.bursts import COUNTS, KEY
+from collectors.bursts import RULES as BURST_RULES
 from collectors.lanes import blank_records
 from collectors.numbers import FlowNumbers, Memory
 from collectors.pieces import Pieces, Table, mixed, reduce_runs, run_sizes, run_starts, running_max
 from collectors.record import Ints, Mask
 from collectors.sightings import Seen
 
-RULES = {
-    **dict.fromkeys((*KEY, "exporter", "path"), "first"), "start_ns": "min", "end_ns": "max", "tcp_flags": "or", **dict.fromkeys(COUNTS, "sum"),
-    "lowest": "min", "highest": "max", "rows": "sum", "mtu": "max", "dma": "max", "ends": "max",
-}  # fmt: skip
+RULES = BURST_RULES | {"lowest": "min", "highest": "max", "rows": "sum", "mtu": "max", "dma": "max", "ends": "max"}
 FAR = np.iinfo(np.int64).max
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
 CNP, UNRELIABLE_DATAGRAM = 129, 3

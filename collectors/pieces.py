@@ -16,7 +16,7 @@ JOIN: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum
 
 
 def reduce_runs(rows: Mapping[str, NDArray[Any]], starts: NDArray[np.intp], rules: Mapping[str, str]) -> Table:
-    """One row per run of rows: each column of `rules` by its rule (sum, min, max, or, first) from starts[i] to starts[i + 1]."""
+    """One row per run of rows, each column of `rules` by its rule: sum, min, max, or, first. `starts`: where runs start."""
     return {
         name: rows[name][starts] if rule == "first" else JOIN[rule].reduceat(rows[name], starts) for name, rule in rules.items()
     }
@@ -67,7 +67,7 @@ def run_starts(values: NDArray[Any]) -> NDArray[np.intp]:
 
 def run_sizes(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """How many of n rows are in each run."""
-    return np.diff(np.r_[starts, n])
+    return np.asarray(np.diff(np.r_[starts, n]), dtype=np.intp)
 
 
 def positions(starts: NDArray[np.intp], n: int) -> Ints:

@@ -18,7 +18,7 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.kernels.edges import Edge, Pair, Rows, edges_of, lead, recurring, sending
-from prism.kernels.lockstep import Collective, collectives, merged, stitched
+from prism.kernels.lockstep import Collective, collectives, merged, meshes, stitched
 from prism.kernels.rhythm import rhythm
 from prism.model import Group, GroupKind, Job, Layout, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
@@ -39,10 +39,12 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     edges = _weighty(recurring(everything), least)
     found, left = collectives(edges)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
-    found, left = stitched(found, left, edges, host)
-    hands, lone = _handovers(left)
-    exchanges = [Collective(frozenset(keys), np.sort(np.concatenate([left[k].rows for k in keys])), left[keys[0]].activity()) for keys in lone]
-    kinds = _kinds(flows, found + exchanges)
+    found, left = stitched(found, left, host)
+    hands, lone, left = _handovers(left)
+    found, left = meshes(found, left, edges)
+    pairs_in_step = [pair for pair in lone if pair[0] in left]
+    found += [Collective(frozenset(p), np.sort(np.concatenate([left[k].rows for k in p])), left[p[0]].activity()) for p in pairs_in_step]
+    kinds = _kinds(flows, found)
     chains, stage = _chains(hands)
     shape = _Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
@@ -59,13 +61,13 @@ def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
     return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[key[0]], most[key[1]])}
 
 
-def _handovers(left: Mapping[Pair, Edge]) -> tuple[dict[Pair, Edge], list[tuple[Pair, ...]]]:
-    """Pipeline pairs among lone edges, keyed (earlier stage, later stage) and back; and pairs that exchange in step.
+def _handovers(left: Mapping[Pair, Edge]) -> tuple[dict[Pair, Edge], list[tuple[Pair, Pair]], dict[Pair, Edge]]:
+    """Pipeline pairs among lone edges, both directions; pairs that exchange in step; and all but the pipeline's edges.
 
     Activations go one way and their gradients come back: about the same octets, and one direction always ahead.
     """
     hands: dict[Pair, Edge] = {}
-    exchanges: list[tuple[Pair, ...]] = []
+    exchanges: list[tuple[Pair, Pair]] = []
     for (src, dst), edge in left.items():
         back = left.get((dst, src))
         if back is None or src > dst:
@@ -77,7 +79,7 @@ def _handovers(left: Mapping[Pair, Edge]) -> tuple[dict[Pair, Edge], list[tuple[
             hands[src, dst], hands[dst, src] = edge, back
         else:
             exchanges.append(((src, dst), (dst, src)))
-    return hands, exchanges
+    return hands, exchanges, {key: edge for key, edge in left.items() if key not in hands}
 
 
 def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Collective]]:
@@ -87,7 +89,7 @@ def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Colle
         for one in found:
             by_set[one.members].append(one)
         reductions = _reductions({members: max(_quiet(flows, one) for one in ones) for members, ones in by_set.items()})
-        split = _split_reductions(by_set, reductions)
+        split = _split_reductions(by_set, reductions) or _split_exchanges(set(by_set) - reductions)
         if not split:
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
@@ -115,6 +117,16 @@ def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: se
             share = Counter(touched)
             if len(share) > 1 and max(share.values()) > 1:
                 return set(share) - {members}
+    return set()
+
+
+def _split_exchanges(inner: set[Members]) -> set[Members]:
+    """Inner sets that are rounds of one all-to-all: together every member exchanges with every other."""
+    graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
+    for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
+        rounds = {members for members in inner if members <= set(clique)}
+        if len(clique) > 2 and len(rounds) > 1:
+            return rounds
     return set()
 
 

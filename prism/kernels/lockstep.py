@@ -156,6 +156,39 @@ def _settled(
     return whole, {key: edge for key, edge in left.items() if key not in holders and len(edge.rows)}
 
 
+def meshes(found: list[Collective], left: Mapping[Pair, Edge], edges: Mapping[Pair, Edge]) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """All-to-alls whose pairs take turns: three or more endpoints of which lone edges join every two.
+
+    They move together only over a whole round, so lockstep does not show them; pipelines and rings have no triangles. Edges
+    that a ring shares with such a mesh are divided by when the ring's other edges are busy.
+    """
+    graph = nx.Graph(list(left))
+    taken: set[int] = set()
+    out, rest = list(found), dict(left)
+    for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
+        if len(clique) < 3 or taken & set(clique):
+            continue
+        taken |= set(clique)
+        keys = [key for key in left if set(key) <= set(clique)]
+        rows = [rest.pop(key).rows for key in keys]
+        for i, ring in enumerate(out):
+            shared = [key for key in ring.edges if set(key) <= set(clique)]
+            pure = [edges[key].activity() for key in ring.edges if key not in shared and not set(key) <= taken]
+            if not shared or not pure:
+                continue
+            window, own = _joined(pure), np.isin(ring.rows, np.concatenate([edges[key].rows for key in shared]))
+            theirs = []
+            for key in shared:
+                edge = edges[key]
+                theirs.append(edge.rows[(covered(edge.start, edge.end, window) < 0.5) & np.isin(edge.rows, ring.rows)])
+            moved = np.isin(ring.rows, np.concatenate(theirs)) & own
+            rows.append(ring.rows[moved])
+            keys += shared
+            out[i] = Collective(ring.edges, ring.rows[~moved], ring.window)
+        out.append(Collective(frozenset(keys), np.sort(np.concatenate(rows)), _joined([edges[key].activity() for key in keys])))
+    return out, rest
+
+
 def _distance(times: Ints, window: Union) -> Ints:
     """How far each time is from a union that is not empty, ns."""
     start, end = window
@@ -234,7 +267,7 @@ def _without_rivals(parts: list[list[_Clique]]) -> list[list[_Clique]]:
 
 
 def stitched(
-    found: list[Collective], left: Mapping[Pair, Edge], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.5
+    found: list[Collective], left: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.5
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
     """Join rings that pass through hosts: they come in at one endpoint and go on from another.
 

@@ -2,11 +2,12 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from collectors import cli
+from collectors import cli, dump
 
 
 @pytest.fixture
@@ -114,6 +115,26 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path):
     result = CliRunner().invoke(cli.app, ["flows", str(tmp_path / "no.pcap"), "-o", str(tmp_path / "o.csv")])
     assert result.exit_code == 2
     assert result.stderr == f"prism-collect: {tmp_path}/no.pcap: no such file or directory\n"
+
+
+def test_captures_become_a_dump(tmp_path):
+    folder = Path(__file__).parents[2] / "pcaps" / "two_jobs"
+    files = [str(folder / f"{switch}.pcap.gz") for switch in ("leaf0", "leaf1", "spine0")]
+    for name in ("flows.csv.gz", "flows.jsonl"):
+        result = CliRunner().invoke(cli.app, ["flows", *files, "-o", str(tmp_path / name)])
+        assert result.exit_code == 0
+        assert "packets became" in result.stderr
+        flows, skipped = dump.read(tmp_path / name)
+        assert len(flows) > 1000
+        assert not skipped
+        assert {"10.10.0.1", "10.10.7.1"} <= set(flows.endpoints)
+        assert ("leaf0", "spine0", "leaf1") in flows.paths
+
+
+def test_a_dump_of_unknown_format_is_refused(tmp_path, two):
+    result = CliRunner().invoke(cli.app, ["flows", two[0], "-o", str(tmp_path / "flows.parquet")])
+    assert result.exit_code == 2
+    assert "ends in .csv or .jsonl" in result.stderr
 
 
 def test_a_reader_that_leaves_is_no_error_message():
