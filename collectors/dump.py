@@ -52,7 +52,7 @@ def _unpacked_head(head: bytes) -> bytes:
     return head
 
 
-def read(path: str | Path, *, rows_at_once: int = 100_000) -> tuple[Flows, Counter[str]]:
+def read(path: str | Path, *, rows_at_once: int = 5_000) -> tuple[Flows, Counter[str]]:
     """Records of a dump by start, and what was skipped, by reason.
 
     Raises DecodeError, with file and line, where a required column is missing or more than half of the rows are bad.
@@ -74,22 +74,27 @@ def _opened(path: str | Path) -> IO[bytes]:
     return file
 
 
-class _Book:
-    """Codes of texts, checked and put in order once each by `known`, which raises ValueError."""
+class _Book(dict[Any, int]):
+    """Codes of texts as they are written, -1 where they are bad; `code` holds those of the values they stand for.
 
-    def __init__(self, known: Callable[[Any], Any]) -> None:
-        self.known = known
+    `value` checks a text and brings it into one form, once; it raises ValueError.
+    """
+
+    def __init__(self, value: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.value = value
         self.code: dict[Any, int] = {}
-        self.codes: dict[Any, int] = {}  # of texts as written; -1 where bad
+
+    def __missing__(self, text: Any) -> int:
+        try:
+            self[text] = code = self.code.setdefault(self.value(text), len(self.code))
+        except (ValueError, AttributeError):
+            self[text] = code = -1
+        return code
 
     def look_up(self, texts: Sequence[Any]) -> Codes:
-        for text in dict.fromkeys(texts):
-            if text not in self.codes:
-                try:
-                    self.codes[text] = self.code.setdefault(self.known(text), len(self.code))
-                except (ValueError, AttributeError):
-                    self.codes[text] = -1
-        return np.fromiter(map(self.codes.__getitem__, texts), np.int32, len(texts))
+        """The codes of texts."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
 
 
 def _address(text: str) -> str:
@@ -105,7 +110,7 @@ class _Reader:
     def __init__(self, name: str) -> None:
         self.name = name
         self.endpoints, self.paths, self.exporters = _Book(_address), _Book(_path), _Book(lambda text: text or "")
-        self.paths.look_up([""])
+        self.paths.look_up([""])  # path 0
         self.parts: list[dict[str, NDArray[Any]]] = []
         self.skipped: Counter[str] = Counter()
         self.first_bad: tuple[int, str] | None = None
@@ -178,15 +183,10 @@ class _Reader:
         for name in ("src", "dst"):
             table[name] = self.endpoints.look_up(given[name])
             reason[table[name] < 0] = 3
-        paths = given.get("path") or [""] * n
-        table["path"] = self.paths.look_up(paths)
-        firsts = [
-            text or (way.partition("|")[0] if way else "")
-            for text, way in zip(given.get("exporter") or paths, paths, strict=True)
-        ]
-        table["exporter"] = self.exporters.look_up(
-            firsts if "exporter" in given else [text.partition("|")[0] for text in firsts]
-        )
+        table["path"] = self.paths.look_up(given["path"]) if "path" in given else np.zeros(n, np.int32)
+        firsts = self.exporters.look_up([way[0] if way else "" for way in self.paths.code])[table["path"]]
+        named = self.exporters.look_up(given["exporter"]) if "exporter" in given else firsts
+        table["exporter"] = np.where(named == self.exporters[""], firsts, named)
         reason[(table["path"] < 0) & (reason == 0)] = 4
         for code, text in ((1, "bad number"), (2, "end before start"), (3, "bad address"), (4, "bad path")):
             self.drop(at[reason == code], text)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import FIN, RST, SYN, Flows
+from collectors.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.rhythm import NONE, Rhythm, rhythm
@@ -79,7 +79,7 @@ def _steps(flows: Flows, job: Job, streams: list[Stream], clock: Rhythm, start: 
         for member in stream.members:
             of[member].append(i)
     beats = _Beats(flows, streams, clock, start)
-    signals = _signals(flows, len(clock.quiet))
+    signals = _signals(flows, clock)
     steps = []
     for address in job.endpoints:
         me = code[address]
@@ -149,35 +149,30 @@ def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows
 
 
 def _with_signals(ends: Ints, resume: Ints, signals: Ints) -> Ints:
-    """Step ends moved to the last signal that usually follows them; one that comes much later belongs to something else."""
+    """Step ends moved to the last signal before the rank resumes."""
     if not len(signals):
         return ends
-    after = np.searchsorted(signals, ends, "right")
     before = np.searchsorted(signals, resume, "left")
-    there = before > after
-    if 2 * there.sum() < len(ends):
-        return ends
-    late = signals[np.maximum(before - 1, 0)] - ends
-    usual = 2 * np.median(late[there])
-    fit = np.searchsorted(signals, np.minimum(ends + usual, resume), "left")
-    return np.where(fit > after, signals[np.maximum(fit - 1, 0)], ends)
+    late = signals[np.maximum(before - 1, 0)]
+    return np.where((before > 0) & (late > ends), late, ends)
 
 
-def _signals(flows: Flows, steps: int) -> Mapping[int, Ints]:
-    """For each endpoint the times of small messages on pairs that move no payload: barriers, scalar reductions.
+def _signals(flows: Flows, clock: Rhythm) -> Mapping[int, Ints]:
+    """For each endpoint the times of small messages that come in most steps on pairs that move no payload.
 
-    Readiness and credits travel on the pairs they serve and say nothing of a step's end; nor do pairs seen less than
-    once in two steps.
+    Those are barriers and scalar reductions. Readiness and credits travel on the pairs they serve and say nothing of a
+    step's end.
     """
-    small = np.flatnonzero(flows.control() & (flows.octets > 0))
-    n = len(flows.endpoints)
-    payload = Counter((np.minimum(flows.src, flows.dst).astype(np.int64) * n + np.maximum(flows.src, flows.dst))[~flows.control()].tolist())
-    pair = np.minimum(flows.src[small], flows.dst[small]).astype(np.int64) * n + np.maximum(flows.src[small], flows.dst[small])
+    n, ends = len(flows.endpoints), clock.quiet[:, 0]
+    pair = np.minimum(flows.src, flows.dst).astype(np.int64) * n + np.maximum(flows.src, flows.dst)
+    control = flows.control()
+    payload = Counter(pair[~control].tolist())
+    small = np.flatnonzero(control & (flows.octets > 0))
+    small = small[np.argsort(pair[small], kind="stable")]
     times: dict[int, list[Ints]] = defaultdict(list)
-    for p in np.unique(pair):
-        rows = small[pair == p]
-        if 2 * len(rows) >= steps and payload[int(p)] * 10 <= steps:
-            for end in divmod(int(p), n):
+    for rows in np.split(small, np.flatnonzero(np.diff(pair[small])) + 1):
+        if len(rows) and 2 * len(np.unique(np.searchsorted(ends, flows.end_ns[rows]))) > len(ends) >= 10 * payload[int(pair[rows[0]])]:
+            for end in divmod(int(pair[rows[0]]), n):
                 times[end].append(flows.end_ns[rows])
     return {end: np.sort(np.concatenate(own)) for end, own in times.items()}
 
@@ -202,6 +197,3 @@ def _spans(flows: Flows, job: Job, streams: list[Stream], start: Ints) -> Spans:
         np.concatenate([phase, phase]),
         np.concatenate([rank[flows.dst[rows]], rank[flows.src[rows]]]),
     )
-
-
-FLAGS = FIN | RST | SYN
