@@ -11,9 +11,10 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import zstandard
@@ -59,19 +60,23 @@ def read(path: str | Path, *, rows_at_once: int = 5_000) -> tuple[Flows, Counter
     """
     with _opened(path) as file:
         dump = _Reader(str(path))
-        dump.read(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""), rows_at_once)
+        dump.read(file, rows_at_once)
         return dump.flows(), dump.skipped
 
 
-def _opened(path: str | Path) -> IO[bytes]:
-    """A file, unpacked; - is the standard input."""
-    file = sys.stdin.buffer if str(path) == "-" else open(path, "rb")  # noqa: SIM115 (the caller closes it)
-    head = file.peek(4) if isinstance(file, io.BufferedReader) else b""
-    if head.startswith(GZIP):
-        return io.BufferedReader(gzip.GzipFile(fileobj=file))
-    if head.startswith(ZSTD):
-        return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
-    return file
+@contextmanager
+def _opened(path: str | Path) -> Iterator[io.TextIOWrapper]:
+    """A file, unpacked, as text; - is the standard input."""
+    with nullcontext(sys.stdin.buffer) if str(path) == "-" else Path(path).open("rb") as file:
+        head = file.peek(4) if isinstance(file, io.BufferedReader) else b""
+        stream: Any = file
+        if head.startswith(GZIP):
+            stream = gzip.GzipFile(fileobj=file)
+        elif head.startswith(ZSTD):
+            stream = io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
+        text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+        yield text
+        text.detach()
 
 
 class _Book(dict[Any, int]):
@@ -176,7 +181,7 @@ class _Reader:
             if column.name not in given:
                 table[column.name] = np.full(n, column.default, column.dtype)
                 continue
-            values, ok = _integers(given[column.name], column.default)
+            values, ok = _integers(given[column.name], None if column.name in REQUIRED else column.default)
             reason[~ok | (values < 0) | (values > np.iinfo(np.dtype(column.dtype)).max)] = 1
             table[column.name] = values
         reason[(table["end_ns"] < table["start_ns"]) & (reason == 0)] = 2
@@ -223,8 +228,8 @@ def _object(line: str) -> dict[str, Any]:
     return {k: v for k, v in row.items() if isinstance(v, str | int)} if isinstance(row, dict) else {}
 
 
-def _integers(values: Sequence[Any], default: int) -> tuple[Ints, NDArray[np.bool_]]:
-    """Values as integers, and which of them are; what is not there takes the default."""
+def _integers(values: Sequence[Any], default: int | None) -> tuple[Ints, NDArray[np.bool_]]:
+    """Values as integers, and which of them are; what is not there takes the default, if any."""
     try:
         return np.fromiter(map(int, values), np.int64, len(values)), np.ones(len(values), np.bool_)
     except (ValueError, TypeError, OverflowError):
@@ -232,9 +237,9 @@ def _integers(values: Sequence[Any], default: int) -> tuple[Ints, NDArray[np.boo
         return np.array([v for v, _ in pairs], np.int64), np.array([ok for _, ok in pairs], np.bool_)
 
 
-def _integer(value: Any, default: int) -> tuple[int, bool]:
+def _integer(value: Any, default: int | None) -> tuple[int, bool]:
     if value is None or value == "":
-        return default, True
+        return default or 0, default is not None
     try:
         number = int(value)
     except (ValueError, TypeError):
@@ -268,9 +273,8 @@ def _created(path: str | Path) -> io.TextIOWrapper:
         return io.TextIOWrapper(gzip.open(path, "wb"), "utf-8", newline="")
     file = open(path, "wb")  # noqa: SIM115 (closed with what wraps it)
     if name.endswith(".zst"):
-        return io.TextIOWrapper(
-            io.BufferedWriter(zstandard.ZstdCompressor().stream_writer(file, closefd=True)), "utf-8", newline=""
-        )
+        packed: Any = zstandard.ZstdCompressor().stream_writer(file, closefd=True)
+        return io.TextIOWrapper(io.BufferedWriter(packed), "utf-8", newline="")
     return io.TextIOWrapper(file, "utf-8", newline="")
 
 

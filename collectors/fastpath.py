@@ -251,7 +251,7 @@ def _unpack_tagged(c: _Columns, rows: Rows, type_at: int, header: int) -> None:
             break
         ethertype[tagged] = c.gather(at[tagged], _TAG)["ethertype"]
         at[tagged] += 4
-        short |= at > end
+        short = at > end
     version = np.zeros(len(at), np.uint8)
     version[ethertype == packet.IPV4], version[ethertype == packet.IPV6] = 4, 6
     c.at[rows], c.version[rows] = at, version

@@ -90,6 +90,7 @@ def lane_records(t: Table) -> Table:
 
 def record_columns(*tables: Table) -> Table:
     """Columns of all records, in order of start and, where that is equal, of their flow."""
+    tables = tuple(t for t in tables if len(t["record"])) or tables[:1]
     names = [c.name for c in COLUMNS if all(c.name in t for t in tables)]
     columns = {name: np.concatenate([t[name] for t in tables]) for name in names}
     order = np.lexsort(

@@ -32,7 +32,7 @@ PCAP = {
     for magic, unit, header in ((0xA1B2C3D4, 1000, 16), (0xA1B23C4D, 1, 16), (0xA1B2CD34, 1000, 24))
 }
 SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6  # pcapng block types
-PACKETS = (OBSOLETE, SIMPLE, ENHANCED)
+LEAST = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}  # octets of such a block; of others 12
 PCAPNG, GZIP, ZSTD = b"\x0a\x0d\x0d\x0a", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 
@@ -146,7 +146,7 @@ class Capture:
         used = 24
         while True:
             offset, used = _scan_records(stream.buffer, used, stream.end, header, captured_at)
-            seconds, fraction, captured, wire = _words(stream.buffer, offset, order)
+            seconds, fraction, captured, wire = _words(stream.buffer, offset, order, 4)
             wrong = (captured > limit) | (fraction > SECOND // unit)  # some tools round up to a whole second
             good = int(np.argmax(wrong)) if wrong.any() else len(offset)
             if good:
@@ -183,8 +183,7 @@ class Capture:
                 if block.startswith(PCAPNG) and block[8:] in ORDERS:
                     section = _Section(ORDERS[block[8:]])
                 kind, need = struct.unpack_from(section.order + "II", block)
-                least = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}.get(kind, 12)
-                if not least <= need <= MAX_BLOCK or need % 4 or (kind == SECTION and block[8:] not in ORDERS):
+                if not LEAST.get(kind, 12) <= need <= MAX_BLOCK or need % 4 or (kind == SECTION and block[8:] not in ORDERS):
                     self._corrupt(used, f"damaged block of type {kind:#x} and {need} octets")
                     return
                 if need <= left:
@@ -361,10 +360,11 @@ def _unzstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
         raise EOFError("the zstd stream ends early")
 
 
-def _words(buffer: bytes, offset: Ints, order: str) -> Ints:
-    """Four 32-bit numbers at each offset: [4, n]."""
-    at_every_octet = np.ndarray((len(buffer) - 15,), "V16", buffer, 0, (1,))
-    return at_every_octet[offset].view(order + "u4").reshape(-1, 4).T.astype(np.int64)
+def _words(buffer: bytes, offset: Ints, order: str, count: int) -> Ints:
+    """So many 32-bit numbers from each offset on: [count, n]."""
+    size = 4 * count
+    at_every_octet = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, 0, (1,))
+    return at_every_octet[offset].view(order + "u4").reshape(-1, count).T.astype(np.int64)
 
 
 def _scan_records(buffer: bytes, at: int, end: int, header: int, captured_at: Callable[..., tuple[int]]) -> tuple[Ints, int]:
@@ -385,15 +385,19 @@ def _scan_blocks(buffer: bytes, at: int, end: int, section: _Section) -> tuple[l
     append, unpack, last = rows.append, struct.Struct(section.order + "II").unpack_from, end - 12
     while at <= last:
         kind, length = unpack(buffer, at)
+        if kind == ENHANCED and 32 <= length <= MAX_BLOCK and not length & 3:  # first what is frequent
+            append(at)
+            at += length
+            continue
         if length < 12 or length > MAX_BLOCK or length & 3 or at + length > end:
             break
-        if kind in PACKETS:
-            if length < (16 if kind == SIMPLE else 32):
-                break
-            append(at)
-        elif kind in (SECTION, INTERFACE):
+        if kind in (SECTION, INTERFACE) or length < LEAST.get(kind, 12):
             break
+        if kind in (SIMPLE, OBSOLETE):
+            append(at)
         at += length
+    if at > end:
+        at = rows.pop()
     return rows, at
 
 
@@ -430,18 +434,16 @@ class _Section:
 
     def batch(self, buffer: bytes, rows: list[int]) -> tuple[Batch, str]:
         """The packets of the blocks at `rows`; up to the first faulty one, and what is wrong with it ("" if nothing is)."""
-        words = np.frombuffer(buffer, self.order + "u4", len(buffer) // 4)
         offset = np.array(rows, np.int64)
-        at = offset >> 2
-        kind, length, interface, high, low, captured, wire = (words[at + i].astype(np.int64) for i in range(7))
+        kind, length, interface, high, low, captured, wire = _words(buffer, offset, self.order, 7)
         simple = kind == SIMPLE
         interface[kind == OBSOLETE] >>= 16 if self.order == ">" else 0  # half of it counts drops
         interface[kind == OBSOLETE] &= 0xFFFF
-        interface[simple], wire[simple] = 0, words[at[simple] + 2]
+        wire[simple], interface[simple] = interface[simple], 0
         if simple.any() and self.interfaces:
             captured[simple] = np.minimum(np.minimum(wire, length - 16), self.interfaces[0].snaplen or MAX_SNAPLEN)[simple]
         faults = {
-            "damaged block (with two lengths)": words[at + (length >> 2) - 1] != length,
+            "damaged block (with two lengths)": _words(buffer, offset + length - 4, self.order, 1)[0] != length,
             "packet of an undescribed interface": interface >= len(self.interfaces),
             "packet longer than its block": captured > length - np.where(simple, 16, 32),
         }

@@ -86,6 +86,7 @@ SAMPLES: tuple[tuple[int, bytes], ...] = (
     (1, ethernet(ipv6(bytes((60, 4)) + bytes(22) + bytes((17, 0)) + bytes(6) + udp(b"x" * 5), 51), packet.IPV6)),
     (1, ethernet(ipv6(bytes((6, 0, 0, 0)) + bytes(4) + tcp(b"x" * 5), 44), packet.IPV6)),  # an atomic fragment
     (1, ethernet(ipv6(bytes((6, 0, 0, 9)) + bytes(4) + tcp(b"x" * 5), 44), packet.IPV6)),
+    (1, ethernet(ipv6(bytes(8), 58), packet.IPV6)),
     (113, bytes(14) + b"\x08\x00" + ipv4(tcp(b"x" * 3))),
     (113, bytes(14) + b"\x81\x00" + b"\x00\x05\x86\xdd" + ipv6(tcp(b"x" * 3))),
     (276, b"\x08\x00" + bytes(18) + ipv4(udp(b"x" * 3), 17)),

@@ -72,7 +72,8 @@ def test_every_sample_and_every_cut_of_it() -> None:
     for link_type, frame in SAMPLES:
         cuts = [(link_type, frame[:captured]) for captured in range(len(frame) + 1)]
         assert_same(join(cuts, [len(frame)] * len(cuts)))
-        assert_same(join([(link_type, frame)], [len(frame) + 70_000]))
+        for wire in (0, len(frame) + 70_000):
+            assert_same(join([(link_type, frame)], [wire]))
 
 
 def test_every_bit_of_every_sample() -> None:

@@ -1,0 +1,74 @@
+"""How long a rank itself took before it spoke: its own work, told from waiting for others.
+
+A rank that sends has done its work; the silence before is its own, back to the last thing it sent or was given. It was
+waiting instead where it sends at once when word comes from the one it sends to (readiness, a credit).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
+
+Floats = NDArray[np.float64]
+
+
+def own_work(flows: Flows, code: int) -> tuple[Ints, Ints]:
+    """Times at which one endpoint spoke, in order, and how long it had worked for that, ns (int64[n] each).
+
+    `flows` are all records from and to the endpoint. Work is 0 where it spoke while it was still being sent to (it was in
+    the middle of a collective) and where it had only waited.
+    """
+    start, control = sending(flows), flows.control()
+    talks = np.flatnonzero((flows.src == code) & (flows.octets > 0))
+    talks = talks[np.argsort(start[talks], kind="stable")]
+    hears = np.flatnonzero((flows.dst == code) & (flows.octets > 0))
+    given = hears[~control[hears]]
+    said = start[talks]
+    if not len(talks):
+        return said, said
+    done = np.concatenate([[0], np.maximum.accumulate(flows.end_ns[talks])[:-1]])
+    given_end, given_start = np.sort(flows.end_ns[given]), np.sort(start[given])
+    base = np.maximum(done, _last(given_end, said))
+    work = np.maximum(said - base, 0)
+    called = np.zeros(len(said), np.int64)
+    for peer in np.unique(flows.dst[talks]):
+        to = flows.dst[talks] == peer
+        called[to] = _last(np.sort(flows.end_ns[hears[flows.src[hears] == peer]]), said[to])
+    answer = said - called
+    prompt = 4 * np.percentile(answer[called > 0], 10) if (called > 0).any() else 0.0
+    waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
+    work[waited] = answer[waited]
+    busy = np.searchsorted(given_start, said, "left") > np.searchsorted(given_end, said, "left")
+    work[busy | (base == 0)] = 0
+    return said, work
+
+
+def _last(times: Ints, before: Ints) -> Ints:
+    """The last of some sorted times before each of others; 0 where there is none."""
+    if not len(times):
+        return np.zeros_like(before)
+    k = np.searchsorted(times, before, "left")
+    return np.where(k > 0, times[np.maximum(k - 1, 0)], 0)
+
+
+def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.8) -> tuple[Floats, Floats, Floats]:
+    """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
+
+    `ends` are the step ends. Typical is the median of the largest pieces that make up `share` of all work: short pieces are
+    the turns of a collective, not work.
+    """
+    step = np.searchsorted(ends, said, "left")
+    typical, largest, total = (np.full(len(ends), np.nan) for _ in range(3))
+    order = np.argsort(step, kind="stable")
+    bounds = np.searchsorted(step[order], np.arange(len(ends) + 1))
+    for k in range(len(ends)):
+        pieces = np.sort(work[order[bounds[k] : bounds[k + 1]]])[::-1].astype(np.float64)
+        if len(pieces) and pieces[0] > 0:
+            grown = np.cumsum(pieces)
+            typical[k] = np.median(pieces[: int(np.searchsorted(grown, share * grown[-1])) + 1])
+            largest[k], total[k] = pieces[0], grown[-1]
+    return typical, largest, total

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from collectors.bursts import Bursts, Pace
+from collectors.numbers import FlowNumbers
+from collectors.pieces import Pieces
+from collectors.record import ACK, PSH
+from tests.collectors.packets import packets, tcp
+from tests.collectors.test_flowtable import stream, table
+
+
+def openings(rows, batch):
+    pace = Pace()
+    flows = FlowNumbers(10**12, **Bursts.memory(pace))
+    bursts = Bursts(flows, Pieces({}), active_ns=None, pace=pace)
+    flows.grow([1])
+    return [
+        bool(b)
+        for i in range(0, len(rows), batch)
+        for b in bursts.openings(packets(rows[i : i + batch]), np.zeros(len(rows[i : i + batch]), np.int64))
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_units_end_with_a_push_and_at_64_kb(batch):
+    rows = [tcp(i, 1448, 1448 * i, flags=ACK | (PSH if i in (2, 3) else 0)) for i in range(60)]
+    assert np.flatnonzero(openings(rows, batch)).tolist() == [0, 3, 4, 4 + 45]
+
+
+def test_a_young_lane_borrows_its_senders_pace():
+    """Two lone messages of one segment each, 5 ms apart: a pause on a fast NIC, none on a slow one."""
+    for gap, records in ((20_000, 2), (10_000_000, 1)):
+        lane = [tcp(10**9, 1448, 0, dst=2), tcp(10**9 + 5_000_000, 1448, 1448, dst=2)]
+        flows, _, _ = table({"a": sorted(stream(100, gap=gap) + lane, key=lambda p: p["time_ns"])})
+        assert np.count_nonzero(flows.dst == 2) == records
+
+
+def test_a_pause_before_a_header_is_the_applications():
+    """Frames of 62 kB every 25 ms, each announced: single messages, whatever their even spacing suggests."""
+    rows, sequence = [], 0
+    for i in range(200):
+        size = 62_000 if i % 3 else 20_000
+        rows += [tcp(i * 25_000_000, 48, sequence), tcp(i * 25_000_000 + 1_700_000, size, sequence + 48)]
+        rows += [tcp(i * 25_000_000 + 1_800_000, 4000, sequence + 48 + size)]
+        sequence += size + 4048
+    flows, _, _ = table({"a": rows})
+    assert np.count_nonzero(~flows.control()) == 200

@@ -1,0 +1,132 @@
+import gzip
+import json
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors import dump
+from collectors.packet import DecodeError
+from collectors.record import Flows
+from tests.collectors.packets import rows_of
+
+HEAD = "start_ns,end_ns,src,dst,octets"
+GOOD = "1,2,10.0.0.1,10.0.0.2,100"
+
+
+def example(n=50):
+    i = np.arange(n)
+    columns = {"start_ns": 10**18 + i, "end_ns": 10**18 + 2 * i, "src": i % 3, "dst": (i + 1) % 3, "octets": i * 10**9}
+    columns |= {"exporter": i % 2, "path": i % 3, "dst_qp": 2**24 - i % 5, "protocol": 17, "tcp_flags": i % 32, "busy_ns": i}
+    columns["protocol"] = np.full(n, 17)
+    books = {"endpoints": ("10.0.0.1", "fd00::2", "10.0.0.3"), "exporters": ("leaf0", "leaf, 1")}
+    return Flows.build(columns, **books, paths=((), ("leaf0",), ("leaf, 1", "spine0", "leaf0")))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.zst", "a.jsonl", "a.jsonl.gz", "a.ndjson.zst"])
+def test_what_was_written_is_read(tmp_path, name):
+    path = tmp_path / name
+    dump.write(path, example(), rows_at_once=7)
+    flows, skipped = dump.read(path, rows_at_once=9)
+    assert rows_of(flows) == rows_of(example())
+    assert not skipped
+    assert dump.is_dump(path.read_bytes())
+
+
+def text(tmp_path, *lines):
+    path = tmp_path / "flows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_required_columns_are_enough_and_the_path_names_the_exporter(tmp_path):
+    flows, _ = dump.read(text(tmp_path, "path," + HEAD + ",color", f"leaf0|spine0,{GOOD},red", f",{GOOD},blue"))
+    assert flows.octets.tolist() == [100, 100]
+    assert [flows.exporters[e] for e in flows.exporter] == ["leaf0", ""]
+    assert [flows.paths[p] for p in flows.path] == [("leaf0", "spine0"), ()]
+    assert flows.sampling_rate.tolist() == [1, 1]
+
+
+def test_records_come_by_start(tmp_path):
+    flows, _ = dump.read(text(tmp_path, HEAD, "5,6,10.0.0.1,10.0.0.2,7", GOOD))
+    assert flows.start_ns.tolist() == [1, 5]
+
+
+def test_an_ipv4_address_in_an_ipv6_one_is_itself(tmp_path):
+    flows, _ = dump.read(text(tmp_path, HEAD, GOOD, GOOD.replace("10.0.0.1", "::ffff:10.0.0.1")))
+    assert flows.endpoints == ("10.0.0.1", "10.0.0.2")
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("1,2,10.0.0.1,10.0.0.2,1.5", "bad number"),
+        ("1,2,10.0.0.1,10.0.0.2,-5", "bad number"),
+        ("1,2,10.0.0.1,10.0.0.2,", "bad number"),
+        (f"1,2,10.0.0.1,10.0.0.2,{2**70}", "bad number"),
+        ("1,2,host,10.0.0.2,5", "bad address"),
+        ("3,2,10.0.0.1,10.0.0.2,5", "end before start"),
+        ("1,2,10.0.0.1", "columns are missing"),
+        ("", None),
+    ],
+)
+def test_bad_rows_are_counted_and_more_than_half_of_them_are_an_error(tmp_path, row, reason):
+    flows, skipped = dump.read(text(tmp_path, HEAD, GOOD, row, GOOD))
+    assert dict(skipped) == ({reason: 1} if reason else {})
+    assert len(flows) == 2
+    if reason:
+        with pytest.raises(DecodeError, match=rf"flows\.csv, line 3: {reason}"):
+            dump.read(text(tmp_path, HEAD, GOOD, row, row))
+
+
+def test_a_missing_column_is_an_error(tmp_path):
+    with pytest.raises(DecodeError, match=r"flows\.csv, line 1: no column octets"):
+        dump.read(text(tmp_path, "start_ns,end_ns,src,dst", "1,2,10.0.0.1,10.0.0.2"))
+    with pytest.raises(DecodeError):
+        dump.read(text(tmp_path, ""))
+
+
+def test_json_lines_that_are_no_objects_are_bad(tmp_path):
+    good = json.dumps({"start_ns": 1, "end_ns": 2, "src": "10.0.0.1", "dst": "10.0.0.2", "octets": 5})
+    bad = ["[1]", "{", '{"start_ns": 1}', good.replace("5", "5.5"), good.replace("5", "[5]")]
+    flows, skipped = dump.read(text(tmp_path, *[good] * 6, *bad))
+    assert len(flows) == 6
+    assert dict(skipped) == {"columns are missing": 4, "bad number": 1}
+
+
+def test_a_compressed_dump_that_ends_early_gives_what_is_there(tmp_path):
+    lines = "\n".join([HEAD, *(f"{i},{i * 7919},10.0.0.{i % 200},10.0.0.2,{i * i}" for i in range(50_000))])
+    for name, packed in (("a.gz", gzip.compress(lines.encode())), ("a.zst", zstandard.compress(lines.encode()))):
+        (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+        flows, _ = dump.read(tmp_path / name)
+        assert 1000 < len(flows) < 50_000
+
+
+def test_a_switch_may_not_hold_the_bar(tmp_path):
+    with pytest.raises(ValueError, match="may not contain"):
+        dump.write(tmp_path / "a.csv", Flows.build({"start_ns": []}, endpoints=(), paths=((), ("a|b",))))
+
+
+def test_captures_are_no_dumps():
+    for head in (
+        b"\xd4\xc3\xb2\xa1\x02\0\x04\0",
+        b"\xa1\xb2\x3c\x4d\0\2\0\4",
+        b"\n\r\r\n\x1c\0\0\0M<+\x1a",
+        b"",
+        b"\x1f\x8b\x08",
+    ):
+        assert not dump.is_dump(head + b"\0" * 40 if head else head)
+    assert not dump.is_dump(gzip.compress(b"\xd4\xc3\xb2\xa1\x02\0\x04\0" * 9))
+    assert dump.is_dump(b"\xef\xbb\xbf" + HEAD.encode())
+
+
+@given(st.binary(max_size=400))
+def test_any_octets_are_read_or_refused(tmp_path_factory, octets):
+    path = tmp_path_factory.mktemp("any") / "x.csv"
+    path.write_bytes(f"{HEAD}\n{GOOD}\n".encode() + octets)
+    dump.is_dump(octets)
+    with suppress(DecodeError):
+        dump.read(path)

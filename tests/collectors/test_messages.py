@@ -1,0 +1,159 @@
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectors.flowtable import FlowTable
+from tests.collectors.packets import ADDRESSES, packets, roce, rows_of
+
+FIRST, MIDDLE, LAST, LAST_IMMEDIATE, ONLY, READ_REQUEST, READ_FIRST, READ_LAST, ACKNOWLEDGE, CNP = (
+    6,
+    7,
+    8,
+    9,
+    10,
+    12,
+    13,
+    15,
+    17,
+    129,
+)
+
+
+def records(rows, batch=None, least=1, **knobs):
+    table = FlowTable(exporters=["leaf0"], addresses=ADDRESSES, **knobs)
+    table.sightings.least = least
+    for i in range(0, len(rows), batch or len(rows)):
+        table.add("leaf0", packets(rows[i : i + (batch or len(rows))]))
+    flows, _, tally = table.finish()
+    return flows, tally
+
+
+def write(time, psn, count, *, last=LAST, middles=True, **more):
+    """An RDMA WRITE of so many packets of 4096 octets, the last with 100."""
+    size = (count - 1) * 4096 + 100
+    rows = [roce(time, FIRST, psn, dma_length=size, **more)]
+    rows += [roce(time + 1000 * i, MIDDLE, psn + i, **more) for i in range(1, count - 1)] if middles else []
+    return [*rows, roce(time + 1000 * (count - 1), last, psn + count - 1, 100, **more)]
+
+
+def test_a_message_is_a_record_whether_or_not_its_middles_were_captured():
+    for middles in (True, False):
+        flows, _ = records(write(0, 2**24 - 5, 10, middles=middles) + write(50_000, 5, 3, last=LAST_IMMEDIATE, middles=middles))
+        assert flows.octets.tolist() == [9 * 4096 + 100, 2 * 4096 + 100]
+        assert flows.packets.tolist() == [10, 3]
+        assert flows.messages.tolist() == [1, 1]
+        assert flows.busy_ns.tolist() == [9000, 2000]
+        assert (flows.src_port.tolist(), flows.dst_port.tolist(), flows.dst_qp.tolist()) == ([0, 0], [4791] * 2, [7, 7])
+        assert not flows.control().any()
+
+
+def test_only_messages_acknowledgments_and_reads():
+    rows = [
+        roce(0, ONLY, 1, 1000, dma_length=1000),
+        roce(10, ACKNOWLEDGE, 1, 0, src=1, dst=0, qp=9),
+        roce(20, READ_REQUEST, 2, 0, dma_length=8292),
+        roce(30, READ_FIRST, 2, src=1, dst=0, qp=9),
+        roce(40, READ_LAST, 4, 100, src=1, dst=0, qp=9),
+    ]
+    flows, tally = records(rows)
+    assert flows.octets.tolist() == [1000, 0, 8292]
+    assert flows.packets.tolist() == [1, 0, 3]
+    assert flows.control().tolist() == [False, True, False]
+    assert tally["acknowledgment only"] == 1
+
+
+def test_what_was_sent_again_is_no_payload():
+    rows = write(0, 0, 10)
+    again = [row | {"time_ns": row["time_ns"] + 20_000, "ip_id": 5} for row in rows[4:]]
+    flows, _ = records(rows + again + write(60_000, 10, 2))
+    assert flows.octets.tolist() == [9 * 4096 + 100, 4096 + 100]
+    assert flows.retransmits.tolist() == [6, 0]
+    assert flows.end_ns.tolist() == [9000, 61_000]
+
+
+def test_messages_that_overtake_each_other_keep_their_packets():
+    a, b, c = (write(t, psn, 10, middles=False) for t, psn in ((0, 0), (100, 10), (200, 20)))
+    for batch in (1, 2, 6):
+        flows, _ = records([a[0], b[0], c[0], a[1], c[1], b[1]], batch)
+        assert flows.octets.tolist() == [9 * 4096 + 100] * 3
+        assert (flows.end_ns - flows.start_ns).tolist() == [9000] * 3
+        assert flows.retransmits.sum() == 0
+
+
+def test_lost_ends_and_a_capture_that_starts_and_stops_in_a_message():
+    rows = [*write(0, 100, 5)[3:], *write(10_000, 105, 5)[:-1], *write(20_000, 110, 5)[1:], *write(30_000, 115, 5)[:2]]
+    flows, _ = records(rows)
+    assert flows.octets.tolist() == [4096 + 100, 4 * 4096 + 100, 3 * 4096 + 100, 2 * 4096]
+    assert flows.packets.tolist() == [2, 5, 4, 2]
+
+
+def test_queue_pairs_are_told_apart():
+    rows = sorted(write(0, 0, 5) + write(500, 0, 5, qp=8), key=lambda row: row["time_ns"])
+    flows, _ = records(rows)
+    assert flows.dst_qp.tolist() == [7, 8]
+    assert flows.packets.tolist() == [5, 5]
+
+
+def test_congestion_notifications_are_counted_by_time_bin():
+    flows, _ = records([roce(t, CNP, 0, 0, src=1, dst=0, qp=3) for t in (0, 10, 20, 60_000_000)])
+    assert flows.cnp.tolist() == [3, 1]
+    assert flows.octets.tolist() == [0, 0]
+
+
+def test_a_queue_pair_that_rested_and_one_with_new_numbers_go_on():
+    flows, _ = records(write(0, 5_000_000, 3) + write(10**6, 100, 3))
+    assert (flows.packets.tolist(), flows.retransmits.sum()) == ([3, 3], 0)
+    table = FlowTable(exporters=["leaf0"], addresses=ADDRESSES, idle_ns=10**9)
+    table.sightings.least, table.messages.many = 1, 0
+    for i in range(10):
+        table.add("leaf0", packets(write(i * 10**10, 0, 3, qp=i)))
+    assert table.messages.flows.count < 10
+    assert table.finish()[0].packets.tolist() == [3] * 10
+
+
+@st.composite
+def traffic(draw):
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    rows, psn, time = [], [rng.randrange(2**24) for _ in range(3)], 0
+    for _ in range(draw(st.integers(1, 30))):
+        qp, count = rng.randrange(3), rng.choice([2, 3, 20])
+        more = {"qp": qp, "middles": rng.random() < 0.5}
+        message = write(time, psn[qp], count, **more)
+        if rng.random() < 0.3:
+            message += [
+                row | {"time_ns": row["time_ns"] + 30_000, "ip_id": 1} for row in message[rng.randrange(len(message)) :]
+            ]
+        rows += [row for row in message if rng.random() > 0.05]
+        psn[qp] += count
+        time += rng.choice([0, 1500, 100_000])
+    return sorted(rows, key=lambda row: row["time_ns"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(traffic(), st.integers(1, 40))
+def test_batches_do_not_matter(rows, batch):
+    if rows:
+        assert rows_of(records(rows)[0]) == rows_of(records(rows, batch)[0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(traffic())
+def test_octets_are_conserved(rows):
+    """Of messages captured whole: every PSN's payload once."""
+    whole = [row for row in rows if row["opcode"] != FIRST or row["dma_length"] == row["octets"]]
+    plain = [row | {"dma_length": -1, "opcode": MIDDLE} for row in whole]
+    kept, high = {}, {}
+    for row in plain:
+        qp, psn = row["dst_qp"], row["sequence"]
+        step = (psn - high.get(qp, psn - 1) + 2**20) % 2**24 - 2**20
+        if step > 0:
+            kept[qp, psn] = row["octets"]
+            high[qp] = psn
+    flows, _ = records(plain) if plain else (None, None)
+    if flows is not None:
+        missing = sum(kept.values()) - int(flows.octets.sum())
+        gaps = int(flows.packets.sum()) - len(kept)
+        assert gaps >= 0
+        assert missing == -gaps * 4096 or np.all(flows.octets > 0)
