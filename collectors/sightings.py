@@ -104,6 +104,7 @@ class Sightings:
         if cut == -FAR:
             return None
         self.cut = cut
+        self.parts.sort(key=lambda part: part[0])
         columns = {name: np.concatenate([getattr(p, name) for _, p in self.parts]) for name in COLUMNS}
         exporter = np.repeat([e for e, _ in self.parts], [len(p) for _, p in self.parts]).astype(np.int32)
         packets = Packets(**columns)
@@ -125,12 +126,15 @@ class Sightings:
         """The packets complete before `self.cut`, and the rows to keep for later."""
         key = mixed(*(getattr(packets, name) for name in IDENTITY))
         time = packets.time_ns
-        order = np.lexsort((time, key)) if len(self.exporters) > 1 else np.argsort(time, kind="stable")
-        group = self.groups(key[order], time[order], exporter[order]) if len(self.exporters) > 1 else np.arange(len(order))
-        # rows by packet, the home switch first, then by time
-        at_home = exporter[order] == home[order]
-        order = order[np.lexsort((exporter[order], time[order], ~at_home, group))] if len(self.exporters) > 1 else order
-        group = np.sort(group)
+        order = np.argsort(time, kind="stable")
+        group = np.arange(len(order))
+        if len(self.exporters) > 1:
+            order = order[np.argsort(key[order], kind="stable")]
+            group = self.groups(key[order], time[order], exporter[order])
+            # rows by packet, the home switch first, else by time
+            away = exporter[order] != home[order]
+            by_packet = np.argsort(2 * group + away, kind="stable")
+            order, group = order[by_packet], group[by_packet]
         starts = run_starts(group)
         ready = time[order[starts]] < self.cut
         in_ready = np.repeat(ready, run_sizes(starts, len(order)))
@@ -140,7 +144,7 @@ class Sightings:
         path = self.path_codes(exporter[order], starts)
         self.note_hops(exporter[order], time[order], group)
         first = order[starts]
-        by_time = np.argsort(time[first], kind="stable")
+        by_time = np.lexsort((first, time[first]))  # packets of one time stamp as they were captured
         first = first[by_time]
         return Seen(packets.take(first), exporter[first], path[by_time]), kept
 

@@ -1,1 +1,16 @@
-"""."""
+"""Detectors: each looks at one job and says what is wrong with it. To add one, write a function and name it in `DETECTORS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prism.detectors.crash import crash
+from prism.detectors.hang import hang
+from prism.detectors.slow_link import lossy_link, slow_link
+from prism.detectors.slow_rank import slow_rank
+from prism.detectors.view import View
+from prism.model import Finding
+
+Detector = Callable[[View], list[Finding]]
+
+DETECTORS: tuple[Detector, ...] = (crash, hang, slow_link, lossy_link, slow_rank)

@@ -70,6 +70,13 @@ def test_a_packet_its_home_missed_counts_too():
     assert flows.end_ns.tolist() == [192_000]
 
 
+def test_packets_of_one_time_stamp_stay_in_the_order_of_the_capture():
+    rows = [row | {"time_ns": row["time_ns"] // 100_000 * 100_000} for row in stream(200)]
+    for captures in ({"a": rows}, {"b": rows[::2], "a": rows}):
+        flows, _, _ = table(captures, home={ADDRESSES[0]: "a"})
+        assert (flows.octets.sum(), flows.retransmits.sum()) == (200 * 1448, 0)
+
+
 def test_equal_packets_match_first_with_first():
     again = [tcp(t, 0, 5, flags=ACK) for t in (0, 1000, 2000)]
     flows, transits, tally = table({"a": again, "b": [p | {"time_ns": p["time_ns"] + 10} for p in again]})

@@ -1,0 +1,53 @@
+"""A rank that fell silent while the others waited for it, and came back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.detectors.view import View
+from prism.model import Finding, Severity
+
+
+def hang(view: View, *, periods: float = 2.0, share: float = 0.5) -> list[Finding]:
+    """Steps that took `periods` longer than usual, most of it in one silence of one rank, or of the ranks of one host.
+
+    Where most ranks paused alike nobody hung: that is a pause of the job. Nor did one who was busy with others meanwhile
+    (a checkpoint to storage): such traffic ends its silence.
+    """
+    _, largest, _ = view.work
+    out = []
+    for step in np.flatnonzero(view.durations >= (1 + periods) * view.period):
+        excess = float(view.durations[step] - view.period)
+        silent = np.flatnonzero(np.nan_to_num(largest[:, step]) >= share * excess)
+        if not len(silent) or 2 * len(silent) >= len(largest):
+            continue
+        longest = float(np.nanmax(largest[silent, step]))
+        guilty = silent[largest[silent, step] >= 0.9 * longest]
+        ids = tuple(view.job.endpoints[i] for i in guilty)
+        hosts = {view.topology.host(a) for a in ids} - {None} if view.topology is not None else set()
+        if len(ids) > 1 and len(hosts) != 1:
+            continue
+        out.append(_finding(view, int(step), ids, longest))
+    return out
+
+
+def _finding(view: View, step: int, ids: tuple[str, ...], longest: float) -> Finding:
+    start, end = view.during(step, step + 1)
+    waiting = len(view.job.endpoints) - len(ids)
+    return Finding(
+        detector="hang",
+        kind="hang",
+        job=view.job.id,
+        severity=Severity.CRITICAL,
+        subject="endpoint",
+        ids=ids,
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(float(view.durations[step] / view.period), 3),
+        score=round(min(longest / view.period * 10, 999.0), 2),
+        message=(
+            f"{', '.join(ids)} said nothing for {longest / 1e9:.2f} s in step {step} and was the first to speak again; "
+            f"the other {waiting} ranks were waiting"
+        ),
+        evidence={"step": step, "silent_ms": round(longest / 1e6, 3), "waiting": waiting},
+    )

@@ -1,0 +1,213 @@
+"""A NIC, link or uplink that moves octets more slowly, or loses them.
+
+A slow link slows a whole ring to the same mean rate; only the edge that crosses it sends without pause at its low rate,
+while the healthy ones send in bursts at full rate. So rates are taken inside bursts. What the slow edges share is to blame;
+between switches the delay of single packets from one to the next tells which hop queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from prism.detectors.view import Floats, View
+from prism.kernels.blame import Suspect, Verdict, verdicts
+from prism.kernels.edges import Pair
+from prism.kernels.shifts import shifts, spread
+from prism.model import Finding, Severity, SubjectType
+
+
+class Incident(NamedTuple):
+    """Steps `start` to `stop` in which some edges were bad and others good; `height` is the log of how much worse."""
+
+    start: int
+    stop: int
+    height: float
+    score: float
+    bad: list[Pair]
+    good: list[Pair]
+
+
+def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
+    """NICs, links and switches through which edges sent `factor` times as slowly as usual, or as their like do."""
+    keys, rates = view.rates
+    if len(keys) < 2 or rates.shape[1] < 3:
+        return []
+    level = -np.log(rates)
+    found = [_told(view, one, "slow") for one in incidents(keys, _moved(level), np.log(factor), sigmas)]
+    if not found:
+        found = [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
+    return joined([finding for finding in found if finding is not None])
+
+
+def joined(findings: list[Finding]) -> list[Finding]:
+    """Findings that name the same subject at the same time as one, the strongest, over the time of all."""
+    out: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: -f.score):
+        for i, known in enumerate(out):
+            same = (known.kind, known.ids) == (finding.kind, finding.ids)
+            if same and finding.start_ns <= known.end_ns and known.start_ns <= finding.end_ns:
+                start, end = min(known.start_ns, finding.start_ns), max(known.end_ns, finding.end_ns)
+                out[i] = replace(known, start_ns=start, end_ns=end)
+                break
+        else:
+            out.append(finding)
+    return out
+
+
+def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: int = 10) -> list[Finding]:
+    """NICs and links on which packets are sent again `factor` times as often as elsewhere in the job, `least` times or more."""
+    keys = sorted(view.edges)
+    if len(keys) < 3 or len(view.ends) < 3:
+        return []
+    again = np.stack([view.per_step(view.edges[key], view.flows.retransmits) for key in keys])
+    packets = np.stack([view.per_step(view.edges[key], view.flows.packets) for key in keys])
+    total = np.maximum(packets.sum(axis=0), 1.0)
+    rest = np.sort(again / np.maximum(packets, 1.0), axis=0)[: max(len(keys) * 3 // 4, 1)].mean(axis=0)
+    usual = np.maximum(rest, again.sum() / packets.sum() / 8 if packets.sum() else 0.0)
+    excess = np.log((again + 1) / (usual * packets + 1))
+    out = []
+    for one in incidents(keys, np.where(total > 1, excess, np.nan), np.log(factor) / 2, sigmas, floor=0.25):
+        lost = sum(float(again[keys.index(k), one.start : one.stop].sum()) for k in one.bad)
+        finding = _told(view, one, "lossy") if lost >= least else None
+        out += [finding] if finding is not None else []
+    return joined(out)
+
+
+def _moved(level: Floats) -> Floats:
+    """Log slowness of each edge against its own usual one."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(level - np.nanmedian(level, axis=1, keepdims=True), dtype=np.float64)
+
+
+def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02) -> list[Incident]:
+    """Stretches of steps in which edges stood out together, the strongest first; an edge is in one at a time."""
+    sigma = spread(moved, floor=floor)
+    rest, out = moved.copy(), []
+    for _ in range(8):
+        own = [(row, one) for row in range(len(keys)) for one in shifts(rest[row], sigma, height=height, score=sigmas)[:1]]
+        if not own:
+            break
+        _, top = max(own, key=lambda o: o[1].score)
+        with np.errstate(invalid="ignore"):
+            middle = np.nanmedian(moved[:, top.start : top.stop], axis=1)
+        bad = [i for i in range(len(keys)) if middle[i] >= max(height * 0.8, top.height / 4)]
+        good = [i for i in range(len(keys)) if middle[i] < height / 2]
+        spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop]
+        start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
+        out.append(Incident(start, stop, float(np.median(middle[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good]))
+        rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
+    return out
+
+
+def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
+    """Edges slow from first to last, against edges that carry the same kind of traffic."""
+    kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
+    usual = np.nanmedian(level, axis=1)
+    bad, good, heights = [], [], []
+    for i, key in enumerate(keys):
+        like = np.array([usual[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key)])
+        like = like[np.isfinite(like)]
+        if len(like) < 4 or not np.isfinite(usual[i]):
+            continue
+        above = usual[i] - np.median(like)
+        noise = max(spread(like), 0.05)
+        if above >= max(height, 6 * noise):
+            bad.append(key)
+            heights.append(above)
+        elif above < height / 2:
+            good.append(key)
+    if not bad or len(bad) * 2 > len(good):
+        return []
+    top = float(np.median(heights))
+    return [Incident(0, level.shape[1], top, top * np.sqrt(level.shape[1]) / 0.05, bad, good)]
+
+
+def _told(view: View, one: Incident, how: str) -> Finding | None:
+    """The finding on what an incident's bad edges share; None where nothing explains most of them."""
+    paths = {key: view.path(view.edges[key]) for key in one.bad + one.good}
+    queued = _queues(view, one)
+    ranked = [v for v in verdicts(one.bad, one.good, paths) if v.coverage >= 0.7 and v.precision >= 0.6]
+    if not ranked:
+        return None
+    top = [v for v in ranked if v.fit >= ranked[0].fit - 0.05]
+    best = max(top, key=lambda v: (_queue_of(v.suspect, queued), v.fit, v.suspect.kind == "endpoint"))
+    same = [v for v in top if v.suspect.kind == best.suspect.kind and v.fit == best.fit]
+    subject, ids, unsure = _subject(view, best, same, queued)
+    return _finding(view, one, how, subject, ids, unsure, best, queued)
+
+
+def _subject(view: View, best: Verdict, same: list[Verdict], queued: Mapping[tuple[str, str], float]) -> tuple[SubjectType, tuple[str, ...], bool]:
+    """Whom to name: where two endpoints explain it equally well, the edge between them."""
+    names = {v.suspect: tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in v.suspect.what) for v in same}
+    if best.suspect.kind == "endpoint" and len(same) == 2:
+        return "link", tuple(sorted(name for own in names.values() for name in own)), False
+    unsure = len(same) > 1 and _queue_of(best.suspect, queued) == 0.0
+    return best.suspect.kind, names[best.suspect], unsure
+
+
+def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 1e-3) -> dict[tuple[str, str], float]:
+    """Hops (sender, receiver) whose packets took `times` longer during the incident than before and after; with how long, ns.
+
+    A delay of less than `share` of a step delays nobody.
+    """
+    t = view.transits
+    if not len(t) or one.stop - one.start >= len(view.ends):
+        return {}
+    low, high = view.during(one.start, one.stop)
+    inside = (t.start_ns >= low) & (t.start_ns <= high)
+    out = {}
+    for a, b in {(int(a), int(b)) for a, b in zip(t.sender, t.receiver, strict=True)}:
+        hop = (t.sender == a) & (t.receiver == b)
+        now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
+        if len(now) and len(usual):
+            peak, calm = float(np.percentile(now, 75)), float(np.median(usual))
+            if peak >= max(times * calm, share * view.period):
+                out[t.exporters[a], t.exporters[b]] = peak
+    return out
+
+
+def _queue_of(suspect: Suspect, queued: Mapping[tuple[str, str], float]) -> float:
+    """The longest delay on a suspect's hops, ns."""
+    if suspect.kind == "link":
+        return max((delay for hop, delay in queued.items() if set(hop) == set(suspect.what)), default=0.0)
+    return 0.0
+
+
+def _finding(
+    view: View, one: Incident, how: str, subject: SubjectType, ids: tuple[str, ...], unsure: bool, best: Verdict,
+    queued: Mapping[tuple[str, str], float],
+) -> Finding:
+    start, end = view.during(one.start, one.stop)
+    times = float(np.exp(one.height))
+    name = " – ".join(ids)
+    where = f"{len(one.bad)} of the {len(one.bad) + len(one.good)} busy edges, those of {name},"
+    what = f"sent {times:.1f}× as slowly inside bursts" if how == "slow" else f"had packets sent again {times:.0f}× as often"
+    hop = max(queued, key=lambda h: queued[h], default=None)
+    delay = f"; packets waited {queued[hop] / 1e6:.1f} ms between {hop[0]} and {hop[1]}" if hop is not None and subject == "link" else ""
+    slowdown = view.slowdown(one.start, one.stop)
+    calm = how == "lossy" and slowdown < 1.03
+    return Finding(
+        detector="slow_link" if how == "slow" else "lossy_link",
+        kind="slow_switch" if subject == "switch" else "slow_link",
+        job=view.job.id,
+        severity=Severity.INFO if unsure or calm else Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING,
+        subject=subject,
+        ids=ids,
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(slowdown, 3),
+        score=round(min(one.score, 999.0), 2),
+        message=f"{where} {what}; the others did not{delay}",
+        evidence={
+            "steps": [one.start, one.stop],
+            "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in one.bad],
+            "factor": round(times, 3),
+            "explains": round(best.coverage, 3),
+            "exclusive": round(best.precision, 3),
+            "queues_ms": {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()},
+        },
+    )

@@ -1,0 +1,135 @@
+"""One job as the detectors see it: per step and rank, per step and edge."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows, Transits
+from prism.kernels.edges import Edge, Pair, edges_of
+from prism.kernels.intervals import Ints
+from prism.kernels.waits import own_work, typical_work
+from prism.model import Job, Parallelism, Timeline
+from prism.topology import Topology
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What is known of one job. `flows` are the records between its members, `around` all records of its members."""
+
+    flows: Flows
+    around: Flows
+    transits: Transits
+    job: Job
+    parallelism: Parallelism
+    timeline: Timeline
+    topology: Topology | None = None
+
+    @cached_property
+    def code(self) -> dict[str, int]:
+        """Address to code."""
+        return {address: i for i, address in enumerate(self.flows.endpoints)}
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Step ends of the whole job, ns: the median over its ranks; int64[steps]."""
+        most = max((len(s) for s in self.timeline.steps), default=0)
+        full = [s[:, 1] for s in self.timeline.steps if len(s) == most]
+        return np.median(np.stack(full), axis=0).astype(np.int64) if most else np.zeros(0, np.int64)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """Step begins of the whole job, ns: the first rank's first, then the ends before."""
+        if not len(self.ends):
+            return self.ends
+        first = min(int(s[0, 0]) for s in self.timeline.steps if len(s))
+        return np.concatenate([[first], self.ends[:-1]])
+
+    @cached_property
+    def durations(self) -> Floats:
+        """Duration of each step, ns; NaN for the first, whose begin nobody saw."""
+        return np.concatenate([[np.nan], np.diff(self.ends)]) if len(self.ends) else np.zeros(0)
+
+    @cached_property
+    def period(self) -> float:
+        """Median duration of a step, ns."""
+        return float(np.nanmedian(self.durations)) if len(self.ends) > 1 else 0.0
+
+    @cached_property
+    def work(self) -> tuple[Floats, Floats, Floats]:
+        """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
+        by_rank = defaultdict(list)
+        for side in (self.around.src, self.around.dst):
+            order = np.argsort(side, kind="stable")
+            for address in self.job.endpoints:
+                low, high = np.searchsorted(side[order], [self.code[address], self.code[address] + 1])
+                by_rank[address].append(order[low:high])
+        rows = []
+        for rank, address in enumerate(self.job.endpoints):
+            own = self.around.take(np.unique(np.concatenate(by_rank[address])))
+            ends = self.timeline.steps[rank][:, 1]
+            rows.append(_padded(typical_work(*own_work(own, self.code[address]), ends), len(self.ends)))
+        typical, largest, total = (np.stack(parts) for parts in zip(*rows, strict=True))
+        return typical, largest, total
+
+    @cached_property
+    def edges(self) -> dict[Pair, Edge]:
+        """Directed pairs with payload that comes back in at least half of the steps."""
+        every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
+        return {key: e for key, e in every.items() if 2 * len(np.unique(self.step_of(e.end))) >= len(self.ends) > 0}
+
+    def step_of(self, times: Ints) -> Ints:
+        """Which step each time lies in; the number of steps for what comes after the last."""
+        return np.searchsorted(self.ends, times, "left")
+
+    def per_step(self, edge: Edge, column: Ints) -> Floats:
+        """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
+        n = len(self.ends)
+        sums = np.bincount(self.step_of(edge.end), weights=column[edge.rows].astype(np.float64), minlength=n + 1)
+        return np.asarray(sums[:n], dtype=np.float64)
+
+    @cached_property
+    def rates(self) -> tuple[list[Pair], Floats]:
+        """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
+        keys = sorted(self.edges)
+        flows = self.flows
+        busy = np.where(flows.busy_ns > 0, flows.busy_ns, flows.end_ns - flows.start_ns)
+        rows = []
+        for key in keys:
+            octets, time = self.per_step(self.edges[key], flows.octets), self.per_step(self.edges[key], busy)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                rows.append(np.where((octets > 0) & (time > 0), octets * 8e9 / time, np.nan))
+        return keys, np.stack(rows) if rows else np.zeros((0, len(self.ends)))
+
+    def during(self, start: int, stop: int) -> tuple[int, int]:
+        """Begin of step `start` and end of step `stop` − 1, ns."""
+        return int(self.begins[start]), int(self.ends[stop - 1])
+
+    def slowdown(self, start: int, stop: int) -> float:
+        """How much longer the steps `start` to `stop` took than the others, by their medians; at least 1."""
+        inside = np.zeros(len(self.durations), np.bool_)
+        inside[start:stop] = True
+        there, other = self.durations[inside], self.durations[~inside]
+        if not np.isfinite(there).any() or not np.isfinite(other).any():
+            return 1.0
+        return max(float(np.nanmedian(there) / np.nanmedian(other)), 1.0)
+
+    def path(self, edge: Edge) -> tuple[str, ...]:
+        """The switches most of an edge's octets crossed, in order; from the topology where no switch was named."""
+        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
+        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        if path or self.topology is None:
+            return path
+        leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
+        return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+
+def _padded(parts: tuple[Floats, Floats, Floats], n: int) -> tuple[Floats, ...]:
+    """Each part cut or filled with NaN to n places."""
+    return tuple(np.concatenate([p[:n], np.full(max(n - len(p), 0), np.nan)]) for p in parts)

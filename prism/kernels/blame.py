@@ -1,0 +1,62 @@
+"""Which one thing explains what went wrong: the suspect whose edges are the slow ones, and only those."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from prism.kernels.edges import Pair
+
+Kind = Literal["endpoint", "link", "switch"]
+
+
+class Suspect(NamedTuple):
+    """An endpoint (its code), a link between two switches or endpoints (their names or codes), or a switch."""
+
+    kind: Kind
+    what: tuple[int | str, ...]
+
+
+class Verdict(NamedTuple):
+    """A suspect, the share of the bad edges that it explains, and the share of its edges that are bad."""
+
+    suspect: Suspect
+    coverage: float
+    precision: float
+
+    @property
+    def fit(self) -> float:
+        """Harmonic mean of coverage and precision, 0 … 1."""
+        both = self.coverage + self.precision
+        return 2 * self.coverage * self.precision / both if both else 0.0
+
+
+def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tuple[str, ...]]) -> list[Verdict]:
+    """Every suspect that touches a bad edge, the best first.
+
+    `paths` names the switches each edge crosses. An endpoint may be bad in one direction only; so may a link.
+    """
+    bad, good = set(bad), set(good)
+    sets: dict[tuple[Suspect, str], set[Pair]] = defaultdict(set)
+    for edge in bad | good:
+        src, dst = edge
+        for suspect, way in (((src,), "out"), ((src,), "both"), ((dst,), "in"), ((dst,), "both")):
+            sets[Suspect("endpoint", suspect), way].add(edge)
+        path = paths.get(edge, ())
+        for a, b in zip(path, path[1:], strict=False):
+            link = Suspect("link", tuple(sorted((a, b))))
+            sets[link, "both"].add(edge)
+            sets[link, f"{a}>{b}"].add(edge)
+        for switch in path:
+            sets[Suspect("switch", (switch,)), "both"].add(edge)
+    best: dict[Suspect, tuple[Verdict, int]] = {}
+    for (suspect, _), own in sets.items():
+        hits = own & bad
+        if hits:
+            verdict = Verdict(suspect, len(hits) / len(bad), len(hits) / len(own))
+            if suspect not in best or (verdict.fit, -len(own)) > (best[suspect][0].fit, -best[suspect][1]):
+                best[suspect] = verdict, len(own)
+    order = {"endpoint": 0, "link": 1, "switch": 2}
+    ranked = sorted(best.values(), key=lambda b: (-b[0].fit, order[b[0].suspect.kind], str(b[0].suspect.what)))
+    return [verdict for verdict, _ in ranked]
