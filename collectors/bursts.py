@@ -70,20 +70,20 @@ class Bursts:
 
     def add(self, table: Table, p: Packets) -> None:
         """Take bulk segments by flow: the packets and a table of the columns of UNIT_RULES but `opens`."""
-        table["opens"] = self.openings(p, table["flow"])
+        table["opens"] = self.openings(p, table["flow"], table["retransmits"] > 0)
         self.waiting.append(table)
         self.fresh += len(p)
         if self.fresh >= max(1 << 15, self.held):
             self.cut_blocks()
 
-    def openings(self, p: Packets, flow: Ints) -> Mask:
-        """Where a unit starts: after a PSH, which ends what was handed over at once, and each 64 kB.
+    def openings(self, p: Packets, flow: Ints, again: Mask) -> Mask:
+        """Where a unit starts: after a PSH, which ends what was handed over at once, each 64 kB, and a repeat.
 
         Undoes segmentation (TSO, GSO), so that lanes are cut alike wherever they were captured.
         """
         starts = run_starts(flow)
         sizes = run_sizes(starts, len(flow))
-        goes_on = (p.protocol == TCP) & (p.tcp_flags & PSH == 0)
+        goes_on = (p.protocol == TCP) & (p.tcp_flags & PSH == 0) & ~again
         back = p.time_ns < self.flows.previous("seen_ns", p.time_ns, flow)
         carried = self.flows.state["unit"][flow[starts]]  # octets since the unit's start, 0 where one starts
         carried[back[starts]] = 0

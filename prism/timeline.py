@@ -9,7 +9,7 @@ Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes repl
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +31,22 @@ def reconstruct(flows: Flows, job: Job, parallelism: Parallelism, *, voters: int
     """
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
-    rhythms = [_rhythm(flows, start, rows) for rows in _voices(flows, streams, voters)]
-    clock = _clock([r for r in rhythms if len(r.quiet)])
+    voices = [(s.kind == "dp", _rhythm(flows, start, rows)) for s, rows in _voices(flows, streams, voters)]
+    clock = _clock([(reduces, r) for reduces, r in voices if len(r.quiet)])
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), _lives(job), _spans(flows, job, streams, start))
     steps = _steps(flows, job, streams, clock, start)
     return Timeline(steps, _lives(job), _spans(flows, job, streams, start))
 
 
-def _voices(flows: Flows, streams: list[Stream], most: int) -> Iterable[Rows]:
+def _voices(flows: Flows, streams: list[Stream], most: int) -> list[tuple[Stream, Rows]]:
     """Streams whole, then their single edges: each may show the job's step."""
-    whole = [s.rows for s in streams[:most]]
+    whole = [(s, s.rows) for s in streams[:most]]
     edges = []
-    for rows in whole:
+    for stream, rows in whole:
         pair = flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows]
         if len(np.unique(pair)) > 1:
-            edges += [rows[pair == p] for p in np.unique(pair)]
+            edges += [(stream, rows[pair == p]) for p in np.unique(pair)]
     return [*whole, *edges[:most]]
 
 
@@ -55,20 +55,20 @@ def _rhythm(flows: Flows, start: Ints, rows: Rows) -> Rhythm:
     return rhythm(start[rows], flows.end_ns[rows], flows.octets[rows])
 
 
-def _clock(rhythms: list[Rhythm]) -> Rhythm:
-    """The rhythm that most streams share, from the one of those that rests longest; `NONE` without any.
+def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
+    """The rhythm that most streams share, from one that reduces gradients if any does, since they end the step.
 
-    Streams may show a multiple or a part of the step (micro-batches, pauses every few steps); they are outvoted.
+    Streams may show a multiple or a part of the step (micro-batches, pauses every few steps); they are outvoted. Of those
+    in time, the one that has most steps and rests longest; `NONE` without any.
     """
-    if not rhythms:
+    if not voices:
         return NONE
-    period = np.array([r.period_ns for r in rhythms])
+    period = np.array([r.period_ns for _, r in voices])
     near = np.abs(np.log(period[:, None] / period[None, :])) < 0.15
     votes = near.sum(axis=1)
-    best = max(range(len(rhythms)), key=lambda i: (votes[i], period[i]))
-    fit = [rhythms[i] for i in np.flatnonzero(near[best])]
-    most = max(len(r.quiet) for r in fit)
-    return max((r for r in fit if len(r.quiet) == most), key=lambda r: r.rest)
+    best = max(range(len(voices)), key=lambda i: (votes[i], period[i]))
+    fit = [voices[i] for i in np.flatnonzero(near[best])]
+    return max(fit, key=lambda v: (v[0], len(v[1].quiet), v[1].rest))[1]
 
 
 def _steps(flows: Flows, job: Job, streams: list[Stream], clock: Rhythm, start: Ints) -> tuple[NDArray[np.int64], ...]:

@@ -78,7 +78,7 @@ def tcp_records(packets, *, small=256, pace=None):
                 continue
             bulk = p["octets"] > small or p["sequence"] == unpushed
             if bulk:
-                goes_on = tcp and not p["tcp_flags"] & PSH
+                goes_on = tcp and not p["tcp_flags"] & PSH and new > 0
                 if opens or time < units[-1]["end"]:
                     units.append(row | {"spoken": not was_bulk})
                     handed = 0

@@ -44,7 +44,7 @@ FOREVER = np.iinfo(np.int64).max
 NONE = Rhythm(np.zeros((0, 2), np.int64), 0, 0.0)
 
 
-def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.75) -> Rhythm:
+def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9) -> Rhythm:
     """The coarsest rhythm that explains at least `enough` of what the finest candidates explain.
 
     `start`, `end`, `octets` are a stream's records in order of start. Volumes within `tolerance` are equal; fewer than
@@ -60,8 +60,25 @@ def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, lea
     coarse = next((level for level in fit if level.explained >= enough * best > 0), None)
     if coarse is None:
         return NONE
-    same = [level for level in fit if abs(level.volume - coarse.volume) <= tolerance * coarse.volume]
+    finer = _as_wide(fit, coarse, gap, enough * best, tolerance)
+    same = [level for level in fit if abs(level.volume - finer.volume) <= tolerance * finer.volume]
     return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
+
+
+def _as_wide(levels: list[_Level], coarse: _Level, gap: Ints, enough: float, tolerance: float, *, share: float = 0.7) -> _Level:
+    """The finest level that explains as much as the coarse one and whose cuts are nearly as wide as its.
+
+    A few steps may fall into equal pairs by chance; the gaps that such pairs leave out are as wide as those they have.
+    """
+    wide = _width(coarse, gap)
+    fits = [level for level in levels if level.explained >= enough and _width(level, gap) >= share * wide]
+    return min(fits, key=lambda level: level.volume, default=coarse)
+
+
+def _width(level: _Level, gap: Ints) -> float:
+    """The gap, ns, that three in four of a level's cuts exceed."""
+    inner = level.cuts[(level.cuts >= 0) & (level.cuts < len(gap))]
+    return float(np.percentile(gap[inner], 25)) if len(inner) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
