@@ -6,7 +6,7 @@ dictionary that travels with the arrays, so codes are graph nodes as they stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
@@ -118,6 +118,35 @@ class Flows:
         A segment of real work fills the path's MTU, at least 536 octets (RFC 9293 section 3.7.1), except its tail.
         """
         return np.asarray((self.octets <= small * self.messages) | (self.octets == 0), dtype=np.bool_)
+
+
+def concatenated(parts: Sequence[Flows]) -> Flows:
+    """The records of several Flows as one, in order of start, with one dictionary each of endpoints, exporters and paths."""
+    parts = [part for part in parts if len(part)] or list(parts[:1])
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[str, list[Any]] = {c.name: [getattr(part, c.name) for part in parts] for c in COLUMNS}
+    endpoints: dict[str, int] = {}
+    exporters: dict[str, int] = {}
+    paths: dict[tuple[str, ...], int] = {(): 0}
+    for i, part in enumerate(parts):
+        for names, known, used in (
+            (part.endpoints, endpoints, ("src", "dst")),
+            (part.exporters, exporters, ("exporter",)),
+            (part.paths, paths, ("path",)),
+        ):
+            place: dict[Any, int] = known  # type: ignore[assignment]
+            codes = np.array([place.setdefault(name, len(place)) for name in names] or [0], np.int32)
+            for column in used:
+                columns[column][i] = codes[columns[column][i]]
+    whole = {name: np.concatenate(arrays) for name, arrays in columns.items()}
+    order = np.argsort(whole["start_ns"], kind="stable")
+    return Flows.build(
+        {name: array[order] for name, array in whole.items()},
+        endpoints=tuple(endpoints),
+        exporters=tuple(exporters),
+        paths=tuple(paths),
+    )
 
 
 @dataclass(frozen=True, eq=False)

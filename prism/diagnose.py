@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from collectors.record import Flows, Transits
+from prism.causes import settled
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
+from prism.events import events
 from prism.jobs import recognize, rows_of
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Source
 from prism.parallelism import infer
@@ -26,15 +29,46 @@ def diagnose(
 ) -> Diagnosis:
     """Everything that `flows` tell. `progress` is told how many jobs are done, of how many."""
     transits = transits if transits is not None else Transits.empty(flows.exporters)
-    found = []
+    found: list[JobDiagnosis] = []
     findings: list[Finding] = []
-    jobs = recognize(flows, topology)
-    for done, job in enumerate(jobs):
-        progress(done, len(jobs))
+    strangers: list[Job] = []
+    candidates = recognize(flows, topology)
+    for done, job in enumerate(candidates):
+        progress(done, len(candidates))
         view = _view(flows, transits, job, topology)
-        findings += [finding for detect in DETECTORS for finding in detect(view)]
-        found.append(JobDiagnosis(job, view.parallelism, view.timeline))
-    return Diagnosis(source, tuple(found), tuple(findings))
+        if len(view.ends) < 2:
+            strangers.append(job)
+            continue
+        raw = [finding for detect in DETECTORS for finding in detect(view)]
+        happened = events(view, raw)
+        findings += settled(raw, happened)
+        found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
+    return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers)))
+
+
+def _unexplained(
+    flows: Flows, topology: Topology | None, found: Sequence[JobDiagnosis], strangers: Sequence[Job]
+) -> Iterator[str]:
+    """What was not understood, in words."""
+    if not len(flows):
+        yield "no payload was seen"
+    elif not found:
+        yield f"no training job: {len(flows):,} flow records between {_talkers(flows)} endpoints show no common steps"
+    for job in strangers:
+        yield f"{len(job.endpoints)} endpoints exchange payload without steps: {', '.join(job.endpoints[:4])}"
+    for one in found:
+        unknown = sum(pair.octets for pair in one.parallelism.pairs if pair.kind == "unknown")
+        total = sum(pair.octets for pair in one.parallelism.pairs)
+        if unknown > 0.05 * total:
+            yield f"job {one.job.id}: {unknown / total:.0%} of its octets fit no group"
+        if one.parallelism.layout.confidence < 0.8:
+            yield f"job {one.job.id}: the layout does not fit all of its {len(one.job.endpoints)} endpoints"
+    if topology is None and found:
+        yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
+
+
+def _talkers(flows: Flows) -> int:
+    return len(np.union1d(flows.src, flows.dst))
 
 
 def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None) -> View:

@@ -18,7 +18,7 @@ from collectors.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.rhythm import NONE, Rhythm, rhythm
-from prism.model import PHASES, Event, Job, Parallelism, Spans, Stream, Timeline
+from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 Rows = NDArray[np.intp]
 
@@ -34,9 +34,9 @@ def reconstruct(flows: Flows, job: Job, parallelism: Parallelism, *, voters: int
     voices = [(s.kind == "dp", _rhythm(flows, start, rows)) for s, rows in _voices(flows, streams, voters)]
     clock = _clock([(reduces, r) for reduces, r in voices if len(r.quiet)])
     if clock is NONE:
-        return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), _lives(job), _spans(flows, job, streams, start))
+        return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))
     steps = _steps(flows, job, streams, clock, start)
-    return Timeline(steps, _lives(job), _spans(flows, job, streams, start))
+    return Timeline(steps, (), _spans(flows, job, streams, start))
 
 
 def _voices(flows: Flows, streams: list[Stream], most: int) -> list[tuple[Stream, Rows]]:
@@ -175,10 +175,6 @@ def _signals(flows: Flows, clock: Rhythm) -> Mapping[int, Ints]:
             for end in divmod(int(pair[rows[0]]), n):
                 times[end].append(flows.end_ns[rows])
     return {end: np.sort(np.concatenate(own)) for end, own in times.items()}
-
-
-def _lives(job: Job) -> tuple[Event, ...]:
-    return (Event("start", job.start_ns, job.start_ns), Event("stop", job.end_ns, job.end_ns))
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream], start: Ints) -> Spans:

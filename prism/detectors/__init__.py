@@ -8,9 +8,10 @@ from prism.detectors.crash import crash
 from prism.detectors.hang import hang
 from prism.detectors.slow_link import lossy_link, slow_link
 from prism.detectors.slow_rank import slow_rank
+from prism.detectors.slow_step import slow_group, slow_step
 from prism.detectors.view import View
 from prism.model import Finding
 
 Detector = Callable[[View], list[Finding]]
 
-DETECTORS: tuple[Detector, ...] = (crash, hang, slow_link, lossy_link, slow_rank)
+DETECTORS: tuple[Detector, ...] = (crash, hang, slow_link, lossy_link, slow_rank, slow_group, slow_step)

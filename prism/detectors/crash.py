@@ -10,47 +10,48 @@ from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
 
 
-def crash(view: View, *, partial: float = 0.02, patience: float = 1.0) -> list[Finding]:
+def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Finding]:
     """Teardowns that cut a step short: the first rank to close its connections is the one that went away.
 
-    A teardown is when members close connections to one another and the job is silent for `patience` periods after it; it cut
-    a step short if more than `partial` of a step's octets had been moved since the last step ended. At the end of a capture
-    the silence need not be seen.
+    A teardown is when members close connections to one another and the job is silent for `patience` periods after it (at
+    the end of a capture the silence need not be seen). It cut a step short if at least the share `partial` of the step's
+    octets belongs to edges that had moved some but not all of theirs; where a job simply ends they have moved all.
     """
     flows, period = view.flows, view.period
     closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
-    payload = np.flatnonzero(~flows.control())
-    if not len(closing) or not len(payload) or period <= 0:
+    if not len(closing) or not view.edges or period <= 0:
         return []
-    moved = _per_step(view, payload)
+    closing = closing[np.argsort(flows.start_ns[closing], kind="stable")]
     times = flows.start_ns[closing]
-    order = np.argsort(times, kind="stable")
-    closing, times = closing[order], times[order]
-    busy = np.sort(flows.start_ns[payload])
+    busy = np.sort(flows.start_ns[~flows.control()])
     out = []
     for group in np.split(np.arange(len(times)), np.flatnonzero(np.diff(times) > period) + 1):
         begin, last = int(times[group[0]]), int(times[group[-1]])
         after = np.searchsorted(busy, last, "right")
         if after < len(busy) and busy[after] < last + patience * period:
             continue
-        step = np.searchsorted(view.ends, begin)
-        since = view.ends[step - 1] if step > 0 else view.begins[0]
-        rest = payload[(flows.start_ns[payload] > since) & (flows.start_ns[payload] <= last)]
-        cut = float(flows.octets[rest].sum()) / max(moved, 1.0)
-        if partial < cut < 1 - partial and (step == len(view.ends) or view.ends[step] > last):
-            finding = _finding(view, closing[group], times[group], int(since), cut)
-            out += [finding] if finding is not None else []
+        step = int(np.searchsorted(view.ends, begin))
+        since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
+        cut, moved = _cut_short(view, since, last)
+        if cut >= partial and (step == len(view.ends) or view.ends[step] > last):
+            out.append(_finding(view, closing[group], times[group], since, moved))
     return out
 
 
-def _per_step(view: View, payload: Ints) -> float:
-    """Octets of a usual step."""
-    n = len(view.ends)
-    sums = np.bincount(view.step_of(view.flows.end_ns[payload]), weights=view.flows.octets[payload], minlength=n + 1)[:n]
-    return float(np.median(sums)) if n else 0.0
+def _cut_short(view: View, since: int, until: int, *, least: float = 0.005, most: float = 0.95) -> tuple[float, float]:
+    """Share of a step's octets on edges that moved some but not all of theirs in a time, and the share moved by all."""
+    usual = {key: float(np.median(view.per_step(edge, view.flows.octets))) for key, edge in view.edges.items()}
+    total = max(sum(usual.values()), 1.0)
+    between = moved = 0.0
+    for key, edge in view.edges.items():
+        now = float(edge.octets[(edge.start > since) & (edge.start <= until)].sum())
+        moved += now
+        if least < now / max(usual[key], 1.0) < most:
+            between += usual[key]
+    return between / total, moved / total
 
 
-def _finding(view: View, rows: Ints, times: Ints, since: int, cut: float) -> Finding | None:
+def _finding(view: View, rows: Ints, times: Ints, since: int, moved: float) -> Finding:
     """Who closed first, and by how much before anybody else."""
     flows = view.flows
     first: dict[int, int] = {}
@@ -74,10 +75,10 @@ def _finding(view: View, rows: Ints, times: Ints, since: int, cut: float) -> Fin
         score=round(score, 2),
         message=(
             f"{address} closed its connections {(at - since) / 1e9:.2f} s into a step, {margin / 1e6:.1f} ms before anybody else "
-            f"did, with {cut:.0%} of the step's octets moved"
+            f"did, with {moved:.0%} of the step's octets moved"
         ),
         evidence={
-            "moved": round(cut, 4),
+            "moved": round(moved, 4),
             "closed_ms": {flows.endpoints[code]: round((time - at) / 1e6, 3) for code, time in ranked[:8]},
         },
     )

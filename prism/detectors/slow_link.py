@@ -16,7 +16,7 @@ import numpy as np
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import shifts, spread
+from prism.kernels.shifts import middle, shifts, spread
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -79,8 +79,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
 
 def _moved(level: Floats) -> Floats:
     """Log slowness of each edge against its own usual one."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(level - np.nanmedian(level, axis=1, keepdims=True), dtype=np.float64)
+    return level - middle(level, axis=1)
 
 
 def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02) -> list[Incident]:
@@ -92,13 +91,12 @@ def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, 
         if not own:
             break
         _, top = max(own, key=lambda o: o[1].score)
-        with np.errstate(invalid="ignore"):
-            middle = np.nanmedian(moved[:, top.start : top.stop], axis=1)
-        bad = [i for i in range(len(keys)) if middle[i] >= max(height * 0.8, top.height / 4)]
-        good = [i for i in range(len(keys)) if middle[i] < height / 2]
+        height_of = middle(moved[:, top.start : top.stop], axis=1)[:, 0]
+        bad = [i for i in range(len(keys)) if height_of[i] >= max(height * 0.8, top.height / 4)]
+        good = [i for i in range(len(keys)) if height_of[i] < height / 2]
         spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
-        out.append(Incident(start, stop, float(np.median(middle[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good]))
+        out.append(Incident(start, stop, float(np.median(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good]))
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
     return out
 
@@ -106,7 +104,7 @@ def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, 
 def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
     """Edges slow from first to last, against edges that carry the same kind of traffic."""
     kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
-    usual = np.nanmedian(level, axis=1)
+    usual = middle(level, axis=1)[:, 0]
     bad, good, heights = [], [], []
     for i, key in enumerate(keys):
         like = np.array([usual[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key)])

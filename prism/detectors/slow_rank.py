@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from prism.detectors.view import Floats, View
-from prism.kernels.shifts import Shift, shifts, spread
+from prism.kernels.shifts import Shift, middle, shifts, spread
 from prism.model import Finding, Severity
 
 
 def slow_rank(view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02) -> list[Finding]:
-    """Ranks that were slower by `factor` or more for three steps or longer.
+    """Ranks slower by `factor` or more, for three steps or longer or from first to last.
 
     A slow rank stands out by `sigmas` from the noise and by `apart` times from how far the others' work moved meanwhile,
     and what it lost is at least `share` of a step. Where the steps took no longer meanwhile, nobody was kept waiting: that is
@@ -24,24 +24,48 @@ def slow_rank(view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: fl
     if typical.shape[1] < 4 or len(typical) < 2:
         return []
     level = np.log(typical)
-    moved = _against_peers(level, axis_baseline=True)
+    moved = _against_all(level)
     sigma = spread(moved)
     out = []
     for rank in range(len(level)):
         for one in shifts(moved[rank], sigma, height=np.log(factor), score=sigmas):
-            others = np.delete(np.nanmedian(moved[:, one.start : one.stop], axis=1), rank)
-            rest = np.nanpercentile(np.abs(others), 90) if np.isfinite(others).any() else 0.0
+            others = np.delete(middle(moved[:, one.start : one.stop], axis=1), rank)
+            rest = float(np.nanpercentile(np.abs(others), 90)) if np.isfinite(others).any() else 0.0
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             if one.height >= apart * rest and lost >= share * view.period:
-                out.append(_finding(view, rank, one, typical[rank], lost, float(np.exp(rest))))
+                grew = view.slowdown(one.start, one.stop)
+                out.append(_finding(view, rank, one, typical[rank], lost, rest, grew))
+    return out or _always_slow(view, level, np.log(factor), sigmas, apart, share)
+
+
+def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart: float, share: float) -> list[Finding]:
+    """Ranks that were slower than their twins, the ranks of their stage, in all steps."""
+    typical, _, total = view.work
+    stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
+    steps = level.shape[1]
+    out = []
+    for number in np.unique(stage):
+        twins = np.flatnonzero(stage == number)
+        if len(twins) < 3:
+            continue  # of two, nobody can say which is the odd one
+        above = np.stack([level[r] - middle(np.delete(level[twins], i, axis=0), axis=0)[0] for i, r in enumerate(twins)])
+        usual = middle(above, axis=1)[:, 0]
+        for i, rank in enumerate(twins):
+            rest = float(np.nanpercentile(np.abs(np.delete(usual, i)), 90))
+            noise = spread(above[i]) / np.sqrt(steps)
+            lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-usual[i])))
+            steady = np.mean(above[i] >= height / 2) >= 0.9
+            if usual[i] >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
+                one = Shift(0, steps, float(usual[i]), float(usual[i] / noise))
+                grew = view.period / max(view.period - lost, view.period / 10)
+                out.append(_finding(view, int(rank), one, typical[rank], lost, rest, grew))
     return out
 
 
-def _against_peers(level: Floats, *, axis_baseline: bool) -> Floats:
-    """Log work less what the whole job did in that step and what the rank usually does; NaN stays unknown."""
-    with np.errstate(invalid="ignore"):
-        out = level - np.nanmedian(level, axis=1, keepdims=True) if axis_baseline else level.copy()
-        return np.asarray(out - np.nanmedian(out, axis=0, keepdims=True), dtype=np.float64)
+def _against_all(level: Floats) -> Floats:
+    """Log work less what the rank usually does and what the whole job did in that step; NaN stays unknown."""
+    out = level - middle(level, axis=1)
+    return out - middle(out, axis=0)
 
 
 def _severity(slowdown: float, lost: float) -> Severity:
@@ -51,33 +75,33 @@ def _severity(slowdown: float, lost: float) -> Severity:
     return Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING
 
 
-def _finding(view: View, rank: int, one: Shift, typical: Floats, lost: float, others: float) -> Finding:
+def _finding(view: View, rank: int, one: Shift, typical: Floats, lost: float, rest: float, grew: float) -> Finding:
     address = view.job.endpoints[rank]
     start, end = view.during(one.start, one.stop)
-    factor = float(np.exp(one.height))
-    inside = np.zeros(len(typical), np.bool_)
-    inside[one.start : one.stop] = True
-    now, usual = float(np.nanmedian(typical[inside]) / 1e6), float(np.nanmedian(typical[~inside]) / 1e6)
+    factor, others = float(np.exp(one.height)), float(np.exp(rest))
+    now = float(np.nanmedian(typical[one.start : one.stop]) / 1e6)
+    always = one.stop - one.start == len(typical)
+    than = "its twins do" if always else f"usual ({now:.1f} ms, else {now / factor:.1f} ms)"
     host = view.topology.host(address) if view.topology is not None else None
     return Finding(
         detector="slow_rank",
         kind="slow_rank",
         job=view.job.id,
-        severity=_severity(view.slowdown(one.start, one.stop), lost / view.period),
+        severity=_severity(grew, lost / view.period),
         subject="endpoint",
         ids=(address,),
         start_ns=start,
         end_ns=end,
-        slowdown=round(max(view.slowdown(one.start, one.stop), 1.0), 3),
-        score=round(one.score, 2),
+        slowdown=round(max(grew, 1.0), 3),
+        score=round(min(one.score, 999.0), 2),
         message=(
-            f"{address}{f' ({host})' if host else ''} works {factor:.2f}× as long before it sends ({now:.1f} ms, usually "
-            f"{usual:.1f} ms); no other rank changed by more than {others:.2f}×, so the others wait for it"
+            f"{address}{f' ({host})' if host else ''} works {factor:.2f}× as long before it sends as {than}; the others' work "
+            f"moved by {others:.2f}× at most, and they wait for it"
         ),
         evidence={
             "steps": [one.start, one.stop],
             "work_ms": round(now, 3),
-            "usual_work_ms": round(usual, 3),
+            "usual_work_ms": round(now / factor, 3),
             "lost_ms_per_step": round(lost / 1e6, 3),
             "others_moved": round(others, 3),
         },

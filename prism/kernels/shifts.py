@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,13 @@ class Shift(NamedTuple):
     stop: int
     height: float
     score: float
+
+
+def middle(values: Floats, axis: int | None = None) -> Floats:
+    """Median of what is known, NaN where nothing is; the axis stays, so that it can be subtracted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanmedian(values, axis=axis, keepdims=axis is not None), dtype=np.float64)
 
 
 def spread(values: Floats, *, floor: float = 0.01) -> float:

@@ -1,0 +1,55 @@
+"""One cause, one alarm: findings that another one explains become its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prism.model import Event, Finding, Severity
+
+RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
+
+
+def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Finding]:
+    """Findings of one job, each cause once and first, its symptoms as info behind it; strongest first.
+
+    A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
+    claim or an event already explains is dropped into the claim's evidence.
+    """
+    order = sorted(findings, key=lambda f: (RANK.index(f.kind), -f.score))
+    claims: list[Finding] = []
+    notes: list[Finding] = []
+    for finding in order:
+        if finding.severity is Severity.INFO:
+            notes.append(finding)
+        elif any(_explains(claim, finding) for claim in claims):
+            notes.append(replace(finding, severity=Severity.INFO))
+        else:
+            claims.append(finding)
+    told, rest = list(claims), []
+    for note in notes:
+        i = next((i for i, claim in enumerate(claims) if _meet(claim, note)), None)
+        if i is not None:
+            symptoms = [*told[i].evidence.get("symptoms", []), note.message]
+            told[i] = replace(told[i], evidence={**told[i].evidence, "symptoms": symptoms})
+        elif not any(_within(note, event) for event in events):
+            rest.append(note)
+    return sorted(told, key=lambda f: -f.score) + rest
+
+
+def _explains(claim: Finding, other: Finding) -> bool:
+    named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
+    return _meet(claim, other) and (bool(named & set(other.ids)) or claim.kind in ("crash", "hang"))
+
+
+def _meet(a: Finding, b: Finding) -> bool:
+    """Whether two findings share half of the shorter one's time."""
+    shared = min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns)
+    shorter = min(a.end_ns - a.start_ns, b.end_ns - b.start_ns)
+    return shared >= shorter / 2
+
+
+def _within(note: Finding, event: Event) -> bool:
+    """Whether a pause makes up a good part of the time of a note."""
+    shared = min(note.end_ns, event.end_ns) - max(note.start_ns, event.start_ns)
+    return event.kind not in ("start", "stop") and shared >= (note.end_ns - note.start_ns) / 10

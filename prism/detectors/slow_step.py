@@ -1,0 +1,69 @@
+"""Symptoms: steps longer than the job's others, and data-parallel groups slower than the job's others.
+
+Source: LLMPrism (arXiv 2505.00342), cross-step and cross-group diagnosis. They say that something is slow, not who is to
+blame, so they are told as info.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.detectors.view import Floats, View
+from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.model import Finding, FindingKind, Severity, SubjectType
+
+
+def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
+    """Stretches of steps `factor` times as long as the job's others."""
+    if len(view.ends) < 6:
+        return []
+    level = np.log(view.durations / view.period)
+    found = shifts(level, spread(level, floor=0.02), least=2, height=np.log(factor), score=sigmas)
+    return [_told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual") for one in found]
+
+
+def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
+    """Data-parallel groups that took `factor` times as long to reduce as they usually do, while the others did not."""
+    groups = [s for s in view.parallelism.streams if s.kind == "dp"]
+    if len(groups) < 3 or len(view.ends) < 4:
+        return []
+    level = np.stack([_spans(view, stream.rows) for stream in groups])
+    level = level - middle(level, axis=1)
+    moved = level - middle(level, axis=0)
+    sigma = spread(moved, floor=0.02)
+    out = []
+    for i, stream in enumerate(groups):
+        for one in shifts(moved[i], sigma, height=np.log(factor), score=sigmas):
+            text = f"reduced gradients {np.exp(one.height):.2f}× as slowly as usual, unlike the other groups"
+            out.append(_told(view, one, "slow_group", "group", stream.members, text))
+    return out
+
+
+def _spans(view: View, rows: np.ndarray) -> Floats:
+    """Log of how long a stream was busy from first to last in each step; NaN where it was silent."""
+    n = len(view.ends)
+    step = view.step_of(view.flows.end_ns[rows])
+    first, last = np.full(n + 1, np.iinfo(np.int64).max), np.zeros(n + 1, np.int64)
+    np.minimum.at(first, step, view.flows.start_ns[rows])
+    np.maximum.at(last, step, view.flows.end_ns[rows])
+    length = (last - first)[:n].astype(np.float64)
+    return np.log(np.where(last[:n] > 0, np.maximum(length, 1.0), np.nan))
+
+
+def _told(view: View, one: Shift, kind: FindingKind, subject: SubjectType, ids: tuple[str, ...], text: str) -> Finding:
+    start, end = view.during(one.start, one.stop)
+    who = "steps" if subject == "job" else f"the group of {ids[0]}"
+    return Finding(
+        detector=kind,
+        kind=kind,
+        job=view.job.id,
+        severity=Severity.INFO,
+        subject=subject,
+        ids=ids,
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(max(view.slowdown(one.start, one.stop), 1.0), 3),
+        score=round(min(one.score, 999.0), 2),
+        message=f"{who} {one.start} to {one.stop - 1} {text}" if subject == "job" else f"{who} {text}",
+        evidence={"steps": [one.start, one.stop], "factor": round(float(np.exp(one.height)), 3)},
+    )

@@ -1,0 +1,56 @@
+"""Things a job did that are no fault: it started, paused for an evaluation or a checkpoint, was restarted, stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.record import SYN
+from prism.detectors.view import View
+from prism.kernels.intervals import union
+from prism.model import Event, EventKind, Finding
+
+
+def events(view: View, findings: list[Finding], *, longer: float = 0.25, written: float = 0.01) -> tuple[Event, ...]:
+    """Events of one job in order of time; silences that a hang explains are none.
+
+    A pause is a silence of the whole job that made a step `longer` (a share of a step) than usual. It is a checkpoint if
+    members meanwhile sent others more than the share `written` of what a step moves, a restart if they opened connections.
+    """
+    job = view.job
+    out = [Event("start", job.start_ns, job.start_ns), Event("stop", job.end_ns, job.end_ns)]
+    hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]
+    for start, end in _pauses(view, longer):
+        if not any(low <= start and end <= high for low, high in hung):
+            out.append(Event(_kind(view, start, end, written), start, end))
+    return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
+
+
+def _pauses(view: View, longer: float) -> list[tuple[int, int]]:
+    """The longest silence of each step that is longer than such silences usually are."""
+    flows, n = view.flows, len(view.ends)
+    rows = np.flatnonzero(~flows.control())
+    if n < 3 or not len(rows):
+        return []
+    begin, end = union(flows.start_ns[rows], flows.end_ns[rows])
+    silence = begin[1:] - end[:-1]
+    step = np.searchsorted(view.ends, begin[1:], "left")  # a silence belongs to the step that it delays
+    longest = {int(k): int(np.flatnonzero(step == k)[np.argmax(silence[step == k])]) for k in np.unique(step) if 0 < k < n}
+    if not longest:
+        return []
+    usual = float(np.median([silence[i] for i in longest.values()]))
+    return [
+        (int(end[i]), int(begin[i + 1]))
+        for i in longest.values()
+        if silence[i] - usual >= longer * view.period and silence[i] >= 1.5 * usual
+    ]
+
+
+def _kind(view: View, start: int, end: int, written: float) -> EventKind:
+    flows, around = view.flows, view.around
+    opened = (flows.tcp_flags & SYN != 0) & (flows.start_ns >= start) & (flows.start_ns <= end)
+    if opened.any():
+        return "restart"
+    members = np.isin(np.array(around.endpoints), view.job.endpoints)
+    away = members[around.src] & ~members[around.dst] & (around.start_ns >= start) & (around.start_ns <= end)
+    step = float(flows.octets.sum()) / max(len(view.ends), 1)
+    return "checkpoint" if float(around.octets[away].sum()) > written * step else "evaluation"

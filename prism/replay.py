@@ -1,0 +1,70 @@
+"""Captures and dumps of the past: files in, a diagnosis out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from collectors import dump, pcap
+from collectors.fastpath import Decoder
+from collectors.flowtable import flows_of
+from collectors.record import Flows, Packets, Transits, concatenated
+from prism.diagnose import diagnose
+from prism.model import Diagnosis, Source
+from prism.topology import Topology
+
+Progress = Callable[[str, int, int], None]  # stage, done, total; a total of 0 is unknown
+HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
+
+
+def replay(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, progress: Progress | None = None) -> Diagnosis:
+    """Diagnose files, each with the name of the switch that saw it; all of one run.
+
+    Raises DecodeError (a ValueError) with the file's name where one cannot be read.
+    """
+    tell = progress or (lambda _stage, _done, _total: None)
+    dumps = [path for _, path in inputs if path != "-" and _is_dump(path)]
+    captures = {name: pcap.read(path) for name, path in inputs if path not in dumps}
+    decoder = Decoder()
+    home = {address: place.leaf for address, place in topology.endpoints.items() if place.leaf} if topology else {}
+    readers = {name: _packets(capture, decoder, captures, tell) for name, capture in captures.items()}
+    flows, transits, skipped = flows_of(readers, decoder.endpoints, home=home) if captures else _nothing()
+    seen = sum(capture.packets for capture in captures.values())
+    once = skipped.pop("packets seen once", 0)
+    skipped += decoder.skipped
+    skipped["seen by another switch"] += seen - once - decoder.skipped.total()
+    for done, path in enumerate(dumps):
+        tell("dumps", done, len(dumps))
+        more, bad = dump.read(path)
+        flows = concatenated([flows, more])
+        skipped += bad
+    source = Source(
+        files=tuple(path for _, path in inputs),
+        packets=seen,
+        flows=len(flows),
+        skipped={reason: n for reason, n in sorted(skipped.items()) if n},
+        start_ns=int(flows.start_ns.min()) if len(flows) else 0,
+        end_ns=int(flows.end_ns.max()) if len(flows) else 0,
+        warnings=tuple(warning for capture in captures.values() for warning in capture.warnings),
+    )
+    return diagnose(
+        flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total)
+    )
+
+
+def _is_dump(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return dump.is_dump(file.read(HEAD))
+    except OSError:
+        return False  # the capture reader says what is wrong
+
+
+def _packets(capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress) -> Iterator[Packets]:
+    for batch in capture:
+        yield decoder.decode(batch)
+        tell("packets", sum(c.packets for c in captures.values()), 0)
+
+
+def _nothing() -> tuple[Flows, Transits, Counter[str]]:
+    return Flows.build({"start_ns": []}, endpoints=()), Transits.empty(), Counter()
