@@ -80,8 +80,8 @@ class Capture:
         self.packets = 0
         self._file, self._kept_open = file, file is sys.stdin.buffer
         self._batch_octets = batch_octets
-        self._stream = _Stream(_unpacked(_chunks(file)))
-        self._stream.advance(0, max(batch_octets, len(PAD)))
+        self._stream = _Stream(_unpacked(_chunks(file, max(1, min(batch_octets, CHUNK)))))
+        self._stream.advance(0, max(batch_octets, 24))
         self._batches = self._recognized()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -286,8 +286,8 @@ class _Stream:
         self.buffer = b"".join((*pieces, PAD))
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    while chunk := file.read(CHUNK):
+def _chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
+    while chunk := file.read(size):
         yield chunk
 
 

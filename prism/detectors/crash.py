@@ -32,18 +32,25 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
             continue
         step = int(np.searchsorted(view.ends, begin))
         since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
-        cut, moved = _cut_short(view, since, last)
+        cut, moved = _cut_short(view, since, begin, last)
         if cut >= partial and (step == len(view.ends) or view.ends[step] > last):
             out.append(_finding(view, closing[group], times[group], since, moved))
     return out
 
 
-def _cut_short(view: View, since: int, until: int, *, least: float = 0.005, most: float = 0.95) -> tuple[float, float]:
-    """Share of a step's octets on edges that moved some but not all of theirs in a time, and the share moved by all."""
-    usual = {key: float(np.median(view.per_step(edge, view.flows.octets))) for key, edge in view.edges.items()}
+def _cut_short(view: View, since: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95) -> tuple[float, float]:
+    """Share of a step's octets on edges that moved some but not all of theirs in a time, and the share moved by all.
+
+    Edges seen by a switch whose capture had ended before the teardown say nothing.
+    """
+    flows = view.flows
+    awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
+    np.maximum.at(awake, flows.exporter, flows.end_ns)
+    seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
+    usual = {key: float(np.median(view.per_step(edge, flows.octets))) for key, edge in seen.items()}
     total = max(sum(usual.values()), 1.0)
     between = moved = 0.0
-    for key, edge in view.edges.items():
+    for key, edge in seen.items():
         now = float(edge.octets[(edge.start > since) & (edge.start <= until)].sum())
         moved += now
         if least < now / max(usual[key], 1.0) < most:

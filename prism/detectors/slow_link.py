@@ -102,26 +102,25 @@ def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, 
 
 
 def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
-    """Edges slow from first to last, against edges that carry the same kind of traffic."""
+    """Edges slow from first to last, against edges that carry the same kind of traffic.
+
+    Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
+    """
     kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     usual = middle(level, axis=1)[:, 0]
-    bad, good, heights = [], [], []
+    above = np.full(len(keys), np.nan)
     for i, key in enumerate(keys):
-        like = np.array([usual[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key)])
-        like = like[np.isfinite(like)]
-        if len(like) < 4 or not np.isfinite(usual[i]):
-            continue
-        above = usual[i] - np.median(like)
-        noise = max(spread(like), 0.05)
-        if above >= max(height, 6 * noise):
-            bad.append(key)
-            heights.append(above)
-        elif above < height / 2:
-            good.append(key)
-    if not bad or len(bad) * 2 > len(good):
+        like = np.array([usual[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key) and np.isfinite(usual[j])])
+        if len(like) >= 4 and np.isfinite(usual[i]):
+            rise = usual[i] - np.median(like)
+            above[i] = rise if rise >= max(height, 4 * max(spread(like), 0.05)) else min(rise, 0.0)
+    top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
+    bad = [i for i in range(len(keys)) if above[i] >= max(height, top / 2)]
+    good = [i for i in range(len(keys)) if above[i] <= 0]
+    if not bad or len(bad) > len(good):
         return []
-    top = float(np.median(heights))
-    return [Incident(0, level.shape[1], top, top * np.sqrt(level.shape[1]) / 0.05, bad, good)]
+    score = top * np.sqrt(level.shape[1]) / max(spread(_moved(level)), 0.02)
+    return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), [keys[i] for i in bad], [keys[i] for i in good])]
 
 
 def _told(view: View, one: Incident, how: str) -> Finding | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from prism.detectors.view import Floats, View
+from prism.kernels.intervals import Ints
 from prism.kernels.shifts import Shift, middle, shifts, spread
 from prism.model import Finding, Severity
 
@@ -24,7 +25,7 @@ def slow_rank(view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: fl
     if typical.shape[1] < 4 or len(typical) < 2:
         return []
     level = np.log(typical)
-    moved = _against_all(level)
+    moved = _against_peers(level, _peers(view))
     sigma = spread(moved)
     out = []
     for rank in range(len(level)):
@@ -39,18 +40,16 @@ def slow_rank(view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: fl
 
 
 def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart: float, share: float) -> list[Finding]:
-    """Ranks that were slower than their twins, the ranks of their stage, in all steps."""
+    """Ranks that were slower than their twins in all steps."""
     typical, _, total = view.work
-    stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     steps = level.shape[1]
     out = []
-    for number in np.unique(stage):
-        twins = np.flatnonzero(stage == number)
+    for twins in _peers(view):
         if len(twins) < 3:
             continue  # of two, nobody can say which is the odd one
         above = np.stack([level[r] - middle(np.delete(level[twins], i, axis=0), axis=0)[0] for i, r in enumerate(twins)])
         usual = middle(above, axis=1)[:, 0]
-        for i, rank in enumerate(twins):
+        for i, rank in enumerate(twins.tolist()):
             rest = float(np.nanpercentile(np.abs(np.delete(usual, i)), 90))
             noise = spread(above[i]) / np.sqrt(steps)
             lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-usual[i])))
@@ -58,17 +57,34 @@ def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart:
             if usual[i] >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
                 one = Shift(0, steps, float(usual[i]), float(usual[i] / noise))
                 grew = view.period / max(view.period - lost, view.period / 10)
-                out.append(_finding(view, int(rank), one, typical[rank], lost, rest, grew))
+                out.append(_finding(view, rank, one, typical[rank], lost, rest, grew))
     return out
 
 
-def _against_all(level: Floats) -> Floats:
-    """Log work less what the rank usually does and what the whole job did in that step; NaN stays unknown."""
+def _peers(view: View) -> list[Ints]:
+    """Ranks to compare with one another: those who reduce gradients together, else the whole job.
+
+    Members of other groups may have waited, in what looks like work, for what is not on the wire.
+    """
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    groups = sorted((g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2), key=len)
+    own: dict[int, Ints] = {}
+    for members in groups:  # the largest group of each rank comes last
+        own |= {place[m]: np.array(sorted(place[m] for m in members), np.int64) for m in members}
+    if len(own) < len(place):
+        return [np.arange(len(place))]
+    return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in own.values()})]
+
+
+def _against_peers(level: Floats, peers: list[Ints]) -> Floats:
+    """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown."""
     out = level - middle(level, axis=1)
-    return out - middle(out, axis=0)
+    for ranks in peers:
+        out[ranks] -= middle(out[ranks], axis=0)
+    return out
 
 
-def _severity(slowdown: float, lost: float) -> Severity:
+def severity(slowdown: float, lost: float) -> Severity:
     """Steps must have grown by at least a quarter of the share `lost`; a pipeline's bubbles may hide the rest."""
     if slowdown < 1 + max(0.02, lost / 4):
         return Severity.INFO
@@ -87,7 +103,7 @@ def _finding(view: View, rank: int, one: Shift, typical: Floats, lost: float, re
         detector="slow_rank",
         kind="slow_rank",
         job=view.job.id,
-        severity=_severity(grew, lost / view.period),
+        severity=severity(grew, lost / view.period),
         subject="endpoint",
         ids=(address,),
         start_ns=start,

@@ -17,6 +17,7 @@ import numpy as np
 
 from prism.kernels.edges import Edge, Pair, Rows
 from prism.kernels.intervals import Ints, Union, covered, union
+from prism.kernels.rhythm import in_step, rhythm
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,11 @@ def collectives(edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: i
                 rows.append(mine)
             found.append(Collective(keys, np.sort(np.concatenate(rows)), window))
         left = {key: edge for key, edge in left.items() if edge.volume * 20 >= edges[key].volume}
-    return _settled(*_absorbed(found, left, edges, threshold), edges)
+    while True:  # an edge gained may bring the members that another one needs
+        held = sum(len(one.edges) for one in found)
+        found, left = _absorbed(found, left, edges, threshold)
+        if sum(len(one.edges) for one in found) == held:
+            return _settled(found, left, edges)
 
 
 def _within(edge: Edge, window: Union) -> tuple[Rows, Edge]:
@@ -100,7 +105,8 @@ def _absorbed(
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
     """Give collectives the edges that move within their windows but could not be told from another's; join what that links.
 
-    An edge belongs to a collective that it touches where it moved there at least half of what the others did.
+    An edge belongs to a collective that it touches where it moved there at least half of what the others did; so does one
+    without a way back that moves as much as the others between two of its members, even if it is too slow to keep in step.
     """
     at: dict[int, list[int]] = defaultdict(list)
     for i, one in enumerate(found):
@@ -114,7 +120,10 @@ def _absorbed(
         takers = []
         for i in sorted(set(at[edge.src] + at[edge.dst]), key=lambda i: (not set(key) <= found[i].members, i)):
             mine, rest = _within(left[key], found[i].window)
-            if key not in found[i].edges and int(edge.octets.sum() - rest.volume) * 2 >= volume[i] > 0 and len(mine):
+            alone = key[::-1] not in edges and set(key) <= found[i].members
+            if alone and any(abs(edge.volume - edges[k].volume) < 0.05 * edge.volume for k in found[i].edges):
+                takers.append((i, edge.rows))
+            elif key not in found[i].edges and int(edge.octets.sum() - rest.volume) * 2 >= volume[i] > 0 and len(mine):
                 takers.append((i, mine))
         if not takers:
             continue
@@ -154,6 +163,12 @@ def _settled(
             extra[i].append(edge.rows[free][nearest == place])
     whole = [Collective(one.edges, np.sort(np.concatenate([one.rows, *extra[i]])), one.window) for i, one in enumerate(found)]
     return whole, {key: edge for key, edge in left.items() if key not in holders and len(edge.rows)}
+
+
+def _step_ends(one: Collective, edges: Mapping[Pair, Edge]) -> Ints:
+    """Step ends of a collective's first edge, ns."""
+    edge = edges[min(one.edges)]
+    return rhythm(edge.start, edge.end, edge.octets).quiet[:, 0]
 
 
 def meshes(found: list[Collective], left: Mapping[Pair, Edge], edges: Mapping[Pair, Edge]) -> tuple[list[Collective], dict[Pair, Edge]]:
@@ -267,14 +282,21 @@ def _without_rivals(parts: list[list[_Clique]]) -> list[list[_Clique]]:
 
 
 def stitched(
-    found: list[Collective], left: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.5
+    found: list[Collective],
+    left: Mapping[Pair, Edge],
+    edges: Mapping[Pair, Edge],
+    host: Mapping[int, str | None],
+    *,
+    threshold: float = 0.5,
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
     """Join rings that pass through hosts: they come in at one endpoint and go on from another.
 
     An endpoint that only receives is the way in, one that only sends the way out; where both stand in one host and their
-    edges move together, the ring goes on inside. Closed rings have no open ends and stay apart, as twins on two rails do.
+    edges move together, or equal volumes in equal steps, the ring goes on inside. Closed rings have no open ends and stay apart, as twins on two rails do.
     """
     parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if k[::-1] not in left)]
+    volume = [_edge_volume(one, edges) for one in parts]
+    beats = [_step_ends(one, edges) for one in parts]
     into: dict[str, list[tuple[int, int]]] = defaultdict(list)
     out: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for i, one in enumerate(parts):
@@ -287,7 +309,10 @@ def stitched(
     for name, ends in into.items():
         for i, _ in ends:
             for j, _ in out[name]:
-                if i != j and together(parts[i].window, parts[j].window) >= threshold:
+                if i != j and (
+                    together(parts[i].window, parts[j].window) >= threshold
+                    or (abs(volume[i] - volume[j]) <= 0.05 * volume[i] and in_step(beats[i], beats[j]))
+                ):
                     graph.add_edge(i, j)
     whole, used = [], set()
     for part in nx.connected_components(graph):

@@ -1,0 +1,109 @@
+"""A rank that joins its group's collectives after everybody else: the one its peers wait for.
+
+One-sided writes arrive whether or not the receiver is ready, so what a rank is given does not show when its work began; when
+it first sends in a step, beside its peers of the same group, does. Where senders wait for the receiver's readiness (TCP) the
+late one and its neighbour are late alike: then nobody is named here, and slow_rank sees who worked longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.detectors.slow_rank import severity
+from prism.detectors.view import Floats, View
+from prism.kernels.intervals import Ints
+from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.model import Finding
+
+
+def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: float = 2.0) -> list[Finding]:
+    """Ranks that first sent later than their group by more than `share` of a step, and `apart` times as late as any other.
+
+    Of several ranks of one host only the latest is named: what it keeps waiting inside the host is not on the wire.
+    """
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
+    if not groups or len(view.ends) < 4:
+        return []
+    late = np.full((len(place), len(view.ends)), np.nan)
+    for members in sorted(groups, key=len):
+        ranks = [place[m] for m in members]
+        first = np.stack([_first_out(view, m, members) for m in members]) / view.period
+        late[ranks] = first - middle(first, axis=0)
+    sigma = spread(late - middle(late, axis=1), floor=share / 20)
+    found = []
+    for members in groups:
+        found += _standing_out(view, late, np.array([place[m] for m in members]), sigma, share, sigmas, apart)
+    return _one_per_host(view, found)
+
+
+def _first_out(view: View, address: str, members: tuple[str, ...]) -> Floats:
+    """When a member first sent payload to another in each step, ns; NaN where it did not.
+
+    A step begins for all when the last member has ended the one before.
+    """
+    flows, code, n = view.flows, view.code[address], len(view.ends)
+    inside = np.zeros(len(flows.endpoints), np.bool_)
+    inside[[view.code[m] for m in members]] = True
+    rows = np.flatnonzero((flows.src == code) & inside[flows.dst] & ~flows.control())
+    times = np.sort(flows.start_ns[rows])
+    own = [view.timeline.steps[view.job.endpoints.index(m)][:, 1] for m in members]
+    ends = np.max([e for e in own if len(e) == n], axis=0) if any(len(e) == n for e in own) else view.ends
+    begins = np.concatenate([[np.iinfo(np.int64).min], ends[:-1]])
+    at = np.searchsorted(times, begins, "right")
+    known = np.append(times, np.iinfo(np.int64).max)[np.minimum(at, len(times))]
+    return np.where(known <= ends, known, np.nan)
+
+
+def _standing_out(
+    view: View, late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float
+) -> list[tuple[int, Shift]]:
+    """Members of one group that were late for a while, or always."""
+    usual = middle(late, axis=1)[:, 0]
+    found = []
+    for rank in ranks.tolist():
+        others = [r for r in ranks.tolist() if r != rank]
+        for one in shifts(late[rank] - usual[rank], sigma, height=share, score=sigmas):
+            rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - usual[others])))
+            if one.height >= apart * rest:
+                found.append((rank, one))
+        if usual[rank] >= max(share, apart * float(np.nanmax(np.abs(usual[others])))) and np.mean(late[rank] >= share / 2) >= 0.9:
+            score = usual[rank] / sigma * np.sqrt(late.shape[1])
+            found.append((rank, Shift(0, late.shape[1], float(usual[rank]), float(score))))
+    return found
+
+
+def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
+    """The latest rank of each host."""
+    latest: dict[str, tuple[int, Shift]] = {}
+    for rank, one in found:
+        address = view.job.endpoints[rank]
+        host = (view.topology.host(address) if view.topology is not None else None) or address
+        if host not in latest or one.height > latest[host][1].height:
+            latest[host] = rank, one
+    return [_finding(view, rank, one, host) for host, (rank, one) in sorted(latest.items())]
+
+
+def _finding(view: View, rank: int, one: Shift, host: str) -> Finding:
+    address = view.job.endpoints[rank]
+    start, end = view.during(one.start, one.stop)
+    always = one.stop - one.start == len(view.ends)
+    grew = 1 / max(1 - one.height, 0.1) if always else view.slowdown(one.start, one.stop)
+    late_ms = one.height * view.period / 1e6
+    return Finding(
+        detector="late_rank",
+        kind="slow_rank",
+        job=view.job.id,
+        severity=severity(grew, one.height),
+        subject="endpoint",
+        ids=(address,),
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(max(grew, 1.0), 3),
+        score=round(min(one.score, 999.0), 2),
+        message=(
+            f"{address}{f' ({host})' if host != address else ''} joins its group's collectives {late_ms:.1f} ms after the "
+            f"others{'' if always else ' and later than it used to'}, who wait for it"
+        ),
+        evidence={"steps": [one.start, one.stop], "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)},
+    )
