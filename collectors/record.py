@@ -135,7 +135,7 @@ def concatenated(parts: Sequence[Flows]) -> Flows:
             (part.exporters, exporters, ("exporter",)),
             (part.paths, paths, ("path",)),
         ):
-            place: dict[Any, int] = known  # type: ignore[assignment]
+            place: dict[Any, int] = known
             codes = np.array([place.setdefault(name, len(place)) for name in names] or [0], np.int32)
             for column in used:
                 columns[column][i] = codes[columns[column][i]]
@@ -170,6 +170,7 @@ class Transits:
 
     @classmethod
     def empty(cls, exporters: tuple[str, ...] = ()) -> Self:
+        """No delays at all."""
         none, codes = np.zeros(0, np.int64), np.zeros(0, np.int32)
         return cls(none, codes, codes, none, none, none, exporters)
 

@@ -75,9 +75,11 @@ def _by_signals(flows: Flows, clusters: list[frozenset[int]]) -> list[frozenset[
     """Join clusters whose members keep exchanging small messages: barriers and scalar reductions over a whole job."""
     home = {member: i for i, members in enumerate(clusters) for member in members}
     of = np.array([home.get(code, -1) for code in range(len(flows.endpoints))], np.int64)
-    across = (of[flows.src] >= 0) & (of[flows.dst] >= 0) & (of[flows.src] != of[flows.dst]) & flows.control() & (flows.octets > 0)
+    across = (
+        (of[flows.src] >= 0) & (of[flows.dst] >= 0) & (of[flows.src] != of[flows.dst]) & flows.control() & (flows.octets > 0)
+    )
     life = (int(flows.start_ns.min()), int(flows.end_ns.max())) if len(flows) else (0, 1)
-    graph = nx.Graph()
+    graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(clusters)))
     for (src, dst), edge in edges_of(flows, np.flatnonzero(across)).items():
         if len(edge.rows) >= 3 and spread(edge, life) >= 3:
@@ -96,7 +98,7 @@ def _by_host(
     for i, own in enumerate(hosts):
         for host in own:
             at[host].append(i)
-    graph = nx.Graph()
+    graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(clusters)))
     tried: set[tuple[int, int]] = set()
     for sharing in at.values():

@@ -17,9 +17,10 @@ import networkx as nx
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import Edge, Pair, Rows, edges_of, lead, recurring, sending
-from prism.kernels.lockstep import Collective, collectives, merged, meshes, stitched
+from prism.kernels.edges import Edge, Pair, edges_of, lead, recurring, sending
+from prism.kernels.lockstep import Collective, collectives, merged
 from prism.kernels.rhythm import rhythm
+from prism.kernels.rings import meshes, stitched
 from prism.model import Group, GroupKind, Job, Layout, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
 from prism.topology import Topology
@@ -43,7 +44,10 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     hands, lone, left = _handovers(left)
     found, left = meshes(found, left, edges)
     pairs_in_step = [pair for pair in lone if pair[0] in left]
-    found += [Collective(frozenset(p), np.sort(np.concatenate([left[k].rows for k in p])), left[p[0]].activity()) for p in pairs_in_step]
+    found += [
+        Collective(frozenset(p), np.sort(np.concatenate([left[k].rows for k in p])), left[p[0]].activity())
+        for p in pairs_in_step
+    ]
     kinds = _kinds(flows, found)
     chains, stage = _chains(hands)
     shape = _Shape(flows, members, host, topology, kinds, chains, stage)
@@ -150,7 +154,7 @@ def _chains(hands: Mapping[Pair, Edge]) -> tuple[list[list[int]], dict[int, int]
     The side whose octets are always ahead is the earlier one. A pipeline that closes on itself (interleaved stages) is
     opened where least is handed over.
     """
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     for (src, dst), edge in hands.items():
         if lead(edge, hands[dst, src])[1] > 0:
             graph.add_edge(src, dst, octets=edge.volume)

@@ -47,9 +47,7 @@ def replay(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, 
         end_ns=int(flows.end_ns.max()) if len(flows) else 0,
         warnings=tuple(warning for capture in captures.values() for warning in capture.warnings),
     )
-    return diagnose(
-        flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total)
-    )
+    return diagnose(flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total))
 
 
 def _is_dump(path: str) -> bool:
@@ -60,7 +58,9 @@ def _is_dump(path: str) -> bool:
         return False  # the capture reader says what is wrong
 
 
-def _packets(capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress) -> Iterator[Packets]:
+def _packets(
+    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
+) -> Iterator[Packets]:
     for batch in capture:
         yield decoder.decode(batch)
         tell("packets", sum(c.packets for c in captures.values()), 0)

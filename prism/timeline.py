@@ -23,11 +23,10 @@ from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 Rows = NDArray[np.intp]
 
 
-def reconstruct(flows: Flows, job: Job, parallelism: Parallelism, *, voters: int = 64, pause: float = 1.5) -> Timeline:
-    """The timeline of one job; `flows` holds its records, and those of its members with others for checkpoints.
+def reconstruct(flows: Flows, job: Job, parallelism: Parallelism, *, voters: int = 64) -> Timeline:
+    """The timeline of one job, without its events; `flows` holds its records.
 
-    `voters` bounds how many streams vote on the step, the heaviest first; a step `pause` times as long as usual whose
-    excess nobody spent in traffic is looked at for an event.
+    `voters` bounds how many streams vote on the step, the heaviest first.
     """
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
@@ -85,14 +84,16 @@ def _steps(flows: Flows, job: Job, streams: list[Stream], clock: Rhythm, start: 
         me = code[address]
         rows = {i: streams[i].rows[_touches(flows, streams[i].rows, me)] for i in of[address]}
         leading, quiet = beats.of(of[address])
-        ends = _rank_ends(flows, start, quiet, [rows[i] for i in leading], list(rows.values()), signals.get(me, np.zeros(0, np.int64)))
+        ends = _rank_ends(
+            flows, start, quiet, [rows[i] for i in leading], list(rows.values()), signals.get(me, np.zeros(0, np.int64))
+        )
         first = min((int(start[r].min()) for r in rows.values() if len(r)), default=int(clock.quiet[0, 0]))
         steps.append(np.stack([np.concatenate([[min(first, ends[0])], ends[:-1]]), ends], axis=1))
     return tuple(steps)
 
 
 def _touches(flows: Flows, rows: Rows, code: int) -> NDArray[np.bool_]:
-    return (flows.src[rows] == code) | (flows.dst[rows] == code)
+    return np.asarray((flows.src[rows] == code) | (flows.dst[rows] == code), dtype=np.bool_)
 
 
 class _Beats:
@@ -171,7 +172,10 @@ def _signals(flows: Flows, clock: Rhythm) -> Mapping[int, Ints]:
     small = small[np.argsort(pair[small], kind="stable")]
     times: dict[int, list[Ints]] = defaultdict(list)
     for rows in np.split(small, np.flatnonzero(np.diff(pair[small])) + 1):
-        if len(rows) and 2 * len(np.unique(np.searchsorted(ends, flows.end_ns[rows]))) > len(ends) >= 10 * payload[int(pair[rows[0]])]:
+        if (
+            len(rows)
+            and 2 * len(np.unique(np.searchsorted(ends, flows.end_ns[rows]))) > len(ends) >= 10 * payload[int(pair[rows[0]])]
+        ):
             for end in divmod(int(pair[rows[0]]), n):
                 times[end].append(flows.end_ns[rows])
     return {end: np.sort(np.concatenate(own)) for end, own in times.items()}

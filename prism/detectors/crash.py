@@ -38,7 +38,9 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
     return out
 
 
-def _cut_short(view: View, since: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95) -> tuple[float, float]:
+def _cut_short(
+    view: View, since: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
+) -> tuple[float, float]:
     """Share of a step's octets on edges that moved some but not all of theirs in a time, and the share moved by all.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing.
@@ -81,7 +83,7 @@ def _finding(view: View, rows: Ints, times: Ints, since: int, moved: float) -> F
         slowdown=1.0,
         score=round(score, 2),
         message=(
-            f"{address} closed its connections {(at - since) / 1e9:.2f} s into a step, {margin / 1e6:.1f} ms before anybody else "
+            f"{address} closed its connections {(at - since) / 1e9:.2f} s into a step, {margin / 1e6:.1f} ms before anyone else "
             f"did, with {moved:.0%} of the step's octets moved"
         ),
         evidence={

@@ -33,7 +33,7 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
     for members in groups:
-        found += _standing_out(view, late, np.array([place[m] for m in members]), sigma, share, sigmas, apart)
+        found += _standing_out(late, np.array([place[m] for m in members]), sigma, share, sigmas, apart)
     return _one_per_host(view, found)
 
 
@@ -56,7 +56,7 @@ def _first_out(view: View, address: str, members: tuple[str, ...]) -> Floats:
 
 
 def _standing_out(
-    view: View, late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float
+    late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float
 ) -> list[tuple[int, Shift]]:
     """Members of one group that were late for a while, or always."""
     usual = middle(late, axis=1)[:, 0]
@@ -67,7 +67,10 @@ def _standing_out(
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - usual[others])))
             if one.height >= apart * rest:
                 found.append((rank, one))
-        if usual[rank] >= max(share, apart * float(np.nanmax(np.abs(usual[others])))) and np.mean(late[rank] >= share / 2) >= 0.9:
+        if (
+            usual[rank] >= max(share, apart * float(np.nanmax(np.abs(usual[others]))))
+            and np.mean(late[rank] >= share / 2) >= 0.9
+        ):
             score = usual[rank] / sigma * np.sqrt(late.shape[1])
             found.append((rank, Shift(0, late.shape[1], float(usual[rank]), float(score))))
     return found

@@ -96,7 +96,9 @@ def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, 
         good = [i for i in range(len(keys)) if height_of[i] < height / 2]
         spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
-        out.append(Incident(start, stop, float(np.median(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good]))
+        out.append(
+            Incident(start, stop, float(np.median(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])
+        )
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
     return out
 
@@ -120,7 +122,9 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
     if not bad or len(bad) > len(good):
         return []
     score = top * np.sqrt(level.shape[1]) / max(spread(_moved(level)), 0.02)
-    return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), [keys[i] for i in bad], [keys[i] for i in good])]
+    return [
+        Incident(0, level.shape[1], float(np.median(above[bad])), float(score), [keys[i] for i in bad], [keys[i] for i in good])
+    ]
 
 
 def _told(view: View, one: Incident, how: str) -> Finding | None:
@@ -137,7 +141,9 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
     return _finding(view, one, how, subject, ids, unsure, best, queued)
 
 
-def _subject(view: View, best: Verdict, same: list[Verdict], queued: Mapping[tuple[str, str], float]) -> tuple[SubjectType, tuple[str, ...], bool]:
+def _subject(
+    view: View, best: Verdict, same: list[Verdict], queued: Mapping[tuple[str, str], float]
+) -> tuple[SubjectType, tuple[str, ...], bool]:
     """Whom to name: where two endpoints explain it equally well, the edge between them."""
     names = {v.suspect: tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in v.suspect.what) for v in same}
     if best.suspect.kind == "endpoint" and len(same) == 2:
@@ -175,7 +181,13 @@ def _queue_of(suspect: Suspect, queued: Mapping[tuple[str, str], float]) -> floa
 
 
 def _finding(
-    view: View, one: Incident, how: str, subject: SubjectType, ids: tuple[str, ...], unsure: bool, best: Verdict,
+    view: View,
+    one: Incident,
+    how: str,
+    subject: SubjectType,
+    ids: tuple[str, ...],
+    unsure: bool,
+    best: Verdict,
     queued: Mapping[tuple[str, str], float],
 ) -> Finding:
     start, end = view.during(one.start, one.stop)
@@ -184,7 +196,11 @@ def _finding(
     where = f"{len(one.bad)} of the {len(one.bad) + len(one.good)} busy edges, those of {name},"
     what = f"sent {times:.1f}× as slowly inside bursts" if how == "slow" else f"had packets sent again {times:.0f}× as often"
     hop = max(queued, key=lambda h: queued[h], default=None)
-    delay = f"; packets waited {queued[hop] / 1e6:.1f} ms between {hop[0]} and {hop[1]}" if hop is not None and subject == "link" else ""
+    delay = (
+        f"; packets waited {queued[hop] / 1e6:.1f} ms between {hop[0]} and {hop[1]}"
+        if hop is not None and subject == "link"
+        else ""
+    )
     slowdown = view.slowdown(one.start, one.stop)
     calm = how == "lossy" and slowdown < 1.03
     return Finding(

@@ -14,7 +14,9 @@ from prism.kernels.shifts import Shift, middle, shifts, spread
 from prism.model import Finding, Severity
 
 
-def slow_rank(view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02) -> list[Finding]:
+def slow_rank(
+    view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02
+) -> list[Finding]:
     """Ranks slower by `factor` or more, for three steps or longer or from first to last.
 
     A slow rank stands out by `sigmas` from the noise and by `apart` times from how far the others' work moved meanwhile,

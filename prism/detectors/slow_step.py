@@ -19,7 +19,10 @@ def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[F
         return []
     level = np.log(view.durations / view.period)
     found = shifts(level, spread(level, floor=0.02), least=2, height=np.log(factor), score=sigmas)
-    return [_told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual") for one in found]
+    return [
+        _told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual")
+        for one in found
+    ]
 
 
 def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:

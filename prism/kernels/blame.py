@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from prism.kernels.edges import Pair
@@ -41,10 +42,10 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     sets: dict[tuple[Suspect, str], set[Pair]] = defaultdict(set)
     for edge in bad | good:
         src, dst = edge
-        for suspect, way in (((src,), "out"), ((src,), "both"), ((dst,), "in"), ((dst,), "both")):
-            sets[Suspect("endpoint", suspect), way].add(edge)
+        for end, way in ((src, "out"), (src, "both"), (dst, "in"), (dst, "both")):
+            sets[Suspect("endpoint", (end,)), way].add(edge)
         path = paths.get(edge, ())
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             link = Suspect("link", tuple(sorted((a, b))))
             sets[link, "both"].add(edge)
             sets[link, f"{a}>{b}"].add(edge)

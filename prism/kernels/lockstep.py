@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 
 from prism.kernels.edges import Edge, Pair, Rows
 from prism.kernels.intervals import Ints, Union, covered, union
-from prism.kernels.rhythm import in_step, rhythm
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def merged(parts: list[Collective]) -> Collective:
     return Collective(
         frozenset().union(*(one.edges for one in parts)),
         np.unique(np.concatenate([one.rows for one in parts])),
-        _joined([one.window for one in parts]),
+        joined([one.window for one in parts]),
     )
 
 
@@ -64,7 +64,9 @@ def together(a: Union, b: Union) -> float:
     return float(min(shares))
 
 
-def collectives(edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: int = 4) -> tuple[list[Collective], dict[Pair, Edge]]:
+def collectives(
+    edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: int = 4
+) -> tuple[list[Collective], dict[Pair, Edge]]:
     """Peel collectives off the edges, layer by layer; also what is left: hand-overs and lone edges.
 
     `threshold` is how much edges must move together: half of what they move. `layers` bounds how many collectives may
@@ -79,7 +81,7 @@ def collectives(edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: i
             break
         for cliques in layer:
             keys = frozenset(k for c in cliques for k in c.edges)
-            window = _joined([c.window for c in cliques])
+            window = joined([c.window for c in cliques])
             rows = []
             for key in keys:
                 mine, left[key] = _within(left[key], window)
@@ -112,10 +114,10 @@ def _absorbed(
     for i, one in enumerate(found):
         for member in one.members:
             at[member].append(i)
-    links = nx.Graph()
+    links: nx.Graph[int] = nx.Graph()
     links.add_nodes_from(range(len(found)))
     more: dict[int, list[tuple[Pair, Rows]]] = defaultdict(list)
-    volume = {i: _edge_volume(one, edges) for i, one in enumerate(found)}
+    volume = {i: edge_volume(one, edges) for i, one in enumerate(found)}
     for key, edge in list(left.items()):
         takers = []
         for i in sorted(set(at[edge.src] + at[edge.dst]), key=lambda i: (not set(key) <= found[i].members, i)):
@@ -165,60 +167,24 @@ def _settled(
     return whole, {key: edge for key, edge in left.items() if key not in holders and len(edge.rows)}
 
 
-def _step_ends(one: Collective, edges: Mapping[Pair, Edge]) -> Ints:
-    """Step ends of a collective's first edge, ns."""
-    edge = edges[min(one.edges)]
-    return rhythm(edge.start, edge.end, edge.octets).quiet[:, 0]
-
-
-def meshes(found: list[Collective], left: Mapping[Pair, Edge], edges: Mapping[Pair, Edge]) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """All-to-alls whose pairs take turns: three or more endpoints of which lone edges join every two.
-
-    They move together only over a whole round, so lockstep does not show them; pipelines and rings have no triangles. Edges
-    that a ring shares with such a mesh are divided by when the ring's other edges are busy.
-    """
-    graph = nx.Graph(list(left))
-    taken: set[int] = set()
-    out, rest = list(found), dict(left)
-    for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
-        if len(clique) < 3 or taken & set(clique):
-            continue
-        taken |= set(clique)
-        keys = [key for key in left if set(key) <= set(clique)]
-        rows = [rest.pop(key).rows for key in keys]
-        for i, ring in enumerate(out):
-            shared = [key for key in ring.edges if set(key) <= set(clique)]
-            pure = [edges[key].activity() for key in ring.edges if key not in shared and not set(key) <= taken]
-            if not shared or not pure:
-                continue
-            window, own = _joined(pure), np.isin(ring.rows, np.concatenate([edges[key].rows for key in shared]))
-            theirs = []
-            for key in shared:
-                edge = edges[key]
-                theirs.append(edge.rows[(covered(edge.start, edge.end, window) < 0.5) & np.isin(edge.rows, ring.rows)])
-            moved = np.isin(ring.rows, np.concatenate(theirs)) & own
-            rows.append(ring.rows[moved])
-            keys += shared
-            out[i] = Collective(ring.edges, ring.rows[~moved], ring.window)
-        out.append(Collective(frozenset(keys), np.sort(np.concatenate(rows)), _joined([edges[key].activity() for key in keys])))
-    return out, rest
-
-
 def _distance(times: Ints, window: Union) -> Ints:
     """How far each time is from a union that is not empty, ns."""
     start, end = window
     after = np.searchsorted(start, times, "right")
     since = times - end[np.maximum(after - 1, 0)]
     until = start[np.minimum(after, len(start) - 1)] - times
-    return np.minimum(np.where(after > 0, np.maximum(since, 0), until), np.where(after < len(start), until, np.maximum(since, 0)))
+    return np.minimum(
+        np.where(after > 0, np.maximum(since, 0), until), np.where(after < len(start), until, np.maximum(since, 0))
+    )
 
 
-def _edge_volume(one: Collective, edges: Mapping[Pair, Edge]) -> float:
+def edge_volume(one: Collective, edges: Mapping[Pair, Edge]) -> float:
     """Octets of a collective's middle edge."""
     return float(np.median([edges[key].octets[np.isin(edges[key].rows, one.rows)].sum() for key in one.edges]))
 
 
-def _joined(windows: Iterable[Union]) -> Union:
+def joined(windows: Iterable[Union]) -> Union:
+    """Several unions as one."""
     starts, ends = zip(*windows, strict=True)
     return union(np.concatenate(starts), np.concatenate(ends))
 
@@ -232,7 +198,7 @@ def _cliques(edges: Mapping[Pair, Edge], active: Mapping[Pair, Union], threshold
     found = []
     known: dict[tuple[Pair, Pair], bool] = {}
     for own in at.values():
-        graph = nx.Graph()
+        graph: nx.Graph[Pair] = nx.Graph()
         for i, a in enumerate(own):
             for b in own[:i]:
                 pair = (min(a.key, b.key), max(a.key, b.key))
@@ -248,18 +214,14 @@ def _cliques(edges: Mapping[Pair, Edge], active: Mapping[Pair, Union], threshold
 
 def _merged(cliques: list[_Clique], threshold: float) -> list[list[_Clique]]:
     """Cliques of neighbouring endpoints that share an edge and a rhythm, as sets."""
-    graph = nx.Graph()
+    graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(cliques)))
     by_edge: dict[Pair, list[int]] = defaultdict(list)
     for i, clique in enumerate(cliques):
         for key in clique.edges:
             by_edge[key].append(i)
     for sharing in by_edge.values():
-        for i, j in zip(sharing, sharing[1:], strict=False):
-            if not graph.has_edge(i, j) and together(cliques[i].window, cliques[j].window) >= threshold:
-                graph.add_edge(i, j)
-        for i in sharing[2:]:
-            j = sharing[0]
+        for i, j in {*pairwise(sharing), *((sharing[0], j) for j in sharing[1:])}:
             if not graph.has_edge(i, j) and together(cliques[i].window, cliques[j].window) >= threshold:
                 graph.add_edge(i, j)
     return [[cliques[i] for i in sorted(part)] for part in nx.connected_components(graph)]
@@ -279,45 +241,3 @@ def _without_rivals(parts: list[list[_Clique]]) -> list[list[_Clique]]:
         if all((weight[i], -i) > (weight[j], -j) for j in rivals):
             out.append(parts[i])
     return out
-
-
-def stitched(
-    found: list[Collective],
-    left: Mapping[Pair, Edge],
-    edges: Mapping[Pair, Edge],
-    host: Mapping[int, str | None],
-    *,
-    threshold: float = 0.5,
-) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Join rings that pass through hosts: they come in at one endpoint and go on from another.
-
-    An endpoint that only receives is the way in, one that only sends the way out; where both stand in one host and their
-    edges move together, or equal volumes in equal steps, the ring goes on inside. Closed rings have no open ends and stay apart, as twins on two rails do.
-    """
-    parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if k[::-1] not in left)]
-    volume = [_edge_volume(one, edges) for one in parts]
-    beats = [_step_ends(one, edges) for one in parts]
-    into: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    out: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for i, one in enumerate(parts):
-        senders, receivers = {src for src, _ in one.edges}, {dst for _, dst in one.edges}
-        for node in senders ^ receivers:
-            if (name := host.get(node)) is not None:
-                (out if node in senders else into)[name].append((i, node))
-    graph = nx.Graph()
-    graph.add_nodes_from(range(len(parts)))
-    for name, ends in into.items():
-        for i, _ in ends:
-            for j, _ in out[name]:
-                if i != j and (
-                    together(parts[i].window, parts[j].window) >= threshold
-                    or (abs(volume[i] - volume[j]) <= 0.05 * volume[i] and in_step(beats[i], beats[j]))
-                ):
-                    graph.add_edge(i, j)
-    whole, used = [], set()
-    for part in nx.connected_components(graph):
-        keys = frozenset().union(*(parts[i].edges for i in part))
-        if len(part) > 1 or min(part) < len(found):
-            used |= keys
-            whole.append(merged([parts[i] for i in sorted(part)]))
-    return whole, {key: edge for key, edge in left.items() if key not in used}

@@ -60,12 +60,12 @@ def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, lea
     coarse = next((level for level in fit if level.explained >= enough * best > 0), None)
     if coarse is None:
         return NONE
-    finer = _as_wide(fit, coarse, gap, enough * best, tolerance)
+    finer = _as_wide(fit, coarse, gap, enough * best)
     same = [level for level in fit if abs(level.volume - finer.volume) <= tolerance * finer.volume]
     return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
 
 
-def _as_wide(levels: list[_Level], coarse: _Level, gap: Ints, enough: float, tolerance: float, *, share: float = 0.7) -> _Level:
+def _as_wide(levels: list[_Level], coarse: _Level, gap: Ints, enough: float, *, share: float = 0.7) -> _Level:
     """The finest level that explains as much as the coarse one and whose cuts are nearly as wide as its.
 
     A few steps may fall into equal pairs by chance; the gaps that such pairs leave out are as wide as those they have.
@@ -118,7 +118,9 @@ def _level(cuts: NDArray[np.intp], edge: Ints, tolerance: float) -> _Level:
     i = int(np.argmax(explained))
     usual = int(np.median(ranked[low[i] : high[i]]))
     fits = np.flatnonzero(np.abs(volume - usual) <= tolerance * usual)
-    return _Level(float(explained[i]), int(high[i] - low[i]), usual, np.unique(np.concatenate([bounds[fits], bounds[fits + 1]])))
+    return _Level(
+        float(explained[i]), int(high[i] - low[i]), usual, np.unique(np.concatenate([bounds[fits], bounds[fits + 1]]))
+    )
 
 
 def _filled(start: Ints, end: Ints, edge: Ints, gap: Ints, level: _Level, tolerance: float, least: int) -> Rhythm:
@@ -140,16 +142,38 @@ def _filled(start: Ints, end: Ints, edge: Ints, gap: Ints, level: _Level, tolera
                     break
                 known.add(stop)
                 at = stop
-    cuts = np.array(sorted(known), np.int64)
-    reached = np.where(cuts < 0, 0, edge[cuts])
-    full = np.flatnonzero(np.abs(np.diff(reached) - level.volume) <= slack) + 1
-    if len(full) < least:
+    last = _ends(np.array(sorted(known), np.int64), edge, gap, level.volume, slack)
+    if len(last) < least:
         return NONE
-    last = cuts[full]
     done = np.maximum.accumulate(end)
     after = np.concatenate([start[1:], [FOREVER]])
     quiet = np.stack([done[last], np.maximum(after[last], done[last])], axis=1)
-    return Rhythm(quiet, level.volume, float(min(len(full) * level.volume / max(int(edge[-1]), 1), 1.0)))
+    return Rhythm(quiet, level.volume, float(min(len(last) * level.volume / max(int(edge[-1]), 1), 1.0)))
+
+
+def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
+    """Cuts that end a full volume begun at another cut; of runs that lie over one another, the one with the wider gaps.
+
+    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
+    """
+    reached = np.where(cuts < 0, 0, edge[cuts])
+    low = np.searchsorted(reached, reached + volume - slack)
+    high = np.searchsorted(reached, reached + volume + slack, "right")
+    width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
+    run = np.arange(len(cuts))
+    for i in range(len(cuts)):
+        if low[i] < high[i]:
+            run[int(low[i]) + int(np.argmax(width[low[i] : high[i]]))] = run[i]
+    runs = [np.flatnonzero(run == first) for first in np.unique(run)]
+    runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
+    taken: list[tuple[int, int]] = []
+    ends: list[Ints] = []
+    for r in runs:
+        begin, stop = int(reached[r[0]]), int(reached[r[-1]])
+        if all(stop <= b + slack or begin >= e - slack for b, e in taken):
+            taken.append((begin, stop))
+            ends.append(cuts[r[1:]])
+    return np.sort(np.concatenate(ends)) if ends else cuts[:0]
 
 
 def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int | None:

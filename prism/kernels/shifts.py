@@ -68,7 +68,8 @@ def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift |
 
 def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:
     """Every stretch that stands out by `score` or more, the strongest first."""
-    rest, found = series.copy(), []
+    rest = series.copy()
+    found: list[Shift] = []
     while (one := shift(rest, sigma, least=least, height=height)) is not None and one.score >= score and len(found) < 16:
         found.append(one)
         rest[one.start : one.stop] = np.nan

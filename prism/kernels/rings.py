@@ -1,0 +1,105 @@
+"""Collectives that lockstep alone does not show whole: rings that pass through hosts, all-to-alls whose pairs take turns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import networkx as nx
+import numpy as np
+
+from prism.kernels.edges import Edge, Pair
+from prism.kernels.intervals import Ints, covered
+from prism.kernels.lockstep import Collective, edge_volume, joined, merged, together
+from prism.kernels.rhythm import in_step, rhythm
+
+
+def stitched(
+    found: list[Collective],
+    left: Mapping[Pair, Edge],
+    edges: Mapping[Pair, Edge],
+    host: Mapping[int, str | None],
+    *,
+    threshold: float = 0.5,
+) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """Join rings that pass through hosts: they come in at one endpoint and go on from another.
+
+    An endpoint that only receives is the way in, one that only sends the way out. Where both stand in one host and their
+    edges move together, or equal volumes in equal steps, the ring goes on inside. Closed rings have no open ends and stay
+    apart, as twins on two rails do.
+    """
+    parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if k[::-1] not in left)]
+    volume = [edge_volume(one, edges) for one in parts]
+    beats = [_step_ends(one, edges) for one in parts]
+    into, out = _open_ends(parts, host)
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(len(parts)))
+    for name, ends in into.items():
+        for i in ends:
+            for j in out[name]:
+                if i != j and (
+                    together(parts[i].window, parts[j].window) >= threshold
+                    or (abs(volume[i] - volume[j]) <= 0.05 * volume[i] and in_step(beats[i], beats[j]))
+                ):
+                    graph.add_edge(i, j)
+    whole: list[Collective] = []
+    used: set[Pair] = set()
+    for part in nx.connected_components(graph):
+        keys = frozenset().union(*(parts[i].edges for i in part))
+        if len(part) > 1 or min(part) < len(found):
+            used |= keys
+            whole.append(merged([parts[i] for i in sorted(part)]))
+    return whole, {key: edge for key, edge in left.items() if key not in used}
+
+
+def _open_ends(parts: list[Collective], host: Mapping[int, str | None]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """By host, the parts that come in there at an endpoint they do not leave from, and those that leave at such a one."""
+    into: dict[str, list[int]] = defaultdict(list)
+    out: dict[str, list[int]] = defaultdict(list)
+    for i, one in enumerate(parts):
+        senders, receivers = {src for src, _ in one.edges}, {dst for _, dst in one.edges}
+        for node in senders ^ receivers:
+            if (name := host.get(node)) is not None:
+                (out if node in senders else into)[name].append(i)
+    return into, out
+
+
+def _step_ends(one: Collective, edges: Mapping[Pair, Edge]) -> Ints:
+    """Step ends of a collective's first edge, ns."""
+    edge = edges[min(one.edges)]
+    return rhythm(edge.start, edge.end, edge.octets).quiet[:, 0]
+
+
+def meshes(
+    found: list[Collective], left: Mapping[Pair, Edge], edges: Mapping[Pair, Edge]
+) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """All-to-alls whose pairs take turns: three or more endpoints of which lone edges join every two.
+
+    They move together only over a whole round, so lockstep does not show them; pipelines and rings have no triangles. Edges
+    that a ring shares with such a mesh are divided by when the ring's other edges are busy.
+    """
+    graph = nx.Graph(list(left))
+    taken: set[int] = set()
+    out, rest = list(found), dict(left)
+    for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
+        if len(clique) < 3 or taken & set(clique):
+            continue
+        taken |= set(clique)
+        keys = [key for key in left if set(key) <= set(clique)]
+        rows = [rest.pop(key).rows for key in keys]
+        for i, ring in enumerate(out):
+            shared = [key for key in ring.edges if set(key) <= set(clique)]
+            pure = [edges[key].activity() for key in ring.edges if key not in shared and not set(key) <= taken]
+            if not shared or not pure:
+                continue
+            window, own = joined(pure), np.isin(ring.rows, np.concatenate([edges[key].rows for key in shared]))
+            theirs = []
+            for key in shared:
+                edge = edges[key]
+                theirs.append(edge.rows[(covered(edge.start, edge.end, window) < 0.5) & np.isin(edge.rows, ring.rows)])
+            moved = np.isin(ring.rows, np.concatenate(theirs)) & own
+            rows.append(ring.rows[moved])
+            keys += shared
+            out[i] = Collective(ring.edges, ring.rows[~moved], ring.window)
+        out.append(Collective(frozenset(keys), np.sort(np.concatenate(rows)), joined([edges[key].activity() for key in keys])))
+    return out, rest
