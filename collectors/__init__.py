@@ -1,7 +1,7 @@
 """The life of a packet: the light half, from the wire to rows. It imports nothing of `prism`.
 
-1. `pcap` yields batches of frames: time, octets as captured, length on the wire;
-2. `fastpath` decodes a batch into arrays (`record.Packets`); `packet` says the same for one frame at a time;
+1. `pcap` (with `pcapng`, `compression`) yields frames, a `batch` at a time: when, octets as captured, length on the wire;
+2. `fastpath` decodes a batch into arrays (`record.Packets`); `packet` says the same for one frame, header by header;
 3. `sightings` matches what several switches saw of one packet, so that it counts once and keeps its path;
 4. `lanes` follows each flow: what is payload, what control, what was sent before, where a burst or message ends;
 5. `flowtable` drives 3 and 4 and hands out flow records (`record.Flows`) and hop delays (`record.Transits`);

@@ -20,13 +20,13 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from collectors.compression import GZIP, ZSTD
 from collectors.packet import DecodeError
 from collectors.record import COLUMNS, Codes, Flows, Ints
 
 REQUIRED = ("start_ns", "end_ns", "src", "dst", "octets")
 TEXT = ("src", "dst", "exporter", "path")
 NUMBERS = tuple(c for c in COLUMNS if c.name not in TEXT)
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 EARLY = "the file ends early"
 CUT_OFF = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)

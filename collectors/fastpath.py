@@ -7,18 +7,17 @@ every step asks whether the frame was captured that far.
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import packet
-from collectors.pcap import PAD, Batch
-from collectors.record import ROCE_PORT, TCP, UDP, Codes, Ints, Mask, Packets
+from collectors import headers, packet
+from collectors.addresses import AddressBook
+from collectors.batch import PAD, Batch, gather
+from collectors.record import ROCE_PORT, TCP, UDP, Ints, Mask, Packets
 
-Longs = NDArray[np.uint64]
 Rows = NDArray[np.intp] | slice  # rows of the batch; a slice where it is all of them, which costs nothing
 
 _SHORT, _LONG, _TAG = np.dtype(">u2"), np.dtype(">u4"), np.dtype([("control", ">u2"), ("ethertype", ">u2")])
@@ -49,63 +48,13 @@ _TCP = np.dtype(
 _PORTS = np.dtype([("src_port", ">u2"), ("dst_port", ">u2")])
 _BTH = np.dtype([("opcode", "u1"), ("flags", "u1"), ("partition", ">u2"), ("dst_qp", ">u4"), ("psn", ">u4")])
 _RETH = np.dtype([("address", ">u8"), ("key", ">u4"), ("dma_length", ">u4")])
-_EXTENDED_OCTETS, _RETH_AT = np.array(packet.EXTENDED_OCTETS), np.array(packet.RETH_AT)
+_EXTENDED_OCTETS, _RETH_AT = np.array(headers.EXTENDED_OCTETS), np.array(headers.RETH_AT)
 
 # Verdicts on a row. From _NOT_IP on, the reasons of packet.REASONS.
 _KEPT, _COUNTED, _ODD, _NOT_IP, _FRAGMENT, _TRUNCATED, _BAD, _NOT_TCP_OR_UDP = range(8)
 _MOST_TAGS = 4  # a frame with more is odd
 
 _MAPPED = np.uint64(0xFFFF << 32)
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing, Knuth volume 3 section 6.4
-_SLOT_BITS = 16
-_FEW = 1000  # addresses are learned from so many packets first: mostly that is all there are
-
-
-class AddressBook:
-    """Int32 codes of addresses; `endpoints[code]` is the text. One book may serve many decoders.
-
-    An address is looked up in a table with one slot per hash. Where another one sits there, or none, the few distinct
-    addresses concerned are looked up in the dictionary.
-    """
-
-    def __init__(self) -> None:
-        self.endpoints: list[str] = []
-        self._codes: dict[bytes, int] = {}
-        self._slots: Codes = np.zeros(1 << _SLOT_BITS, np.int32)
-        self._keys: Longs = np.zeros((0, 2), np.uint64)
-
-    def code(self, address: bytes) -> int:
-        """The code of an address of 16 octets, IPv4 mapped."""
-        code = self._codes.setdefault(address, len(self._codes))
-        if code == len(self.endpoints):
-            ipv6 = ipaddress.IPv6Address(address)
-            self.endpoints.append(str(ipv6.ipv4_mapped or ipv6))
-        return code
-
-    def codes(self, high: Longs, low: Longs) -> Codes:
-        """The codes of addresses given as their upper and lower 64 bits, [n] each."""
-        slots = (high * _SPREAD + low) * _SPREAD >> np.uint64(64 - _SLOT_BITS)
-        codes = np.zeros(len(slots), np.int32)
-        missed, some = np.arange(len(slots)), _FEW
-        while len(missed):
-            if len(self._keys):
-                codes[missed] = self._slots[slots[missed]]
-                keys = self._keys[codes[missed]]
-                missed = missed[(keys[:, 0] != high[missed]) | (keys[:, 1] != low[missed])]
-                if not len(missed):
-                    break
-            new, missed = missed[:some], missed[some:]
-            codes[new] = self._learn(high[new], low[new])
-            self._slots[slots[new]] = codes[new]
-            some *= 4
-        return codes
-
-    def _learn(self, high: Longs, low: Longs) -> Codes:
-        distinct, which = np.unique(np.stack((high, low), axis=1), axis=0, return_inverse=True)
-        codes = np.array([self.code(row.tobytes()) for row in distinct.astype(">u8")], np.int32)
-        if len(self._keys) < len(self._codes):
-            self._keys = np.frombuffer(b"".join(self._codes), ">u8").astype(np.uint64).reshape(-1, 2)
-        return codes[which.reshape(-1)]
 
 
 class _Columns:
@@ -132,9 +81,7 @@ class _Columns:
 
     def gather(self, at: Ints, layout: np.dtype[Any]) -> NDArray[Any]:
         """The header of the given layout at each place, [n]."""
-        size = layout.itemsize
-        everywhere = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, 0, (1,))
-        return everywhere[at].view(layout)
+        return gather(self.data, at, layout)
 
     def where(self, mask: Mask) -> Rows:
         """The rows of a mask on which there is no verdict yet."""
@@ -253,13 +200,13 @@ def _unpack_tagged(c: _Columns, rows: Rows, type_at: int, header: int) -> None:
         at[tagged] += 4
         short = at > end
     version = np.zeros(len(at), np.uint8)
-    version[ethertype == packet.IPV4], version[ethertype == packet.IPV6] = 4, 6
+    version[ethertype == headers.IPV4], version[ethertype == headers.IPV6] = 4, 6
     c.at[rows], c.version[rows] = at, version
     c.judge(rows, (short, _TRUNCATED), (_is_tag(ethertype), _ODD), (version == 0, _NOT_IP))
 
 
 def _is_tag(ethertype: Ints) -> Mask:
-    first, second, third = packet.TAGS
+    first, second, third = headers.TAGS
     return np.asarray((ethertype == first) | (ethertype == second) | (ethertype == third), np.bool_)
 
 
@@ -275,7 +222,7 @@ def _unpack_ipv4(c: _Columns, rows: Rows) -> None:
     c.judge(rows, (at + 20 > end, _TRUNCATED), (wrong, _BAD), (fragment, _FRAGMENT), (other, _NOT_TCP_OR_UDP))
     c.at[rows], c.room[rows] = at + header, length - header
     c.protocol[rows], c.ip_id[rows] = ip["protocol"], ip["identification"]
-    c.ecn[rows] = ip["tos"] & 3 == packet.CONGESTION_EXPERIENCED
+    c.ecn[rows] = ip["tos"] & 3 == headers.CONGESTION_EXPERIENCED
     c.src_low[rows], c.dst_low[rows] = ip["src"] | _MAPPED, ip["dst"] | _MAPPED
 
 
@@ -285,13 +232,12 @@ def _unpack_ipv6(c: _Columns, rows: Rows) -> None:
     label, protocol = ip["label"].astype(np.uint32), ip["protocol"]
     wrong = label >> 28 != 6
     other = (protocol != TCP) & (protocol != UDP)
-    c.judge(
-        rows, (at + 40 > end, _TRUNCATED), (wrong, _BAD), (np.isin(protocol, packet.EXTENSIONS), _ODD), (other, _NOT_TCP_OR_UDP)
-    )
+    extended = np.isin(protocol, headers.EXTENSIONS)
+    c.judge(rows, (at + 40 > end, _TRUNCATED), (wrong, _BAD), (extended, _ODD), (other, _NOT_TCP_OR_UDP))
     length = ip["length"].astype(np.int64)
     c.at[rows], c.room[rows] = at + 40, np.where(length == 0, c.wire_end[rows] - at - 40, length)
     c.protocol[rows], c.ip_id[rows] = protocol, label & 0xFFFFF
-    c.ecn[rows] = label >> 20 & 3 == packet.CONGESTION_EXPERIENCED
+    c.ecn[rows] = label >> 20 & 3 == headers.CONGESTION_EXPERIENCED
     for name in ("src_high", "src_low", "dst_high", "dst_low"):
         getattr(c, name)[rows] = ip[name]
 
@@ -316,10 +262,10 @@ def _unpack_roce(c: _Columns, rows: Rows) -> None:
     at, end, room = c.at[rows] + 8, c.end[rows], c.room[rows] - 8
     bth = c.gather(at, _BTH)
     opcode = bth["opcode"]
-    c.judge(rows, (room < packet.BTH_OCTETS, _BAD), (at + packet.BTH_OCTETS > end, _TRUNCATED))
-    rest = room - packet.BTH_OCTETS - _EXTENDED_OCTETS[opcode] - (bth["flags"] >> 4 & 3) - packet.ICRC_OCTETS
+    c.judge(rows, (room < headers.BTH_OCTETS, _BAD), (at + headers.BTH_OCTETS > end, _TRUNCATED))
+    rest = room - headers.BTH_OCTETS - _EXTENDED_OCTETS[opcode] - (bth["flags"] >> 4 & 3) - headers.ICRC_OCTETS
     c.octets[rows], c.opcode[rows] = np.maximum(rest, 0), opcode
     c.sequence[rows], c.dst_qp[rows] = bth["psn"] & 0xFFFFFF, bth["dst_qp"] & 0xFFFFFF
-    reth_at = at + packet.BTH_OCTETS + _RETH_AT[opcode]
-    announced = (_RETH_AT[opcode] >= 0) & (reth_at + packet.RETH_OCTETS <= end)
+    reth_at = at + headers.BTH_OCTETS + _RETH_AT[opcode]
+    announced = (_RETH_AT[opcode] >= 0) & (reth_at + headers.RETH_OCTETS <= end)
     c.dma_length[rows] = np.where(announced, c.gather(reth_at, _RETH)["dma_length"].astype(np.int64), -1)

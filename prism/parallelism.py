@@ -17,15 +17,17 @@ import networkx as nx
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import Edge, Pair, edges_of, lead, recurring, sending
+from prism.kernels.edges import Edge, Pair, Rows, ahead, at_once, edges_of, recurring, sending
+from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective, collectives, merged
-from prism.kernels.rhythm import rhythm
+from prism.kernels.rhythm import Rhythm, rhythm
 from prism.kernels.rings import meshes, stitched
 from prism.model import Group, GroupKind, Job, Layout, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
 from prism.topology import Topology
 
 Members = frozenset[int]
+NEVER = np.zeros(0, np.int64)
 
 
 def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: float = 1e-3) -> Parallelism:
@@ -41,15 +43,13 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     found, left = collectives(edges)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     found, left = stitched(found, left, edges, host)
-    hands, lone, left = _handovers(left)
     found, left = meshes(found, left, edges)
-    pairs_in_step = [pair for pair in lone if pair[0] in left]
-    found += [
-        Collective(frozenset(p), np.sort(np.concatenate([left[k].rows for k in p])), left[p[0]].activity())
-        for p in pairs_in_step
-    ]
+    hands = {key: edge for key, edge in left.items() if key[::-1] in left and _balanced(edge, left[key[::-1]])}
+    for pair in [key for key in hands if key[0] < key[1] and at_once(hands[key], hands[key[::-1]])]:
+        both = [hands.pop(pair), hands.pop(pair[::-1])]
+        found.append(Collective(frozenset(e.key for e in both), np.sort(np.concatenate([e.rows for e in both])), both[0].activity()))
     kinds = _kinds(flows, found)
-    chains, stage = _chains(hands)
+    chains, stage = _chains(hands, _rests(flows, kinds, hands))
     shape = _Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, kinds, hands)
@@ -65,25 +65,9 @@ def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
     return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[key[0]], most[key[1]])}
 
 
-def _handovers(left: Mapping[Pair, Edge]) -> tuple[dict[Pair, Edge], list[tuple[Pair, Pair]], dict[Pair, Edge]]:
-    """Pipeline pairs among lone edges, both directions; pairs that exchange in step; and all but the pipeline's edges.
-
-    Activations go one way and their gradients come back: about the same octets, and one direction always ahead.
-    """
-    hands: dict[Pair, Edge] = {}
-    exchanges: list[tuple[Pair, Pair]] = []
-    for (src, dst), edge in left.items():
-        back = left.get((dst, src))
-        if back is None or src > dst:
-            continue
-        if 2 * min(edge.volume, back.volume) < max(edge.volume, back.volume):
-            continue
-        low, _, high = lead(edge, back)
-        if low > 0 or high < 0:
-            hands[src, dst], hands[dst, src] = edge, back
-        else:
-            exchanges.append(((src, dst), (dst, src)))
-    return hands, exchanges, {key: edge for key, edge in left.items() if key not in hands}
+def _balanced(edge: Edge, back: Edge) -> bool:
+    """Whether a pair moves about as much there as back: activations go one way and their gradients come back."""
+    return 2 * min(edge.volume, back.volume) >= max(edge.volume, back.volume)
 
 
 def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Collective]]:
@@ -144,20 +128,26 @@ def _inner_kind(members: Members, by_set: Mapping[Members, list[Collective]], re
 
 def _quiet(flows: Flows, one: Collective) -> float:
     """Share of a step in which a collective rests, 0 … 1; 0 where it has no steps."""
-    rows = one.rows[np.argsort(sending(flows)[one.rows], kind="stable")]
-    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows]).rest
+    return _rhythm(flows, one.rows).rest
 
 
-def _chains(hands: Mapping[Pair, Edge]) -> tuple[list[list[int]], dict[int, int]]:
+def _rhythm(flows: Flows, rows: Rows) -> Rhythm:
+    rows = rows[np.argsort(sending(flows)[rows], kind="stable")]
+    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows])
+
+
+def _chains(hands: Mapping[Pair, Edge], rests: Mapping[int, Ints]) -> tuple[list[list[int]], dict[int, int]]:
     """Pipelines, each in order of stage, and the stage of each endpoint.
 
-    The side whose octets are always ahead is the earlier one. A pipeline that closes on itself (interleaved stages) is
-    opened where least is handed over.
+    A pipeline that closes on itself (interleaved stages) is opened where least is handed over.
     """
     graph: nx.DiGraph[int] = nx.DiGraph()
     for (src, dst), edge in hands.items():
-        if lead(edge, hands[dst, src])[1] > 0:
-            graph.add_edge(src, dst, octets=edge.volume)
+        if src < dst:
+            back = hands[dst, src]
+            times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
+            first, second = (src, dst) if ahead(edge, back, times) else (dst, src)
+            graph.add_edge(first, second, octets=edge.volume)
     while not nx.is_directed_acyclic_graph(graph):
         cycle = nx.find_cycle(graph)
         graph.remove_edge(*min(cycle, key=lambda pair: (graph.edges[pair]["octets"], pair)))
@@ -166,6 +156,22 @@ def _chains(hands: Mapping[Pair, Edge]) -> tuple[list[list[int]], dict[int, int]
         stage[node] = max((stage[before] + 1 for before in graph.predecessors(node)), default=0)
     chains = [sorted(part, key=lambda m: (stage[m], m)) for part in nx.weakly_connected_components(graph)]
     return chains, stage
+
+
+def _rests(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Mapping[Pair, Edge]) -> dict[int, Ints]:
+    """For each endpoint the times at which its step has ended: its gradients are reduced, all pipelines are empty.
+
+    Without gradients to reduce, the times at which all pipelines rest longest.
+    """
+    out: dict[int, Ints] = {}
+    for kind, one in kinds:
+        if kind == "dp":
+            quiet = _rhythm(flows, one.rows).quiet[:, 0]
+            out |= {m: quiet for m in one.members if len(quiet) > len(out.get(m, NEVER))}
+    if not out and hands:
+        quiet = _rhythm(flows, np.concatenate([edge.rows for edge in hands.values()])).quiet[:, 0]
+        out = {member: quiet for key in hands for member in key}
+    return out
 
 
 class _Shape:

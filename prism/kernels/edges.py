@@ -100,12 +100,31 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
     return out
 
 
-def lead(a: Edge, b: Edge) -> tuple[float, float, float]:
-    """How far `a` is ahead of `b`, ns: 10th, 50th and 90th percentile over the octets of both, matched share by share.
+def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
+    """Whether `there` goes first: what it has moved more than `back` is least when the step ends, at `rests`, ns.
 
-    Positive where the same share of all octets left on `a` before it left on `b`.
+    Activations in flight pile up in the pipeline and are answered by gradients before the step ends. Whatever part of a
+    step a capture began with cancels out. Without rests, whoever moved its octets earlier on the whole.
     """
-    shares = np.linspace(0.02, 0.98, 193)
-    when = [np.interp(shares * e.volume, np.cumsum(e.octets), e.end.astype(np.float64)) for e in (a, b)]
-    low, middle, high = np.percentile(when[1] - when[0], [10, 50, 90])
-    return float(low), float(middle), float(high)
+    times = np.concatenate([there.end, back.end])
+    excess = np.concatenate([there.octets / max(there.volume, 1), -back.octets / max(back.volume, 1)])
+    order = np.argsort(times, kind="stable")
+    times, level = times[order], np.cumsum(excess[order])
+    if not len(rests):
+        return bool(level.mean() >= 0)
+    at = np.searchsorted(times, rests, "right") - 1
+    calm = np.median(np.where(at >= 0, level[np.maximum(at, 0)], 0.0))
+    return bool(np.median(level) > calm or (np.median(level) == calm and level.mean() >= calm))
+
+
+def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> bool:
+    """Whether two directions of a pair send at the same time, though not all the while: an exchange, no hand-over.
+
+    What one hands over is answered when it has come and has been worked on. In an exchange most records begin within `near`
+    typical records of one the other way, and hardly any further than `far`.
+    """
+    pace = max(there.pace_ns(), back.pace_ns(), 1.0)
+    starts = np.sort(back.start)
+    at = np.clip(np.searchsorted(starts, there.start), 1, max(len(starts) - 1, 1))
+    apart = np.minimum(np.abs(starts[np.minimum(at, len(starts) - 1)] - there.start), np.abs(there.start - starts[at - 1]))
+    return bool(np.median(apart) < near * pace and np.percentile(apart, 90) < far * pace)

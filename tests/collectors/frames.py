@@ -1,20 +1,20 @@
-"""Frames to decode: built from `packet`'s own pack functions, each a (link type, frame) with its parts as arguments."""
+"""Frames to decode: built from `headers`' own pack functions, each a (link type, frame) with its parts as arguments."""
 
 from __future__ import annotations
 
 import ipaddress
 
-from collectors import packet
+from collectors import headers
 
 ONE, TWO = "10.0.0.1", "10.0.0.2"
 SIX, SEVEN = "fd00::6", "fd00::7"
 
 
-def ethernet(payload: bytes, ethertype: int = packet.IPV4, tags: tuple[int, ...] = ()) -> bytes:
+def ethernet(payload: bytes, ethertype: int = headers.IPV4, tags: tuple[int, ...] = ()) -> bytes:
     """Tags are their own ethertypes, from the outside in."""
     types = (*tags, ethertype)
-    inner = b"".join(packet.pack_tag(packet.Tag(7, following)) for following in types[1:])
-    return packet.pack_ethernet(packet.Ethernet(b"\x02" * 6, b"\x04" * 6, types[0])) + inner + payload
+    inner = b"".join(headers.pack_tag(headers.Tag(7, following)) for following in types[1:])
+    return headers.pack_ethernet(headers.Ethernet(b"\x02" * 6, b"\x04" * 6, types[0])) + inner + payload
 
 
 def ipv4(
@@ -30,8 +30,8 @@ def ipv4(
 ) -> bytes:
     total = 20 + len(options) + len(payload) if length is None else length
     addresses = ipaddress.IPv4Address(src).packed, ipaddress.IPv4Address(dst).packed
-    head = packet.IPv4(0x45 + len(options) // 4, tos, total, 77, fragment, 64, protocol, 0, *addresses)
-    return packet.pack_ipv4(head) + options + payload
+    head = headers.IPv4(0x45 + len(options) // 4, tos, total, 77, fragment, 64, protocol, 0, *addresses)
+    return headers.pack_ipv4(head) + options + payload
 
 
 def ipv6(
@@ -39,20 +39,20 @@ def ipv6(
 ) -> bytes:
     addresses = ipaddress.IPv6Address(src).packed, ipaddress.IPv6Address(dst).packed
     octets = len(payload) if length is None else length
-    return packet.pack_ipv6(packet.IPv6(6 << 28 | traffic_class << 20 | 99, octets, protocol, 64, *addresses)) + payload
+    return headers.pack_ipv6(headers.IPv6(6 << 28 | traffic_class << 20 | 99, octets, protocol, 64, *addresses)) + payload
 
 
 def tcp(payload: bytes = b"", *, options: bytes = b"", flags: int = 0x18, ports: tuple[int, int] = (1000, 2000)) -> bytes:
-    head = packet.Tcp(*ports, 3_000_000_000, 4_000_000_000, (5 + len(options) // 4) << 4, flags)
-    return packet.pack_tcp(head) + bytes(6) + options + payload
+    head = headers.Tcp(*ports, 3_000_000_000, 4_000_000_000, (5 + len(options) // 4) << 4, flags)
+    return headers.pack_tcp(head) + bytes(6) + options + payload
 
 
 def udp(payload: bytes = b"", *, ports: tuple[int, int] = (1000, 2000)) -> bytes:
-    return packet.pack_udp(packet.Udp(*ports, 8 + len(payload), 0)) + payload
+    return headers.pack_udp(headers.Udp(*ports, 8 + len(payload), 0)) + payload
 
 
 def bth(opcode: int, *, pad: int = 0, dst_qp: int = 0x123456, psn: int = 0xABCDEF) -> bytes:
-    return packet.pack_bth(packet.Bth(opcode, pad << 4, 0xFFFF, dst_qp, psn))
+    return headers.pack_bth(headers.Bth(opcode, pad << 4, 0xFFFF, dst_qp, psn))
 
 
 def roce(opcode: int, rest: bytes = b"", **fields: int) -> bytes:
@@ -61,7 +61,7 @@ def roce(opcode: int, rest: bytes = b"", **fields: int) -> bytes:
 
 
 def reth(dma_length: int) -> bytes:
-    return packet.pack_reth(packet.Reth(1 << 40, 9, dma_length))
+    return headers.pack_reth(headers.Reth(1 << 40, 9, dma_length))
 
 
 SAMPLES: tuple[tuple[int, bytes], ...] = (
@@ -79,14 +79,14 @@ SAMPLES: tuple[tuple[int, bytes], ...] = (
     (1, ethernet(ipv4(tcp(b"x" * 20), fragment=0x2000))),
     (1, ethernet(ipv4(b"x" * 20, 1))),
     (1, ethernet(bytes(28), 0x0806)),
-    (1, ethernet(ipv6(tcp(b"x" * 40), traffic_class=3), packet.IPV6)),
-    (1, ethernet(ipv6(udp(b"x"), 17, length=0), packet.IPV6, tags=(0x8100,))),
-    (1, ethernet(ipv6(roce(10, reth(64) + b"x" * 64), 17), packet.IPV6)),
-    (1, ethernet(ipv6(bytes((43, 0)) + bytes(6) + bytes((6, 0)) + bytes(6) + tcp(b"x" * 5), 0), packet.IPV6)),
-    (1, ethernet(ipv6(bytes((60, 4)) + bytes(22) + bytes((17, 0)) + bytes(6) + udp(b"x" * 5), 51), packet.IPV6)),
-    (1, ethernet(ipv6(bytes((6, 0, 0, 0)) + bytes(4) + tcp(b"x" * 5), 44), packet.IPV6)),  # an atomic fragment
-    (1, ethernet(ipv6(bytes((6, 0, 0, 9)) + bytes(4) + tcp(b"x" * 5), 44), packet.IPV6)),
-    (1, ethernet(ipv6(bytes(8), 58), packet.IPV6)),
+    (1, ethernet(ipv6(tcp(b"x" * 40), traffic_class=3), headers.IPV6)),
+    (1, ethernet(ipv6(udp(b"x"), 17, length=0), headers.IPV6, tags=(0x8100,))),
+    (1, ethernet(ipv6(roce(10, reth(64) + b"x" * 64), 17), headers.IPV6)),
+    (1, ethernet(ipv6(bytes((43, 0)) + bytes(6) + bytes((6, 0)) + bytes(6) + tcp(b"x" * 5), 0), headers.IPV6)),
+    (1, ethernet(ipv6(bytes((60, 4)) + bytes(22) + bytes((17, 0)) + bytes(6) + udp(b"x" * 5), 51), headers.IPV6)),
+    (1, ethernet(ipv6(bytes((6, 0, 0, 0)) + bytes(4) + tcp(b"x" * 5), 44), headers.IPV6)),  # an atomic fragment
+    (1, ethernet(ipv6(bytes((6, 0, 0, 9)) + bytes(4) + tcp(b"x" * 5), 44), headers.IPV6)),
+    (1, ethernet(ipv6(bytes(8), 58), headers.IPV6)),
     (113, bytes(14) + b"\x08\x00" + ipv4(tcp(b"x" * 3))),
     (113, bytes(14) + b"\x81\x00" + b"\x00\x05\x86\xdd" + ipv6(tcp(b"x" * 3))),
     (276, b"\x08\x00" + bytes(18) + ipv4(udp(b"x" * 3), 17)),

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors import packet
-from collectors.fastpath import AddressBook, Decoder
-from collectors.pcap import Batch, DecodeError, read
+from collectors import headers, packet
+from collectors.addresses import AddressBook
+from collectors.batch import Batch
+from collectors.fastpath import Decoder
+from collectors.packet import DecodeError
+from collectors.pcap import read
 from collectors.record import Packets
 from tests.collectors import frames
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, ipv6, tcp
@@ -154,23 +157,8 @@ def test_one_book_serves_several_decoders() -> None:
 
 def test_ipv4_and_ipv6_addresses_as_text() -> None:
     decoder = Decoder()
-    decoder.decode(Batch.of([(0, ethernet(ipv4(tcp())), 60), (1, ethernet(ipv6(tcp()), packet.IPV6), 80)]))
+    decoder.decode(Batch.of([(0, ethernet(ipv4(tcp())), 60), (1, ethernet(ipv6(tcp()), headers.IPV6), 80)]))
     assert sorted(decoder.endpoints) == [frames.ONE, frames.TWO, frames.SIX, frames.SEVEN]
-
-
-@pytest.mark.parametrize("n", [1, 999, 200_000])
-def test_many_addresses(n: int) -> None:
-    """More than the book has slots, so that they collide; asked twice, and some by name."""
-    book, random = AddressBook(), np.random.default_rng(n)
-    low = random.permutation(np.arange(n, dtype=np.uint64) * np.uint64(7) + np.uint64(0xFFFF_0A00_0000))
-    high = np.zeros(n, np.uint64)
-    by_name = book.code(int(low[-1]).to_bytes(16, "big"))
-    for _ in range(2):
-        codes = book.codes(high, low)
-        assert len(book.endpoints) == n == len(np.unique(codes))
-        assert codes[-1] == by_name
-    number = int(low[n // 2]) & 0xFFFFFFFF
-    assert book.endpoints[codes[n // 2]] == ".".join(str(octet) for octet in number.to_bytes(4, "big"))
 
 
 @pytest.mark.parametrize("path", sorted(OTHERS.glob("formats/*/*.pcap*")), ids=lambda path: path.name)

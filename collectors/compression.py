@@ -1,0 +1,112 @@
+"""A stream of octets, unpacked: gzip and zstd, told by their first octets, one inside another."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator
+
+import zstandard
+
+from collectors.batch import PAD
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+CHUNK, PIECE = 1 << 16, 1 << 10
+
+
+class Stream:
+    """A window on the uncompressed octets of a file: it grows at its end and forgets at its front.
+
+    The first `end` octets of `buffer` are the file's from `start` on; then come `PAD`. `damage` is what ended it early.
+    """
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self.buffer, self.start, self.end = PAD, 0, 0
+        self.ended = False
+        self.damage: Exception | None = None
+        self._chunks = chunks
+
+    def advance(self, used: int, need: int) -> None:
+        """Forget the first `used` octets, then read until there are `need` or the file ends."""
+        pieces = [self.buffer[used : self.end]]
+        self.start, self.end = self.start + used, self.end - used
+        while self.end < need and not self.ended:
+            try:
+                piece = next(self._chunks)
+            except StopIteration:
+                self.ended = True
+            except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
+                self.ended, self.damage = True, error
+            else:
+                pieces.append(piece)
+                self.end += len(piece)
+        self.buffer = b"".join((*pieces, PAD))
+
+
+def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
+    """The octets inside up to `depth` layers of compression, told by their first octets."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= 4:
+            break
+    rest = itertools.chain([head], chunks) if head else chunks
+    if depth and head.startswith(GZIP):
+        yield from unpacked(_gunzip(rest), depth - 1)
+    elif depth and (head.startswith(ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5)):  # or a skippable frame
+        yield from unpacked(_unzstd(rest), depth - 1)
+    else:
+        yield from rest
+
+
+def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """RFC 1952, any number of members. Raises zlib.error where it is corrupt, EOFError where it ends early."""
+    member = zlib.decompressobj(31)
+    for chunk in chunks:
+        rest, octets = chunk, b""
+        while rest or len(octets) == CHUNK:
+            if member.eof:
+                rest, octets = rest.lstrip(b"\0"), b""  # zeros: padding of tapes
+                member = zlib.decompressobj(31) if rest else member
+                continue
+            before = member.copy()
+            try:
+                octets = member.decompress(rest, CHUNK)
+            except zlib.error:
+                yield from _inflate_to_fault(before, rest)
+            yield octets
+            rest = member.unused_data if member.eof else member.unconsumed_tail
+    if not member.eof:
+        raise EOFError("the gzip stream ends early")
+
+
+def _inflate_to_fault(member: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
+    """What comes before the fault in a chunk, then zlib.error: zlib itself throws away what it had when it meets one."""
+    while len(chunk) > 1:
+        half, before = len(chunk) // 2, member.copy()
+        try:
+            octets = member.decompress(chunk[:half])
+        except zlib.error:
+            member, chunk = before, chunk[:half]
+        else:
+            yield octets
+            chunk = chunk[half:]
+    while octets := member.decompress(chunk, 1):
+        yield octets
+        chunk = member.unconsumed_tail
+    raise zlib.error("corrupt gzip stream")
+
+
+def _unzstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """RFC 8878, any number of frames. Raises ZstdError where it is corrupt, EOFError where it ends early."""
+    decompressor, frame = zstandard.ZstdDecompressor(), None
+    for chunk in chunks:
+        for at in range(0, len(chunk), PIECE):  # in pieces, since a piece may unpack to 30,000 times its size
+            rest = chunk[at : at + PIECE]
+            while rest:
+                if frame is None or frame.eof:
+                    frame = decompressor.decompressobj()
+                yield frame.decompress(rest)
+                rest = frame.unused_data if frame.eof else b""
+    if frame is not None and not frame.eof:
+        raise EOFError("the zstd stream ends early")

@@ -1,0 +1,133 @@
+"""The blocks of a pcapng: where they start, what a section knows of its interfaces, and its packets as a batch.
+
+Format: draft-ietf-opsawg-pcapng. `pcap` reads the file and puts the blocks together.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.batch import Batch, words
+from collectors.record import Ints
+
+MAGIC = b"\x0a\x0d\x0d\x0a"  # of a section's block type, the same in either order
+ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6  # block types
+LEAST = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}  # octets of such a block; of others 12
+MAX_BLOCK = MAX_SNAPLEN = 1 << 24
+SECOND = 1_000_000_000
+
+
+class Interface(NamedTuple):
+    """An interface description: link type, most octets kept (0: all), unit of time and offset in seconds."""
+
+    link_type: int
+    snaplen: int
+    resolution: int = 6
+    offset: int = 0
+
+
+@dataclass
+class Section:
+    """A pcapng section: its byte order, its interfaces, and the time of the last packet, which simple packets inherit."""
+
+    order: str
+    interfaces: list[Interface] = field(default_factory=list)
+    last_ns: int = 0
+
+    def describe(self, block: bytes) -> None:
+        """Add the interface of an interface description block."""
+        link_type, _, snaplen = struct.unpack_from(self.order + "HHI", block, 8)
+        interface, at = Interface(link_type, snaplen), 16
+        while at + 8 <= len(block):
+            code, length = struct.unpack_from(self.order + "HH", block, at)
+            value = block[at + 4 : at + 4 + length]
+            if code == 9 and length == 1:
+                interface = interface._replace(resolution=value[0])
+            elif code == 14 and len(value) == 8:
+                interface = interface._replace(offset=struct.unpack(self.order + "q", value)[0])
+            at += 4 + (length + 3 & ~3)
+        self.interfaces.append(interface)
+
+    def batch(self, buffer: bytes, rows: list[int]) -> tuple[Batch, str]:
+        """The packets of the blocks at `rows`; up to the first faulty one, and what is wrong with it ("" if nothing is)."""
+        offset = np.array(rows, np.int64)
+        kind, length, interface, high, low, captured, wire = words(buffer, offset, self.order, 7)
+        simple = kind == SIMPLE
+        interface[kind == OBSOLETE] >>= 16 if self.order == ">" else 0  # half of it counts drops
+        interface[kind == OBSOLETE] &= 0xFFFF
+        wire[simple], interface[simple] = interface[simple], 0
+        if simple.any() and self.interfaces:
+            captured[simple] = np.minimum(np.minimum(wire, length - 16), self.interfaces[0].snaplen or MAX_SNAPLEN)[simple]
+        faults = {
+            "damaged block (with two lengths)": words(buffer, offset + length - 4, self.order, 1)[0] != length,
+            "packet of an undescribed interface": interface >= len(self.interfaces),
+            "packet longer than its block": captured > length - np.where(simple, 16, 32),
+        }
+        wrong = np.logical_or.reduce(list(faults.values()))
+        good = int(np.argmax(wrong)) if wrong.any() else len(rows)
+        fault = next((what for what, rows in faults.items() if good < len(offset) and rows[good]), "")
+        ticks = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
+        time_ns, link_type = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        for number in np.unique(interface[:good]):
+            mine, described = interface == number, self.interfaces[number]
+            link_type[mine] = described.link_type
+            time_ns[mine] = _nanoseconds(ticks[mine], described)
+        self._inherit(time_ns[:good], simple[:good])
+        data_at = offset + np.where(simple, 12, 28)
+        return Batch(buffer, link_type[:good], time_ns[:good], data_at[:good], captured[:good], wire[:good]), fault
+
+    def _inherit(self, time_ns: Ints, simple: NDArray[np.bool_]) -> None:
+        """Give simple packets, which have no time, that of the packet before."""
+        if simple.any():
+            before = np.maximum.accumulate(np.where(simple, -1, np.arange(len(simple))))
+            time_ns[simple] = np.where(before < 0, self.last_ns, time_ns[before])[simple]
+        if len(time_ns):
+            self.last_ns = int(time_ns[-1])
+
+
+def is_sound(kind: int, length: int, mark: bytes) -> bool:
+    """Whether a block can begin with this type, this length and, where it is a section's, this byte-order mark."""
+    return LEAST.get(kind, 12) <= length <= MAX_BLOCK and length % 4 == 0 and (kind != SECTION or mark in ORDERS)
+
+
+def scan_blocks(buffer: bytes, at: int, end: int, section: Section) -> tuple[list[int], int]:
+    """Where pcapng blocks with packets start, up to the first block that is incomplete, wrong or describes others."""
+    rows: list[int] = []
+    append, unpack, last = rows.append, struct.Struct(section.order + "II").unpack_from, end - 12
+    while at <= last:
+        kind, length = unpack(buffer, at)
+        if kind == ENHANCED and 32 <= length <= MAX_BLOCK and not length & 3:  # first what is frequent
+            append(at)
+            at += length
+            continue
+        if length < 12 or length > MAX_BLOCK or length & 3 or at + length > end:
+            break
+        if kind in (SECTION, INTERFACE) or length < LEAST.get(kind, 12):
+            break
+        if kind in (SIMPLE, OBSOLETE):
+            append(at)
+        at += length
+    if at > end:
+        at = rows.pop()
+    return rows, at
+
+
+def _nanoseconds(ticks: NDArray[np.uint64], interface: Interface) -> Ints:
+    """Ticks as ns since the epoch; draft-ietf-opsawg-pcapng, options if_tsresol and if_tsoffset."""
+    power = np.uint64(interface.resolution & 0x7F)
+    if interface.resolution & 0x80:  # parts of 2 ** power; 34 bits of them times 10 ** 9 just fit
+        seconds = ticks >> power
+        excess = max(int(power) - 34, 0)
+        fraction = ticks - (seconds << power) >> np.uint64(excess)
+        since = seconds * np.uint64(SECOND) + (fraction * np.uint64(SECOND) >> power - np.uint64(excess))
+    elif power <= 9:
+        since = ticks * np.uint64(10) ** (np.uint64(9) - power)
+    else:
+        since = ticks // np.uint64(10 ** (int(power) - 9)) if power <= 28 else ticks * np.uint64(0)
+    return (since + np.uint64(interface.offset * SECOND & 0xFFFFFFFFFFFFFFFF)).view(np.int64)
