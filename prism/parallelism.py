@@ -19,7 +19,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.kernels.edges import Edge, Pair, Rows, ahead, at_once, edges_of, recurring, sending
 from prism.kernels.intervals import Ints
-from prism.kernels.lockstep import Collective, collectives, merged
+from prism.kernels.lockstep import Collective, alike, collectives, merged
 from prism.kernels.rhythm import Rhythm, rhythm
 from prism.kernels.rings import meshes, stitched
 from prism.model import Group, GroupKind, Job, Layout, PairKind, Parallelism, Stream
@@ -45,7 +45,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     found, left = stitched(found, left, edges, host)
     found, left = meshes(found, left, edges)
     hands = {key: edge for key, edge in left.items() if key[::-1] in left and _balanced(edge, left[key[::-1]])}
-    for pair in [key for key in hands if key[0] < key[1] and at_once(hands[key], hands[key[::-1]])]:
+    for pair in [key for key in hands if key[0] < key[1] and _exchange(hands[key], hands[key[::-1]])]:
         both = [hands.pop(pair), hands.pop(pair[::-1])]
         found.append(Collective(frozenset(e.key for e in both), np.sort(np.concatenate([e.rows for e in both])), both[0].activity()))
     kinds = _kinds(flows, found)
@@ -63,6 +63,11 @@ def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
     for (src, dst), edge in edges.items():
         most[src], most[dst] = max(most[src], edge.volume), max(most[dst], edge.volume)
     return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[key[0]], most[key[1]])}
+
+
+def _exchange(edge: Edge, back: Edge, *, together: float = 0.3) -> bool:
+    """Whether a lone pair is a collective of two that congestion, or many short messages, brought out of step."""
+    return at_once(edge, back) or alike(edge, back, {e.key: e.activity() for e in (edge, back)}) >= together
 
 
 def _balanced(edge: Edge, back: Edge) -> bool:

@@ -1,16 +1,25 @@
 # Sourced by the scripts beside it: makes .venv with Prism in it, from any Python from 3.11 on. Arguments go to pip.
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo "$@"; else return 1; fi
 }
 
-# Debian packages, where this is Debian and we may; quiet, and no failure where not.
+# apt-get, asking nothing and saying nothing unless it fails; dpkg needs the sbin folders, which a lean PATH leaves out.
+apt() {
+    local said
+    said=$(as_root env DEBIAN_FRONTEND=noninteractive PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" \
+        apt-get -qq -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2>&1 </dev/null) && return
+    printf '%s\n' "$said" | tail -n 5 >&2
+    return 1
+}
+
+# Debian packages, where this is Debian and we may; fails where not.
 debian_packages() {
-    command -v apt-get >/dev/null || return 1
-    as_root true || return 1
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null 2>&1
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1
+    command -v apt-get >/dev/null && as_root true || return 1
+    echo "Installing $* with apt-get."
+    apt update || echo "apt-get update failed; trying with the lists there are." >&2
+    apt install --no-install-recommends "$@"
 }
 
 find_python() {
@@ -24,13 +33,13 @@ find_python() {
 
 make_environment() {
     local python
-    if [ ! -x .venv/bin/pip ]; then
+    if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
         python=$(find_python) || exit 1
         if ! "$python" -c 'import ensurepip, venv' 2>/dev/null && ! debian_packages python3-venv; then
             echo "$python cannot make virtual environments; on Debian: apt-get install python3-venv" >&2
             exit 1
         fi
-        "$python" -m venv .venv || exit 1
+        "$python" -m venv --clear .venv || exit 1
     fi
-    .venv/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt "$@" || exit 1
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$@" || exit 1
 }

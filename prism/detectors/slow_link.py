@@ -16,7 +16,7 @@ import numpy as np
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import middle, shifts, spread
+from prism.kernels.shifts import middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -38,8 +38,8 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
         return []
     level = -np.log(rates)
     found = [_told(view, one, "slow") for one in incidents(keys, _moved(level), np.log(factor), sigmas)]
-    if not found:
-        found = [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
+    if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
+        found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])
 
 
@@ -79,7 +79,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
 
 def _moved(level: Floats) -> Floats:
     """Log slowness of each edge against its own usual one."""
-    return level - middle(level, axis=1)
+    return level - usual(level)
 
 
 def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02) -> list[Incident]:
@@ -109,12 +109,12 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
     Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
     """
     kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
-    usual = middle(level, axis=1)[:, 0]
+    slowness = middle(level, axis=1)[:, 0]
     above = np.full(len(keys), np.nan)
     for i, key in enumerate(keys):
-        like = np.array([usual[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key) and np.isfinite(usual[j])])
-        if len(like) >= 4 and np.isfinite(usual[i]):
-            rise = usual[i] - np.median(like)
+        like = np.array([slowness[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key) and np.isfinite(slowness[j])])
+        if len(like) >= 4 and np.isfinite(slowness[i]):
+            rise = slowness[i] - np.median(like)
             above[i] = rise if rise >= max(height, 4 * max(spread(like), 0.05)) else min(rise, 0.0)
     top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
     bad = [i for i in range(len(keys)) if above[i] >= max(height, top / 2)]
@@ -202,7 +202,8 @@ def _finding(
         else ""
     )
     slowdown = view.slowdown(one.start, one.stop)
-    calm = how == "lossy" and slowdown < 1.03
+    always = 5 * (one.stop - one.start) >= 3 * len(view.ends)  # then nothing is left to compare the steps with
+    calm = slowdown < 1.03 and (how == "lossy" or not always or times < 2)
     return Finding(
         detector="slow_link" if how == "slow" else "lossy_link",
         kind="slow_switch" if subject == "switch" else "slow_link",

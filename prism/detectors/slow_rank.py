@@ -10,7 +10,7 @@ import numpy as np
 
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.kernels.shifts import Shift, middle, shifts, spread, usual
 from prism.model import Finding, Severity
 
 
@@ -50,14 +50,14 @@ def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart:
         if len(twins) < 3:
             continue  # of two, nobody can say which is the odd one
         above = np.stack([level[r] - middle(np.delete(level[twins], i, axis=0), axis=0)[0] for i, r in enumerate(twins)])
-        usual = middle(above, axis=1)[:, 0]
+        height_of = middle(above, axis=1)[:, 0]
         for i, rank in enumerate(twins.tolist()):
-            rest = float(np.nanpercentile(np.abs(np.delete(usual, i)), 90))
+            rest = float(np.nanpercentile(np.abs(np.delete(height_of, i)), 90))
             noise = spread(above[i]) / np.sqrt(steps)
-            lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-usual[i])))
+            lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-height_of[i])))
             steady = np.mean(above[i] >= height / 2) >= 0.9
-            if usual[i] >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
-                one = Shift(0, steps, float(usual[i]), float(usual[i] / noise))
+            if height_of[i] >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
+                one = Shift(0, steps, float(height_of[i]), float(height_of[i] / noise))
                 grew = view.period / max(view.period - lost, view.period / 10)
                 out.append(_finding(view, rank, one, typical[rank], lost, rest, grew))
     return out
@@ -80,7 +80,7 @@ def _peers(view: View) -> list[Ints]:
 
 def _against_peers(level: Floats, peers: list[Ints]) -> Floats:
     """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown."""
-    out = level - middle(level, axis=1)
+    out = level - usual(level)
     for ranks in peers:
         out[ranks] -= middle(out[ranks], axis=0)
     return out

@@ -65,7 +65,7 @@ def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, lea
     return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
 
 
-def _as_wide(levels: list[_Level], coarse: _Level, gap: Ints, enough: float, *, share: float = 0.7) -> _Level:
+def _as_wide(levels: list[_Level], coarse: _Level, gap: Ints, enough: float, *, share: float = 0.5) -> _Level:
     """The finest level that explains as much as the coarse one and whose cuts are nearly as wide as its.
 
     A few steps may fall into equal pairs by chance; the gaps that such pairs leave out are as wide as those they have.

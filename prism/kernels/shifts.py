@@ -27,6 +27,13 @@ def middle(values: Floats, axis: int | None = None) -> Floats:
         return np.asarray(np.nanmedian(values, axis=axis, keepdims=axis is not None), dtype=np.float64)
 
 
+def usual(values: Floats, *, share: float = 30.0) -> Floats:
+    """What each row usually is: the percentile `share` of what is known, so that a row may be high for most of the time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanpercentile(values, share, axis=1, keepdims=True), dtype=np.float64)
+
+
 def spread(values: Floats, *, floor: float = 0.01) -> float:
     """Robust standard deviation: 1.4826 times the median absolute deviation (Rousseeuw & Croux 1993), at least `floor`."""
     known = values[np.isfinite(values)]

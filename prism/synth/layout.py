@@ -51,7 +51,7 @@ def lay_out(job: Job, plant: Plant) -> Ranks:
         pp=grid.reshape(job.pp, -1).T,
         cp=np.moveaxis(grid, 2, 3).reshape(-1, job.cp),
         ep=split.reshape(-1, job.ep),
-        edp=(np.swapaxes(split, 1, 2) if job.ep > 1 else split[:, :1]).reshape(-1, job.dp // job.ep if job.ep > 1 else 1),
+        edp=np.swapaxes(split, 1, 2).reshape(-1, job.dp // job.ep) if job.ep > 1 else np.zeros((0, 1), np.int64),
     )
 
 

@@ -83,7 +83,8 @@ def ring_allreduce(
     free, have, posted = dict(ready), dict(ready), dict(ready)
     after = {m: members[(i + 1) % len(members)] for i, m in enumerate(members)}
     if wire.tcp:
-        posted = {m: max(ready[m], wire.send(after[m], m, 48, ready[after[m]])) for m in members}
+        announced = {m: wire.send(after[m], m, 48, ready[after[m]]) for m in members}
+        posted = {m: max(announced[m], announced[members[i - 1]]) for i, m in enumerate(members)}
     for k in range(2 * (len(members) - 1) if rounds is None else rounds):
         came = {}
         for m in members:

@@ -1,0 +1,109 @@
+"""The same packets, read by us and by Wireshark's dissectors (tshark, through pyshark)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pyshark
+import pytest
+from scapy.contrib.roce import AETH, BTH
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop
+from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
+from scapy.packet import Packet as Layers
+from scapy.packet import Raw
+
+from collectors.fastpath import Decoder
+from collectors.pcap import read, write
+from collectors.record import Packets
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+START = 1_795_214_542_677_184_076
+ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+V4, V6 = IP(src="10.0.0.1", dst="10.0.0.2"), IPv6(src="fd00::6", dst="fd00::7")
+PAYLOAD = Raw(b"x" * 100)
+RETH = Raw((1 << 40).to_bytes(8, "big") + (9).to_bytes(4, "big") + (70_000).to_bytes(4, "big"))
+
+
+def roce(opcode: int, psn: int, source_port: int = 49_152) -> Layers:
+    return UDP(sport=source_port, dport=4791) / BTH(opcode=opcode, dqpn=0xFEDCBA, psn=psn)
+
+
+BUILT = (
+    ETHER / V4 / TCP(sport=40_000, dport=50_000, seq=3_000_000_000, ack=4_000_000_000, flags="PA") / PAYLOAD,
+    ETHER / V4 / TCP(sport=40_000, dport=50_000, flags="S", options=[("MSS", 1460), ("Timestamp", (1, 2))]),
+    ETHER / Dot1Q(vlan=5) / V4 / TCP(sport=1, dport=2, flags="A") / PAYLOAD,
+    ETHER / Dot1AD(vlan=5) / Dot1Q(vlan=6) / IP(src="10.0.0.3", dst="10.0.0.4", tos=3) / UDP(sport=7001, dport=7002) / PAYLOAD,
+    ETHER / V6 / TCP(sport=40_000, dport=50_000, seq=7, ack=8, flags="A") / PAYLOAD,
+    ETHER / Dot1Q(vlan=5) / V6 / IPv6ExtHdrHopByHop() / UDP(sport=7001, dport=7002) / PAYLOAD,
+    ETHER / V4 / roce(4, 0xABCDEF) / PAYLOAD,
+    ETHER / V4 / roce(4, 5, source_port=69) / PAYLOAD,  # TFTP's port: the hash that spreads flows may give any
+    ETHER / Dot1Q(vlan=5) / V4 / roce(6, 6) / RETH / PAYLOAD,
+    ETHER / V6 / roce(7, 7) / PAYLOAD,
+    ETHER / V4 / roce(17, 8) / AETH(syndrome=0, msn=5),
+)
+
+
+def ours(path: Path) -> list[dict[str, Any]]:
+    decoder = Decoder()
+    return [row for batch in read(path) for row in our_rows(decoder.decode(batch), decoder.endpoints)]
+
+
+def our_rows(packets: Packets, endpoints: list[str]) -> Iterator[dict[str, Any]]:
+    for p in zip(*(getattr(packets, f.name).tolist() for f in fields(packets)), strict=True):
+        named = dict(zip((f.name for f in fields(packets)), p, strict=True))
+        row = {name: named[name] for name in ("time_ns", "ecn", "octets")}
+        row |= {"src": endpoints[named["src"]], "dst": endpoints[named["dst"]]}
+        row["ports"] = named["src_port"], named["dst_port"]
+        if named["protocol"] == 6:
+            row |= {"sequence": named["sequence"], "acknowledgment": named["acknowledgment"], "flags": named["tcp_flags"]}
+        elif named["opcode"] >= 0:
+            row |= {name: named[name] for name in ("opcode", "dst_qp", "dma_length")} | {"psn": named["sequence"]}
+        yield row
+
+
+def theirs(path: Path) -> list[dict[str, Any]]:
+    options = ["--disable-protocol", "tftp", "-o", "tcp.relative_sequence_numbers:FALSE"]
+    loop = asyncio.new_event_loop()  # pyshark's own choice of one is deprecated
+    try:
+        capture = pyshark.FileCapture(str(path), custom_parameters=options, keep_packets=False, eventloop=loop)
+        found = [their_row(packet) for packet in capture]
+        capture.close()
+    finally:
+        loop.close()
+    return found
+
+
+def their_row(packet: Any) -> dict[str, Any]:
+    ip, upper = packet["ip" if "IP" in packet else "ipv6"], packet[packet.transport_layer]
+    seconds, _, fraction = packet.frame_info.time_epoch.partition(".")
+    row: dict[str, Any] = {
+        "time_ns": int(seconds + fraction),
+        "src": str(ip.src),
+        "dst": str(ip.dst),
+        "ports": (int(upper.srcport), int(upper.dstport)),
+        "ecn": int(ip.dsfield_ecn if "IP" in packet else ip.tclass_ecn) == 3,
+    }
+    if "TCP" in packet:
+        numbers = {"sequence": int(upper.seq), "acknowledgment": int(upper.ack), "flags": int(upper.flags, 16)}
+        return row | numbers | {"octets": int(upper.len)}
+    if "INFINIBAND" not in packet:
+        return row | {"octets": int(upper.length) - 8}
+    bth = packet.infiniband
+    numbers = {"opcode": int(bth.bth_opcode), "dst_qp": int(bth.bth_destqp, 16), "psn": int(bth.bth_psn)}
+    octets = int(packet.data.len) if "DATA" in packet else 0
+    return row | numbers | {"dma_length": int(getattr(bth, "reth_dmalen", -1)), "octets": octets}
+
+
+def test_wireshark_reads_the_same(tmp_path: Path) -> None:
+    frames = [bytes(layers) for layers in BUILT]
+    write(tmp_path / "a.pcap", [(START + i, frame, len(frame)) for i, frame in enumerate(frames)])
+    found = ours(tmp_path / "a.pcap")
+    assert len(found) == len(BUILT)
+    assert found == theirs(tmp_path / "a.pcap")
