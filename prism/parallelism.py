@@ -47,7 +47,9 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     hands = {key: edge for key, edge in left.items() if key[::-1] in left and _balanced(edge, left[key[::-1]])}
     for pair in [key for key in hands if key[0] < key[1] and _exchange(hands[key], hands[key[::-1]])]:
         both = [hands.pop(pair), hands.pop(pair[::-1])]
-        found.append(Collective(frozenset(e.key for e in both), np.sort(np.concatenate([e.rows for e in both])), both[0].activity()))
+        found.append(
+            Collective(frozenset(e.key for e in both), np.sort(np.concatenate([e.rows for e in both])), both[0].activity())
+        )
     kinds = _kinds(flows, found)
     chains, stage = _chains(hands, _rests(flows, kinds, hands))
     shape = _Shape(flows, members, host, topology, kinds, chains, stage)
@@ -77,11 +79,15 @@ def _balanced(edge: Edge, back: Edge) -> bool:
 
 def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Collective]]:
     """What each collective is for, by how it lies to the others of its members."""
+    rest: dict[tuple[frozenset[Pair], int], float] = {}  # most collectives stay what they were from round to round
     while True:
         by_set: dict[Members, list[Collective]] = defaultdict(list)
         for one in found:
             by_set[one.members].append(one)
-        reductions = _reductions({members: max(_quiet(flows, one) for one in ones) for members, ones in by_set.items()})
+            if (one.edges, len(one.rows)) not in rest:
+                rest[one.edges, len(one.rows)] = _rhythm(flows, one.rows).rest
+        calm = {members: max(rest[one.edges, len(one.rows)] for one in ones) for members, ones in by_set.items()}
+        reductions = _reductions(calm)
         split = _split_reductions(by_set, reductions) or _split_exchanges(set(by_set) - reductions)
         if not split:
             break
@@ -129,11 +135,6 @@ def _inner_kind(members: Members, by_set: Mapping[Members, list[Collective]], re
         return "tp"
     senders = Counter(src for one in by_set[members] for src, _ in one.edges)
     return "ep" if max(senders.values()) > 1 or len(members) == 2 else "cp"
-
-
-def _quiet(flows: Flows, one: Collective) -> float:
-    """Share of a step in which a collective rests, 0 … 1; 0 where it has no steps."""
-    return _rhythm(flows, one.rows).rest
 
 
 def _rhythm(flows: Flows, rows: Rows) -> Rhythm:

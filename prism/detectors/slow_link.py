@@ -112,7 +112,9 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
     slowness = middle(level, axis=1)[:, 0]
     above = np.full(len(keys), np.nan)
     for i, key in enumerate(keys):
-        like = np.array([slowness[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key) and np.isfinite(slowness[j])])
+        like = np.array(
+            [slowness[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key) and np.isfinite(slowness[j])]
+        )
         if len(like) >= 4 and np.isfinite(slowness[i]):
             rise = slowness[i] - np.median(like)
             above[i] = rise if rise >= max(height, 4 * max(spread(like), 0.05)) else min(rise, 0.0)

@@ -44,51 +44,85 @@ FOREVER = np.iinfo(np.int64).max
 NONE = Rhythm(np.zeros((0, 2), np.int64), 0, 0.0)
 
 
-def rhythm(start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9) -> Rhythm:
-    """The coarsest rhythm that explains at least `enough` of what the finest candidates explain.
+def rhythm(
+    start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9, floor: float = 0.5
+) -> Rhythm:
+    """The coarsest rhythm that explains nearly (`enough`) as much as any finer one, and at least `floor` of all octets.
 
     `start`, `end`, `octets` are a stream's records in order of start. Volumes within `tolerance` are equal; fewer than
-    `least` equal ones are no rhythm. The last step counts although nothing follows it: its gap has no length.
+    `least` equal ones are no rhythm. The last step counts although nothing follows it.
     """
     if len(start) < least:
         return NONE
     edge, gap = _gaps(start, end, octets)
-    ranked = np.argsort(-gap, kind="stable")
-    levels = [_level(np.sort(ranked[:k]), edge, tolerance) for k in _counts(len(gap))]
-    fit = [level for level in levels if level.repeats >= least]
-    best = max((level.explained for level in fit), default=0.0)
-    coarse = next((level for level in fit if level.explained >= enough * best > 0), None)
-    if coarse is None:
+    levels = _levels(edge, gap, tolerance, least)
+    best = max((level.explained for level in levels), default=0.0)
+    if best < floor:
         return NONE
-    finer = _as_wide(fit, coarse, gap, enough * best)
-    same = [level for level in fit if abs(level.volume - finer.volume) <= tolerance * finer.volume]
+    fit = [level for level in levels if level.explained >= enough * best]
+    finest = _as_wide(fit, gap)
+    same = [level for level in levels if abs(level.volume - finest.volume) <= tolerance * finest.volume]
     return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
-
-
-def _as_wide(levels: list[_Level], coarse: _Level, gap: Ints, enough: float, *, share: float = 0.5) -> _Level:
-    """The finest level that explains as much as the coarse one and whose cuts are nearly as wide as its.
-
-    A few steps may fall into equal pairs by chance; the gaps that such pairs leave out are as wide as those they have.
-    """
-    wide = _width(coarse, gap)
-    fits = [level for level in levels if level.explained >= enough and _width(level, gap) >= share * wide]
-    return min(fits, key=lambda level: level.volume, default=coarse)
-
-
-def _width(level: _Level, gap: Ints) -> float:
-    """The gap, ns, that three in four of a level's cuts exceed."""
-    inner = level.cuts[(level.cuts >= 0) & (level.cuts < len(gap))]
-    return float(np.percentile(gap[inner], 25)) if len(inner) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The commonest volume between some cuts, how much of all it explains, and the cuts that bound such volumes."""
+    """Cuts after some records (-1 is the stream's beginning), the commonest volume between them, how much it explains."""
 
+    cuts: NDArray[np.intp]
     explained: float
-    repeats: int
     volume: int
-    cuts: NDArray[np.intp]  # records that a step's end follows; -1 is the stream's beginning
+
+    def bounds(self, edge: Ints, tolerance: float) -> Ints:
+        """The cuts before and after each segment of the common volume."""
+        volume = np.diff(_reached(self.cuts, edge))
+        fits = np.flatnonzero(np.abs(volume - self.volume) <= tolerance * self.volume)
+        return np.unique(np.concatenate([self.cuts[fits], self.cuts[fits + 1]]))
+
+
+def _reached(cuts: NDArray[np.intp], edge: Ints) -> Ints:
+    """Octets before each cut."""
+    return np.where(cuts < 0, 0, edge[cuts])
+
+
+def _levels(edge: Ints, gap: Ints, tolerance: float, least: int) -> list[_Level]:
+    """Cuts at ever more of the largest gaps, those that leave `least` equal volumes; no further than gaps are worth it.
+
+    Once nearly all is explained, cuts of less than a quarter of that width cannot show steps any more.
+    """
+    ranked = np.argsort(-gap, kind="stable")
+    most = int(np.count_nonzero(gap))
+    found: list[_Level] = []
+    k, worth = 2, 0.0
+    while k <= most and gap[ranked[k * 3 // 4]] >= worth:
+        cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
+        volume = np.sort(np.diff(_reached(cuts, edge)))
+        low, high = np.searchsorted(volume, (volume * (1 - tolerance), volume * (1 + tolerance)))
+        summed = np.concatenate([[0], np.cumsum(volume)])
+        explained = summed[high] - summed[low]
+        i = int(np.argmax(explained))
+        if high[i] - low[i] >= least:
+            share = float(explained[i] / max(int(edge[-1]), 1))
+            found.append(_Level(cuts, share, int(volume[(low[i] + high[i]) // 2])))
+            if share >= 0.97:
+                worth = max(worth, float(gap[ranked[k * 3 // 4]]) / 4)
+        k = max(k + 1, int(k * 1.04))
+    return found
+
+
+def _as_wide(levels: list[_Level], gap: Ints, *, share: float = 0.5) -> _Level:
+    """The finest of some levels whose cuts are nearly as wide as those of the first, the coarsest.
+
+    A few steps may fall into equal pairs by chance; the gaps that such pairs leave out are as wide as those they have.
+    """
+    wide = _width(levels[0], gap)
+    return min((level for level in levels if _width(level, gap) >= share * wide), key=lambda level: level.volume)
+
+
+def _width(level: _Level, gap: Ints) -> float:
+    """The gap, ns, that three in four of a level's cuts exceed."""
+    inner = np.sort(gap[level.cuts[1:-1]])
+    return float(inner[len(inner) // 4])
 
 
 def _gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
@@ -97,41 +131,16 @@ def _gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
     return np.cumsum(octets), np.maximum(start[1:] - reach[:-1], 0)
 
 
-def _counts(most: int) -> list[int]:
-    """How many of the largest gaps to try as boundaries: few at first, in steps of 4 %."""
-    counts, k = [], 2
-    while k <= most:
-        counts.append(k)
-        k = max(k + 1, int(k * 1.04))
-    return counts
-
-
-def _level(cuts: NDArray[np.intp], edge: Ints, tolerance: float) -> _Level:
-    """The commonest volume that cutting after the given records leaves."""
-    bounds = np.concatenate([[-1], cuts, [len(edge) - 1]])
-    volume = np.diff(np.where(bounds < 0, 0, edge[bounds]))
-    ranked = np.sort(volume)
-    low = np.searchsorted(ranked, ranked * (1 - tolerance))
-    high = np.searchsorted(ranked, ranked * (1 + tolerance), "right")
-    summed = np.concatenate([[0], np.cumsum(ranked)])
-    explained = (summed[high] - summed[low]) / max(int(edge[-1]), 1)
-    i = int(np.argmax(explained))
-    usual = int(np.median(ranked[low[i] : high[i]]))
-    fits = np.flatnonzero(np.abs(volume - usual) <= tolerance * usual)
-    return _Level(
-        float(explained[i]), int(high[i] - low[i]), usual, np.unique(np.concatenate([bounds[fits], bounds[fits + 1]]))
-    )
-
-
 def _filled(start: Ints, end: Ints, edge: Ints, gap: Ints, level: _Level, tolerance: float, least: int) -> Rhythm:
     """Boundaries that the level's cuts missed are found in strides of one volume from those it has.
 
     A stride ends at the largest gap near its goal, and only where that is a gap at all beside the others.
     """
     slack = int(level.volume * tolerance)
-    inner = level.cuts[(level.cuts >= 0) & (level.cuts < len(gap))]
+    cuts = level.bounds(edge, tolerance)
+    inner = cuts[(cuts >= 0) & (cuts < len(gap))]
     usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
-    known = set(level.cuts.tolist())
+    known = set(cuts.tolist())
     for way in (1, -1):
         for cut in sorted(known, key=lambda c: way * c):
             at = cut
@@ -156,7 +165,7 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
 
     A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
     """
-    reached = np.where(cuts < 0, 0, edge[cuts])
+    reached = _reached(cuts, edge)
     low = np.searchsorted(reached, reached + volume - slack)
     high = np.searchsorted(reached, reached + volume + slack, "right")
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]

@@ -48,7 +48,9 @@ class Talk:
         heard = self.fabric.tell(lane, b, a, posted)
         return np.maximum(ready, heard)
 
-    def reduce(self, lane: int, groups: Ints, octets: int, joined: Floats, algorithm: Algorithm, *, half: bool = False) -> Floats:
+    def reduce(
+        self, lane: int, groups: Ints, octets: int, joined: Floats, algorithm: Algorithm, *, half: bool = False
+    ) -> Floats:
         """All-reduce over each group (reduce-scatter or all-gather alone where `half`); when each rank is done, by rank.
 
         `joined[r]` is when rank r calls it, ns; ranks in no group are done when they join.

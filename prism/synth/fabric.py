@@ -113,9 +113,7 @@ class Fabric:
             slow, lossy = np.where(hit, slow * fault.factor, slow), np.where(hit, lossy + fault.loss, lossy)
         return out, into, slow, lossy
 
-    def _uplinks(
-        self, src: Ints, dst: Ints, spine: Ints, octets: Ints, ready: Floats, rate: Floats
-    ) -> tuple[Floats, Floats]:
+    def _uplinks(self, src: Ints, dst: Ints, spine: Ints, octets: Ints, ready: Floats, rate: Floats) -> tuple[Floats, Floats]:
         """What the leaf–spine links leave to each transfer, Gbit/s up and down; infinite where it is no bottleneck."""
         plant, cluster = self.plant, self.plant.cluster
         full = cluster.uplink_gbit or cluster.nic_gbit * cluster.hosts_per_leaf * (1 if cluster.rails else cluster.gpus)

@@ -99,15 +99,23 @@ def pipeline(
     wire: Wire, stages: Sequence[int], micro: int, octets: int, ready: dict[int, int], work: Callable[[int], float],
     rate: Callable[[int, int], float],
 ) -> dict[int, int]:  # fmt: skip
-    """All forward passes, then all backward passes at twice the work; when each stage is done."""
-    free = dict(ready)
-    for way, cost in ((list(stages), 1), (list(reversed(stages)), 2)):
-        for _ in range(micro):
-            came = free[way[0]]
-            for a, b in zip(way, [*way[1:], None], strict=True):
-                free[a] = int(max(free[a], came) + cost * work(a) * MS) + wire.soon()
-                if b is not None:
-                    came = wire.send(a, b, octets, free[a], rate(a, b))
+    """Micro-batches through the stages, one forward, one backward (1F1B), backward at twice the work; when each is done."""
+    free, last, came = dict(ready), len(stages) - 1, {(0, 0, k): ready[stages[0]] for k in range(micro)}
+    todo = {}
+    for s in range(len(stages)):
+        warm = min(last - s, micro)
+        steady = [op for k in range(micro - warm) for op in ((0, warm + k), (1, k))]
+        todo[s] = [*((0, k) for k in range(warm)), *steady, *((1, k) for k in range(micro - warm, micro))]
+    while any(todo.values()):
+        for s, me in enumerate(stages):
+            while todo[s] and (todo[s][0][0], s, todo[s][0][1]) in came:
+                back, k = todo[s].pop(0)
+                free[me] = int(max(free[me], came[back, s, k]) + (1 + back) * work(me) * MS)
+                to = s - 1 if back else s + 1
+                if 0 <= to <= last:
+                    came[back, to, k] = wire.send(me, stages[to], octets, free[me], rate(me, stages[to]))
+                elif not back:
+                    came[1, s, k] = free[me]
     return free
 
 

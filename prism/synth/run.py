@@ -1,0 +1,173 @@
+"""One attempt of a job from its first step to its last, or to its crash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from prism.synth.cluster import Ints, Plant
+from prism.synth.collectives import Talk
+from prism.synth.fabric import NEVER, Batch, Fabric, Floats, Window
+from prism.synth.faults import Work
+from prism.synth.layout import Ranks, lay_out
+from prism.synth.sharded import ShardedTrainer
+from prism.synth.spec import Fault, Job
+from prism.synth.training import LANES, Clock, Trainer
+
+NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle")
+NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
+
+
+@dataclass
+class Attempt:
+    """What one attempt of a job did. Times are ns since the simulation's start; `begins`, `ends`, `wires` are [steps, ranks].
+
+    `faults` are the faults that happened, with when. `closes` is when each rank closed its connections.
+    """
+
+    name: str
+    job: Job
+    ranks: Ranks
+    begin: float
+    begins: Floats
+    ends: Floats
+    wires: Floats
+    sent: list[Batch]
+    told: list[Batch]
+    windows: list[Window]
+    pauses: list[tuple[str, int, float, float]]  # evaluation or checkpoint, after which step, from, to
+    closes: Floats
+    faults: list[tuple[Fault, float, float]] = field(default_factory=list)
+    crashed: bool = False
+
+    @property
+    def over(self) -> float:
+        """When the last rank closed its connections, ns."""
+        return float(self.closes.max())
+
+
+def attempt(
+    job: Job, plant: Plant, faults: tuple[Fault, ...], windows: list[Window], rng: np.random.Generator, begin: float, name: str
+) -> Attempt:
+    """Simulate a job from `begin`, ns. `windows` are faults of the network that other jobs' steps define."""
+    ranks = lay_out(job, plant)
+    fabric = Fabric(plant, job, rng, list(windows))
+    talk = Talk(fabric, ranks.endpoint, job.transport == "tcp")
+    work = Work(job, rng, faults, plant.host[ranks.endpoint])
+    trainer = (ShardedTrainer if job.mode == "fsdp" else Trainer)(job, ranks, talk, work, rng)
+    clock = Clock(np.full(job.world, begin + 0.3e9) + rng.exponential(5e6, job.world), np.zeros(job.world))
+    own = [_window(f, plant, ranks) for f in faults if f.kind in NETWORK]
+    fabric.windows += own
+    begins, ends, wires, pauses = [], [], [], []
+    for step in range(job.steps):
+        for window in own:
+            _open(window, step, clock)
+        work.begin(step)
+        begins.append(clock.now)
+        clock.now = clock.now + work.took(np.arange(job.world), job.load_ms)
+        trainer.step(clock)
+        if job.world_reduce:
+            _world(talk, clock)
+        ends.append(clock.now)
+        wires.append(clock.talked)
+        if clock.now.max() >= NEVER / 2:
+            break
+        pauses += _pause(job, step, clock)
+    for window in own:
+        window.end = min(window.end, float(np.median(clock.now)))
+    done = Attempt(
+        name, job, ranks, begin, *(np.stack(x) for x in (begins, ends, wires)), fabric.sent, fabric.told, own, pauses, clock.now
+    )
+    _tell_faults(done, work, faults)
+    return _buried(done, work, rng)
+
+
+def _window(fault: Fault, plant: Plant, ranks: Ranks) -> Window:
+    leaf = plant.switches.index(fault.switch) if fault.switch else -1
+    return Window(fault, ranks.endpoint[list(fault.ranks)], leaf, NEVER)
+
+
+def _open(window: Window, step: int, clock: Clock) -> None:
+    """A fault of the network begins and ends when the first rank begins a step."""
+    fault, now = window.fault, float(clock.now.min())
+    if fault.first == step:
+        window.begin = now
+    if fault.stop == step:
+        window.end = now
+
+
+def _world(talk: Talk, clock: Clock) -> None:
+    """A scalar goes around all ranks twice: nobody is done before everybody was there."""
+    ring = talk.endpoint
+    for _ in range(2):
+        when = np.full(len(ring), clock.now.max())
+        arrives = talk.fabric.tell(LANES["world"], ring, np.roll(ring, 1), when, 68)
+        clock.heard(np.roll(arrives, 1))
+
+
+def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, float]]:
+    """Evaluations and checkpoints after a step."""
+    out = []
+    for kind, every, seconds in (
+        ("eval", job.evaluate_every, job.evaluate_s),
+        ("ckpt", job.checkpoint_every, 0.05 + job.checkpoint_octets / 2e9),
+    ):
+        if every and (step + 1) % every == 0 and step + 1 < job.steps:
+            begin = float(clock.now.min())
+            clock.now = np.full_like(clock.now, clock.now.max() + seconds * 1e9)
+            out.append((kind, step, begin, float(clock.now.max())))
+    return out
+
+
+def _tell_faults(done: Attempt, work: Work, faults: tuple[Fault, ...]) -> None:
+    """When each fault began and ended."""
+    for stall in work.stalls:
+        if not stall.pending:
+            length = 0.0 if stall.fault.kind == "crash" else stall.length
+            done.faults.append((stall.fault, stall.begin, stall.begin + length))
+    done.faults += [(w.fault, w.begin, w.end) for w in done.windows if w.begin < NEVER]
+    n = len(done.ends)
+    for fault in faults:
+        if fault.kind == "compute_slow" and fault.first < n:
+            stop = min(n if fault.stop is None else fault.stop, n)
+            own = list(fault.ranks)
+            done.faults.append((fault, float(done.begins[fault.first, own].min()), float(done.ends[stop - 1, own].max())))
+
+
+def _buried(done: Attempt, work: Work, rng: np.random.Generator) -> Attempt:
+    """An attempt that crashed: nothing after the crash, an unfinished step, connections closed, the dead rank's first."""
+    crash = next((s for s in work.stalls if s.fault.kind == "crash" and not s.pending), None)
+    if crash is None:
+        return done
+    done.crashed = True
+    closes = crash.begin + NOTICE * (0.5 + rng.exponential(0.5, len(done.closes)))
+    closes[list(crash.fault.ranks)] = crash.begin + 1e5
+    if done.job.transport == "rdma":  # who is blocked learns of it when its retries are over
+        closes = np.where(closes > crash.begin + 1e5, closes + 3e9, closes)
+    dead = done.ranks.endpoint[list(crash.fault.ranks)]
+    latest = np.full(int(done.ranks.endpoint.max()) + 1, np.inf)
+    latest[done.ranks.endpoint] = closes
+    return replace(
+        done,
+        begins=done.begins[:-1],
+        ends=done.ends[:-1],
+        wires=done.wires[:-1],
+        sent=[_until(b, latest, dead, crash.begin) for b in done.sent],
+        told=[_until(b, latest, dead, crash.begin) for b in done.told],
+        closes=closes,
+    )
+
+
+def _until(batch: Batch, latest: Floats, dead: Ints, crash: float) -> Batch:
+    """What was sent before either end closed its connections, transfers cut short there."""
+    end = np.minimum(latest[batch.src], latest[batch.dst])
+    end = np.where(np.isin(batch.src, dead) | np.isin(batch.dst, dead), crash, end)
+    keep = batch.start < end
+    length = np.maximum(batch.end - batch.start, 1.0)
+    share = np.clip((end - batch.start) / length, 0.0, 1.0)
+    octets = np.where(batch.octets > 256, (batch.octets * share).astype(np.int64) + 1, batch.octets)
+    return Batch(
+        batch.start[keep], np.minimum(batch.end, end)[keep], batch.src[keep], batch.dst[keep], octets[keep], batch.lane,
+        batch.again[keep], batch.spine[keep], batch.queue[keep],
+    )  # fmt: skip

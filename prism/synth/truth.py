@@ -1,0 +1,80 @@
+"""The truth of a simulation, in the format of the captures' truth.json."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from prism.synth.cluster import Plant
+from prism.synth.fabric import Floats
+from prism.synth.run import Attempt
+from prism.synth.spec import Spec
+
+
+def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant) -> dict[str, Any]:
+    """Hosts, links, jobs with layout, groups, ranks and steps, faults with begin and end."""
+    hosts = {
+        name: {
+            "ip": plant.addresses[i],
+            "leaf": plant.switches[plant.leaf[i]],
+            "server": int(plant.host[i]) if i < plant.gpus else None,
+            "gpu": int(plant.gpu[i]) if i < plant.gpus else None,
+        }
+        for i, name in enumerate(plant.names)
+    }
+    return {
+        "name": spec.name,
+        "hosts": hosts,
+        "links": plant.links(),
+        "jobs": {done.name: _job(done, plant, spec.start_ns) for done in attempts},
+        "faults": [
+            {
+                "kind": fault.kind,
+                "job": done.name,
+                **({"switch": fault.switch} if fault.switch else {"ranks": list(fault.ranks)}),
+                "step": fault.first,
+                "factor": fault.factor,
+                "start_ns": round(begin) + spec.start_ns,
+                "end_ns": round(end) + spec.start_ns,
+            }
+            for done in attempts
+            for fault, begin, end in done.faults
+        ],
+    }
+
+
+def _job(done: Attempt, plant: Plant, start_ns: int) -> dict[str, Any]:
+    job, own = done.job, done.ranks.endpoint
+    wire = done.wires
+    since: Floats = done.begins.copy()
+    since[1:] = wire[:-1]
+    return {
+        "mode": job.mode,
+        "world": job.world,
+        "layout": {"dp": job.dp, "pp": job.pp, "tp": job.tp, "cp": job.cp, "ep": job.ep},
+        "spec": asdict(job),
+        "groups": done.ranks.named(),
+        "ranks": [
+            {
+                "rank": rank,
+                "ip": plant.addresses[e],
+                "host": plant.names[e],
+                "server": int(plant.host[e]),
+                "gpu": int(plant.gpu[e]),
+                "leaf": plant.switches[plant.leaf[e]],
+            }
+            for rank, e in enumerate(own.tolist())
+        ],
+        "start_ns": round(done.begin) + start_ns,
+        "steps": _steps(done.begins, done.ends, start_ns),
+        "steps_wire": _steps(since, wire, start_ns),
+        "events": [
+            [0, kind, round(begin) + start_ns, round(end) + start_ns, step, {}] for kind, step, begin, end in done.pauses
+        ],
+    }
+
+
+def _steps(begin: Floats, end: Floats, start_ns: int) -> dict[str, list[list[int]]]:
+    a, b = begin.round().astype("int64") + start_ns, end.round().astype("int64") + start_ns
+    return {str(r): [[k, int(a[k, r]), int(b[k, r])] for k in range(len(a))] for r in range(a.shape[1])}
