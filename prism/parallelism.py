@@ -195,6 +195,7 @@ class _Shape:
     ) -> None:
         self.address = flows.endpoints
         self.members, self.host, self.stage, self.chains = members, host, stage, chains
+        self.reductions = [one for kind, one in kinds if kind == "dp"]
         self.rail = {m: _rail(topology, flows.endpoints[m]) for m in members}
         self.sets: dict[GroupKind, list[Members]] = {
             kind: sorted({one.members for k, one in kinds if k == kind}, key=sorted) for kind in ("dp", "tp", "ep", "cp")
@@ -237,6 +238,7 @@ class _Shape:
             sum(len(c) for c in self.chains) in (0, len(self.members)),
             all(self._largest("dp", m) for m in self.members) or self.dp == 1,
             self.hidden == 1 or bool(self.placed),
+            all(_closed(one, self.host) for one in self.reductions),
         ]
         confidence = (0.98 if whole else 0.5) * 0.7 ** even.count(False)
         dp = self.dp // self.cp if self.cp > 1 and self.dp % self.cp == 0 else self.dp
@@ -252,6 +254,17 @@ class _Shape:
 
     def _names(self, codes: list[int] | tuple[int, ...]) -> tuple[str, ...]:
         return tuple(self.address[code] for code in codes)
+
+
+def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
+    """Whether what goes into a collective's members comes out again, of each of them or of another in its host."""
+    balance: Counter[int | str] = Counter()
+    senders, receivers = {src for src, _ in one.edges}, {dst for _, dst in one.edges}
+    for node in senders - receivers:
+        balance[host.get(node) or node] += 1
+    for node in receivers - senders:
+        balance[host.get(node) or node] -= 1
+    return not any(balance.values())
 
 
 def _rail(topology: Topology | None, address: str) -> int:

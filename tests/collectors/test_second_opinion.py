@@ -70,14 +70,13 @@ def our_rows(packets: Packets, endpoints: list[str]) -> Iterator[dict[str, Any]]
 
 def theirs(path: Path) -> list[dict[str, Any]]:
     options = ["--disable-protocol", "tftp", "-o", "tcp.relative_sequence_numbers:FALSE"]
-    loop = asyncio.new_event_loop()  # pyshark's own choice of one is deprecated
+    loop = asyncio.new_event_loop()  # to choose one by itself, pyshark calls what is deprecated
+    capture = pyshark.FileCapture(str(path), custom_parameters=options, keep_packets=False, eventloop=loop)
     try:
-        capture = pyshark.FileCapture(str(path), custom_parameters=options, keep_packets=False, eventloop=loop)
-        found = [their_row(packet) for packet in capture]
-        capture.close()
+        return [their_row(packet) for packet in capture]
     finally:
+        capture.close()
         loop.close()
-    return found
 
 
 def their_row(packet: Any) -> dict[str, Any]:
@@ -97,7 +96,7 @@ def their_row(packet: Any) -> dict[str, Any]:
         return row | {"octets": int(upper.length) - 8}
     bth = packet.infiniband
     numbers = {"opcode": int(bth.bth_opcode), "dst_qp": int(bth.bth_destqp, 16), "psn": int(bth.bth_psn)}
-    octets = int(packet.data.len) if "DATA" in packet else 0
+    octets = int(packet.data.data_len) if "DATA" in packet else 0
     return row | numbers | {"dma_length": int(getattr(bth, "reth_dmalen", -1)), "octets": octets}
 
 

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.edges import ahead, at_once, edges_of, recurring, sending, spread
+from tests.prism.traffic import MS, SECOND, T0, Wire, pipeline
+
+
+def edge(rows):
+    """One edge of records (start ms, length ms, octets)."""
+    wire = Wire()
+    wire.rows = [
+        {"start_ns": T0 + int(at * MS), "end_ns": T0 + int((at + length) * MS), "src": 0, "dst": 1, "octets": octets}
+        for at, length, octets in rows
+    ]
+    return edges_of(wire.flows())[0, 1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 50)), max_size=40))
+def test_edges_hold_every_record_once_in_order_of_sending(records):
+    wire = Wire()
+    for src, dst, at in records:
+        wire.send(src, dst, 1000, T0 + at)
+    flows = wire.flows()
+    edges = edges_of(flows)
+    assert sorted(np.concatenate([e.rows for e in edges.values()]).tolist() if edges else []) == list(range(len(records)))
+    for (src, dst), one in edges.items():
+        assert (one.src, one.dst) == (src, dst)
+        assert (flows.src[one.rows] == src).all()
+        assert (flows.dst[one.rows] == dst).all()
+        assert (np.diff(one.start) >= 0).all()
+        assert one.volume == 1000 * len(one.rows)
+
+
+def test_only_the_given_rows():
+    wire = Wire()
+    for k in range(4):
+        wire.send(0, 1 + k % 2, 1000, T0 + k * MS)
+    assert {key: e.rows.tolist() for key, e in edges_of(wire.flows(), np.array([0, 2, 3])).items()} == {(0, 1): [0, 2], (0, 2): [3]}
+
+
+def test_a_burst_of_one_packet_began_before_it_was_seen():
+    wire = Wire()
+    wire.send(0, 1, 1000, T0, busy_ns=500, end_ns=T0, start_ns=T0)
+    wire.send(0, 1, 1000, T0, busy_ns=500, start_ns=T0 + 10, end_ns=T0 + 900)
+    assert sending(wire.flows()).tolist() == [T0 - 500, T0 + 10]
+
+
+def test_a_record_s_pace_closes_its_edge_s_gaps():
+    one = edge([(0, 8, 1000), (9, 8, 1000), (30, 8, 1000), (70, 0, 1)])
+    assert one.pace_ns() == 8 * MS
+    assert [t.tolist() for t in one.activity()] == [[T0, T0 + 30 * MS, T0 + 70 * MS], [T0 + 17 * MS, T0 + 38 * MS, T0 + 70 * MS]]
+
+
+def test_spread_counts_the_parts_of_life_that_matter():
+    life = (T0, T0 + SECOND)
+    assert spread(edge([(at, 1, 1000) for at in range(0, 1000, 10)]), life) == pytest.approx(20)
+    assert spread(edge([(500, 1, 1000)]), life) == 1
+    assert spread(edge([(100, 1, 1000), (900, 1, 1000)]), life) == 2
+
+
+def test_what_happens_once_does_not_recur():
+    wire = Wire()
+    for step in range(20):
+        wire.send(0, 1, 1_000_000, T0 + step * 100 * MS)
+        wire.send(2, 1, 10_000, T0 + step * 100 * MS)
+    for part in range(50):
+        wire.send(0, 2, 1_000_000, T0 + part * MS)  # a broadcast, in many records
+    wire.send(1, 0, 1_000_000, T0 + 500 * MS)
+    assert set(recurring(edges_of(wire.flows()))) == {(0, 1), (2, 1)}
+    assert recurring({}) == {}
+
+
+def test_activations_go_ahead_of_their_gradients_and_a_swap_goes_at_once():
+    wire = Wire()
+    free = dict.fromkeys(range(2), T0)
+    for _ in range(8):
+        free = pipeline(wire, [0, 1], 4, 1_000_000, free, lambda _rank: 10.0, lambda _src, _dst: 10.0)
+        free = dict.fromkeys(free, max(free.values()) + 50 * MS)
+        for src, dst in ((2, 3), (3, 2)):
+            wire.send(src, dst, 1_000_000, free[0])
+    edges = edges_of(wire.flows())
+    rests = edges[2, 3].end
+    assert ahead(edges[0, 1], edges[1, 0], rests)
+    assert not ahead(edges[1, 0], edges[0, 1], rests)
+    assert at_once(edges[2, 3], edges[3, 2])
+    assert not at_once(edges[0, 1], edges[1, 0])
