@@ -40,7 +40,7 @@ def diagnose(
             strangers.append(job)
             continue
         raw = [finding for detect in DETECTORS for finding in detect(view)]
-        happened = events(view, raw)
+        happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
         findings += settled(raw, happened)
         found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
     return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers)))

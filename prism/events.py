@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.record import SYN
+from collectors.record import FIN, RST, SYN
 from prism.detectors.view import View
 from prism.kernels.intervals import union
 from prism.model import Event, EventKind, Finding
 
 
-def events(view: View, findings: list[Finding], *, longer: float = 0.25, written: float = 0.01) -> tuple[Event, ...]:
+def events(
+    view: View, findings: list[Finding], window: tuple[int, int], *, longer: float = 0.25, written: float = 0.01
+) -> tuple[Event, ...]:
     """Events of one job in order of time; silences that a hang explains are none.
+
+    A job started, or stopped, if it opened or closed connections then, or if the `window` of what was seen, ns, goes on for
+    more than a step beyond its traffic.
 
     A pause is a silence of the whole job that made a step `longer` (a share of a step) than usual. It is a checkpoint if
     members meanwhile sent others more than the share `written` of what a step moves, a restart if they opened connections.
     """
-    job = view.job
-    out = [Event("start", job.start_ns, job.start_ns), Event("stop", job.end_ns, job.end_ns)]
+    out = _ends(view, window)
     hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]
     for start, end in _pauses(view, longer):
         if not any(low <= start and end <= high for low, high in hung):
             out.append(Event(_kind(view, start, end, written), start, end))
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
+
+
+def _ends(view: View, window: tuple[int, int]) -> list[Event]:
+    job, flows, out = view.job, view.flows, []
+    opened = flows.start_ns[(flows.tcp_flags & SYN) != 0]
+    closed = flows.start_ns[(flows.tcp_flags & (FIN | RST)) != 0]
+    if job.start_ns - window[0] > view.period or (opened <= job.start_ns + view.period).any():
+        out.append(Event("start", job.start_ns, job.start_ns))
+    if window[1] - job.end_ns > view.period or (closed >= job.end_ns - view.period).any():
+        out.append(Event("stop", job.end_ns, job.end_ns))
+    return out
 
 
 def _pauses(view: View, longer: float) -> list[tuple[int, int]]:

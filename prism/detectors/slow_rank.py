@@ -20,8 +20,8 @@ def slow_rank(
     """Ranks slower by `factor` or more, for three steps or longer or from first to last.
 
     A slow rank stands out by `sigmas` from the noise and by `apart` times from how far the others' work moved meanwhile,
-    and what it lost is at least `share` of a step. Where the steps took no longer meanwhile, nobody was kept waiting: that is
-    told as info.
+    and what it lost is at least `share` of a step. Where the steps took no longer meanwhile, nobody was kept waiting: in a
+    pipeline, whose bubbles may hide it, that is told as info.
     """
     typical, _, total = view.work
     if typical.shape[1] < 4 or len(typical) < 2:
@@ -35,8 +35,9 @@ def slow_rank(
             others = np.delete(middle(moved[:, one.start : one.stop], axis=1), rank)
             rest = float(np.nanpercentile(np.abs(others), 90)) if np.isfinite(others).any() else 0.0
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
-            if one.height >= apart * rest and lost >= share * view.period:
-                grew = view.slowdown(one.start, one.stop)
+            grew = view.slowdown(one.start, one.stop)
+            hidden = severity(grew, lost / view.period) is Severity.INFO
+            if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
                 out.append(_finding(view, rank, one, typical[rank], lost, rest, grew))
     return out or _always_slow(view, level, np.log(factor), sigmas, apart, share)
 
@@ -101,11 +102,12 @@ def _finding(view: View, rank: int, one: Shift, typical: Floats, lost: float, re
     always = one.stop - one.start == len(typical)
     than = "its twins do" if always else f"usual ({now:.1f} ms, else {now / factor:.1f} ms)"
     host = view.topology.host(address) if view.topology is not None else None
+    told = severity(grew, lost / view.period)
     return Finding(
         detector="slow_rank",
         kind="slow_rank",
         job=view.job.id,
-        severity=severity(grew, lost / view.period),
+        severity=told,
         subject="endpoint",
         ids=(address,),
         start_ns=start,
@@ -114,7 +116,7 @@ def _finding(view: View, rank: int, one: Shift, typical: Floats, lost: float, re
         score=round(min(one.score, 999.0), 2),
         message=(
             f"{address}{f' ({host})' if host else ''} works {factor:.2f}× as long before it sends as {than}; the others' work "
-            f"moved by {others:.2f}× at most, and they wait for it"
+            f"moved by {others:.2f}× at most, {'but steps took no longer' if told is Severity.INFO else 'and they wait for it'}"
         ),
         evidence={
             "steps": [one.start, one.stop],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from prism.detectors.view import Floats, View
-from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.kernels.shifts import Shift, middle, shifts, spread, usual
 from prism.model import Finding, FindingKind, Severity, SubjectType
 
 
@@ -31,7 +31,7 @@ def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[
     if len(groups) < 3 or len(view.ends) < 4:
         return []
     level = np.stack([_spans(view, stream.rows) for stream in groups])
-    level = level - middle(level, axis=1)
+    level = level - usual(level)
     moved = level - middle(level, axis=0)
     sigma = spread(moved, floor=0.02)
     out = []

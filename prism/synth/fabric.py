@@ -15,6 +15,7 @@ from prism.synth.cluster import Ints, Plant
 from prism.synth.spec import Fault, Job
 
 Floats = NDArray[np.float64]
+SEGMENT = {"rdma": 4096, "tcp": 1448}  # octets of payload in a full packet
 NEVER = 1e15  # ns; what is as late does not happen
 
 
@@ -74,7 +75,7 @@ class Fabric:
         start = ready + np.where(inside, 1e3, wait)
         end = start + octets * 8 / bound * slow
         real = ~inside & (end < NEVER)
-        packets = octets // 4096 + 1
+        packets = octets // SEGMENT[self.job.transport] + 1
         again = self.rng.binomial(packets, np.minimum(lossy + self.job.retransmit, 0.5))
         queue = np.stack([self._queued(up, rate, octets), self._queued(down, rate, octets)], axis=1)
         self.sent.append(

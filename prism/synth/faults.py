@@ -62,13 +62,14 @@ class Work:
         noise = np.where(self.rng.random(n) < job.spike_chance, noise * job.spike_factor, noise)
         return np.asarray(np.asarray(ms) * 1e6 * noise * self.factor[ranks])
 
-    def stalled(self, ranks: Ints, begun: Floats) -> Floats:
-        """What a piece of work begun at `begun` lasts longer because a rank stops in it, ns."""
-        extra = np.zeros(len(ranks))
+    def stalled(self, ranks: Ints, begun: Floats, ended: Floats) -> tuple[Floats, float]:
+        """What pieces of work last longer because a rank stops in them, ns, and after which share of its piece it does."""
+        extra, at = np.zeros(len(ranks)), 1.0
         for stall in self.stalls:
             if stall.pending and stall.fault.first == self.step:
                 hit = np.isin(ranks, stall.fault.ranks)
                 if hit.any():
-                    stall.pending, stall.begin = False, float(begun[hit].min())
+                    at = float(self.rng.uniform(0.2, 0.8))
+                    stall.pending, stall.begin = False, float((begun + at * (ended - begun))[hit].min())
                     extra[hit] = stall.length
-        return extra
+        return extra, at

@@ -64,13 +64,13 @@ def attempt(
         for window in own:
             _open(window, step, clock)
         work.begin(step)
-        begins.append(clock.now)
+        begins.append(clock.now.copy())
         clock.now = clock.now + work.took(np.arange(job.world), job.load_ms)
         trainer.step(clock)
         if job.world_reduce:
             _world(talk, clock)
-        ends.append(clock.now)
-        wires.append(clock.talked)
+        ends.append(clock.now.copy())
+        wires.append(clock.talked.copy())
         if clock.now.max() >= NEVER / 2:
             break
         pauses += _pause(job, step, clock)

@@ -31,8 +31,8 @@ class ShardedTrainer(Trainer):
     def _compute(self, clock: Clock, ms: float, needs: Floats, *, stall: bool = False) -> None:
         clock.heard(needs)
         everyone = np.arange(self.job.world)
-        stop = self.work.stalled(everyone, clock.now) if stall else 0.0
-        clock.now = clock.now + self.work.took(everyone, ms / self.job.layers) + stop
+        ended = clock.now + self.work.took(everyone, ms / self.job.layers)
+        clock.now = ended + (self.work.stalled(everyone, clock.now, ended)[0] if stall else 0.0)
 
     def _forward(self, clock: Clock, line: Floats) -> Floats:
         line = self._gather(line, clock.now)

@@ -47,6 +47,7 @@ class Job:
     optimizer. `tensor_octets` > 0 is reduced over TP `tensor_calls` times per micro-batch and direction; `context_octets` goes
     around CP rings `cp` − 1 times; `expert_octets` is what a rank sends away per all-to-all (two per direction and micro-batch
     and MoE layer), unevenly by `expert_spread`. `fsdp` gathers and scatters `gradient_octets` / `layers` per layer instead.
+    Where senders wait for readiness, a stage asks for its next input when it has sent its last result, or, `batched`, at once.
     `algorithm` is that of the gradient reduction.
 
     `jitter` is the lognormal spread of a piece of work, `uneven_ranks` that of ranks' speeds; with `spike_chance` a piece takes
@@ -69,6 +70,7 @@ class Job:
     accumulation: int = 1
     schedule: Schedule = "1f1b"
     chunks: int = 2
+    batched: bool = False
     algorithm: Algorithm = "ring"
     buckets: int = 1
     overlap: bool = False

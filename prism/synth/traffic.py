@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP, Flows, Transits
 from prism.synth.cluster import Ints, Plant
-from prism.synth.fabric import Batch, Floats
+from prism.synth.fabric import SEGMENT, Batch, Floats
 from prism.synth.run import Attempt
 
 UNIT = 1 << 16  # octets a host hands to its NIC at once
 BIN = 50_000_000  # ns, of transits
-MTU, SEGMENT = 4096, 1448
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ def _messages(done: Attempt) -> Rows:
             "dst_port": np.full(len(row), 4791),
             "dst_qp": _number(b.dst[row], b.src[row], lane[row] * 64 + place % done.job.channels),
             "octets": octets,
-            "packets": -(-octets // MTU),
+            "packets": -(-octets // SEGMENT["rdma"]),
             "messages": np.ones(len(row), np.int64),
             "retransmits": again,
             "busy_ns": end - start,
@@ -112,7 +111,7 @@ def _bursts(done: Attempt) -> Rows:
             "dst_port": ports[1],
             "protocol": np.full(len(firsts), TCP),
             "octets": octets,
-            "packets": -(-octets // SEGMENT),
+            "packets": -(-octets // SEGMENT["tcp"]),
             "messages": np.zeros(len(firsts), np.int64),
             "retransmits": total(b.again[order]),
             "tcp_flags": np.full(len(firsts), PSH | ACK),
@@ -225,8 +224,8 @@ def transits_of(attempts: Sequence[Attempt], plant: Plant, start_ns: int) -> Tra
     rows = np.concatenate(parts)
     keys, place = np.unique(rows[:, :3], axis=0, return_inverse=True)
     place = place.ravel()
-    packets = np.bincount(place, weights=rows[:, 4] // SEGMENT + 1, minlength=len(keys))
-    delay = np.bincount(place, weights=(rows[:, 4] // SEGMENT + 1) * rows[:, 3].astype(np.float64), minlength=len(keys))
+    packets = np.bincount(place, weights=rows[:, 4] // SEGMENT["tcp"] + 1, minlength=len(keys))
+    delay = np.bincount(place, weights=(rows[:, 4] // SEGMENT["tcp"] + 1) * rows[:, 3].astype(np.float64), minlength=len(keys))
     most: Floats = np.zeros(len(keys))
     np.maximum.at(most, place, rows[:, 3])
     return Transits(

@@ -65,41 +65,46 @@ class Trainer:
             arrived = self._arrivals(clock, tasks, done, busy)
             begun = np.maximum(clock.now[ranks], arrived)
             clock.talked[ranks] = np.maximum(clock.talked[ranks], arrived)
-            middle = number >= len(self.levels) // 2
-            ended = self._work(clock, ranks, tasks, begun, stall=middle)
+            ended = self._work(clock, ranks, tasks, begun)
+            stop, at = self.work.stalled(ranks, begun, ended) if number >= len(self.levels) // 2 else (begun * 0, 1.0)
+            span, ended = ended - begun, ended + stop
             clock.now[ranks] = ended
             for i, task in enumerate(tasks):
                 own = slice(i * self.beside, (i + 1) * self.beside)
                 done[int(task.back), task.virtual, task.micro] = ended[own]
                 if task.back:
                     share = np.arange(1, self.job.buckets + 1)[:, None] / self.job.buckets
-                    ready[:, self.of_stage[task.stage]] = begun[own] + (ended[own] - begun[own]) * share
+                    ready[:, self.of_stage[task.stage]] = begun[own] + span[own] * share + stop[own] * (share > at)
         return ready if self.job.overlap else np.broadcast_to(clock.now, ready.shape)
 
     def _arrivals(self, clock: Clock, tasks: list[Task], done: Floats, busy: Floats) -> Floats:
         """When the input of each task has come, by rank in order of tasks; 0 where none is needed."""
-        arrived = np.zeros((len(tasks), self.beside))
-        last = self.chunks * self.job.pp - 1
-        for back in (False, True):
+        job, arrived = self.job, np.zeros((len(tasks), self.beside))
+        last = self.chunks * job.pp - 1
+        free = clock.now.copy()  # when a rank has sent back gradients and asks for the next activations
+        for back in (True, False):
             needy = [i for i, t in enumerate(tasks) if t.back == back and t.virtual != (last if back else 0)]
             if not needy:
                 continue
             origin = [tasks[i].virtual + (1 if back else -1) for i in needy]
-            src = np.concatenate([self.of_stage[v % self.job.pp] for v in origin])
+            src = np.concatenate([self.of_stage[v % job.pp] for v in origin])
             dst = np.concatenate([self.of_stage[tasks[i].stage] for i in needy])
             ready = np.concatenate([done[int(back), v, tasks[i].micro] for v, i in zip(origin, needy, strict=True)])
             ready = np.maximum(ready, busy[int(back), dst])
-            end = self.talk.send(LANES["pp"], src, dst, self.job.activation_octets, ready, clock.now[dst])
+            end = self.talk.send(
+                LANES["pp"], src, dst, job.activation_octets, ready, (clock.now if job.batched or back else free)[dst]
+            )
+            free[src] = np.maximum(free[src], end)
             busy[int(back), dst] = end
             clock.talked[src] = np.maximum(clock.talked[src], end)
             arrived[needy] = end.reshape(len(needy), self.beside)
         return arrived.ravel()
 
-    def _work(self, clock: Clock, ranks: Ints, tasks: list[Task], begun: Floats, *, stall: bool) -> Floats:
+    def _work(self, clock: Clock, ranks: Ints, tasks: list[Task], begun: Floats) -> Floats:
         """When tasks end, with the collectives inside them."""
         job = self.job
         ms = np.repeat([self._cost(t) for t in tasks], self.beside)
-        now = begun + (self.work.stalled(ranks, begun) if stall else 0.0)
+        now = begun
         calls = job.tensor_calls if self.tp_wired else 0
         rounds = 2 * job.expert_layers if job.expert_octets and job.ep > 1 else 0
         pieces = max(calls, rounds, 1)

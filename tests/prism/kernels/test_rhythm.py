@@ -1,0 +1,117 @@
+"""Rhythms on streams whose steps are known, since they were made so."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.kernels.rhythm import FOREVER, NONE, in_step, rhythm
+
+MS = 1_000_000
+
+
+def stream(steps, *, records=6, within=1, between=40, hang=(), tail=None, lead=0, seed=0):
+    """Records of `steps` steps, each larger than the one before it, and the true step ends. `hang`: pauses (step, record, ms); `tail`, `lead`: records of a part."""
+    chance = np.random.default_rng(seed)
+    pauses = {(step, record): ms for step, record, ms in hang}
+    start, length, size, ends = [], [], [], []
+    clock = 0.0
+    parts = [(-1, lead)] * (lead > 0) + [(k, records) for k in range(steps)] + [(steps, tail)] * (tail is not None)
+    for step, count in parts:
+        for record in range(count):
+            clock += within * chance.uniform(0.5, 1.0) + pauses.get((step, record), 0)
+            start.append(clock)
+            length.append(2.0)
+            size.append(1000 + 300 * record)
+            clock += 2.0
+        if 0 <= step < steps:
+            ends.append(clock)
+        clock += between * chance.uniform(0.8, 1.4)
+    start, length = np.array(start), np.array(length)
+    as_ns = [(x * MS).astype(np.int64) for x in (start, start + length)]
+    return (*as_ns, np.array(size, np.int64)), (np.array(ends) * MS).astype(np.int64)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(4, 40), st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_steps_of_equal_volume_are_found_whatever_time_they_take(steps, records, seed):
+    (start, end, octets), ends = stream(steps, records=records, seed=seed)
+    found = rhythm(start, end, octets)
+    assert found.quiet[:, 0].tolist() == ends.tolist()
+    assert found.octets == octets[:records].sum()
+    assert found.explained == 1
+    assert found.quiet[-1, 1] == FOREVER
+    assert (found.quiet[:-1, 1] == start[np.arange(1, steps) * records]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(8, 30), st.integers(2, 8), st.data())
+def test_hangs_within_a_step_are_no_steps(steps, records, data):
+    place = st.tuples(st.integers(0, steps - 1), st.integers(1, records - 1), st.sampled_from([60, 500, 5000]))
+    hangs = data.draw(st.lists(place, max_size=steps // 4))
+    (start, end, octets), ends = stream(steps, records=records, hang=hangs, seed=steps)
+    assert rhythm(start, end, octets).quiet[:, 0].tolist() == ends.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(6, 30), st.integers(2, 8), st.data())
+def test_a_capture_may_begin_and_end_within_a_step(steps, records, data):
+    lead, tail = data.draw(st.integers(0, records - 1)), data.draw(st.integers(1, records - 1))
+    (start, end, octets), ends = stream(steps, records=records, lead=lead, tail=tail, seed=steps)
+    assert rhythm(start, end, octets).quiet[:, 0].tolist() == ends.tolist()
+
+
+def test_micro_batches_are_no_steps():
+    """Four equal volumes a little apart, then the wide gap that ends a step."""
+    (start, end, octets), ends = stream(15, records=8, hang=[(s, r, 6) for s in range(15) for r in (2, 4, 6)])
+    assert rhythm(start, end, octets).quiet[:, 0].tolist() == ends.tolist()
+
+
+def test_equal_records_are_no_steps_either():
+    (start, end, octets), ends = stream(20, records=5, lead=2, tail=3)
+    assert rhythm(start, end, np.full_like(octets, 1000)).quiet[:, 0].tolist() == ends.tolist()
+
+
+def test_a_long_pause_now_and_then_joins_no_steps():
+    (start, end, octets), ends = stream(24)
+    late = np.arange(24) // 10 * 4000 * MS
+    at = np.repeat(late, 6)
+    assert rhythm(start + at, end + at, octets).quiet[:, 0].tolist() == (ends + late).tolist()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_two_records_are_no_rhythm(n):
+    (start, end, octets), _ = stream(n, records=1)
+    assert rhythm(start, end, octets) is NONE
+    assert NONE.period_ns == 0
+    assert NONE.rest == 0
+
+
+def test_chance_is_no_rhythm():
+    chance = np.random.default_rng(0)
+    start = np.cumsum(chance.exponential(10 * MS, 300)).astype(np.int64)
+    found = rhythm(start, start + MS, np.exp(chance.normal(10, 2, 300)).astype(np.int64))
+    assert not len(found.quiet)
+
+
+def test_rest_and_period():
+    (start, end, octets), ends = stream(20, within=0, between=40)
+    found = rhythm(start, end, octets)
+    assert found.period_ns == np.median(np.diff(ends))
+    assert found.rest == pytest.approx(1 - 12 * MS / found.period_ns, abs=0.03)
+
+
+@given(st.integers(-(2**40), 2**61))
+def test_time_has_no_beginning(by):
+    (start, end, octets), ends = stream(6)
+    assert (rhythm(start + by, end + by, octets).quiet[:, 0] == ends + by).all()
+
+
+def test_parts_of_one_job_are_in_step_and_two_jobs_are_not():
+    chance = np.random.default_rng(0)
+    one, other = (np.cumsum(chance.normal(100, 3, 60) * MS).astype(np.int64) for _ in range(2))
+    assert in_step(one, one + 20 * MS)
+    assert in_step(one, one[3:] + chance.integers(0, MS, 57))
+    assert not in_step(one, other)
+    assert not in_step(one, one + 50 * MS)
+    assert not in_step(one[:2], one[:2])

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.kernels.shifts import middle, shift, shifts, spread, usual
+
+
+def series(n, *raised, sigma=0.02, seed=0):
+    """Noise around 0, raised by (start, stop, by)."""
+    values = np.random.default_rng(seed).normal(0, sigma, n)
+    for start, stop, by in raised:
+        values[start:stop] += by
+    return values
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 30), st.integers(4, 20), st.floats(0.4, 2.0), st.integers(0, 99))
+def test_a_raised_stretch_is_found_where_it_is(start, length, by, seed):
+    one = shift(series(60, (start, start + length, by), seed=seed), 0.02)
+    assert (one.start, one.stop) == (start, start + length)
+    assert one.height == pytest.approx(by, abs=0.05)
+    assert one.score > 5
+
+
+@given(st.integers(5, 80), st.integers(0, 999))
+def test_noise_has_no_stretch(n, seed):
+    assert shift(series(n, seed=seed), 0.02) is None
+    assert shifts(series(n, seed=seed), 0.02) == []
+
+
+@given(st.integers(3, 37), st.floats(1.0, 1e6))
+def test_a_single_spike_makes_no_stretch(at, by):
+    assert shift(series(40, (at, at + 1, by)), 0.02) is None
+
+
+def test_a_spike_does_not_widen_a_stretch():
+    one = shift(series(60, (20, 30, 0.5), (44, 45, 50.0)), 0.02)
+    assert (one.start, one.stop) == (20, 30)
+
+
+def test_a_stretch_goes_on_over_what_is_unknown():
+    values = series(40, (10, 20, 0.5))
+    values[[12, 15]] = np.nan
+    one = shift(values, 0.02)
+    assert (one.start, one.stop) == (10, 20)
+    assert shift(np.full(10, np.nan), 0.02) is None
+    assert shift(np.zeros(0), 0.02) is None
+
+
+def test_every_stretch_the_strongest_first():
+    found = shifts(series(80, (10, 15, 0.4), (40, 60, 0.8)), 0.02)
+    assert [(one.start, one.stop) for one in found] == [(40, 60), (10, 15)]
+
+
+def test_long_series_are_looked_at_in_pieces():
+    one = shift(series(3000, (1700, 1720, 0.5)), 0.02)
+    assert (one.start, one.stop) == (1700, 1720)
+
+
+def test_what_is_known_has_a_middle_and_a_spread():
+    values = np.array([[1.0, 2.0, 9.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(middle(values, axis=1), [[2.0], [np.nan]])
+    assert middle(values) == 2
+    assert usual(np.tile(np.arange(11.0), (2, 1))).tolist() == [[3.0], [3.0]]
+    assert spread(np.random.default_rng(0).normal(0, 3, 10_000)) == pytest.approx(3, rel=0.05)
+    assert spread(np.array([1.0, 1.0, 500.0])) == spread(np.array([np.nan])) == spread(np.zeros(0)) == 0.01
