@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.record import FIN, RST
+from collectors.record import FIN, RST, SYN
 from prism.detectors.view import View
 from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
@@ -15,7 +15,8 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
 
     A teardown is when members close connections to one another and the job is silent for `patience` periods after it (at
     the end of a capture the silence need not be seen). It cut a step short if at least the share `partial` of the step's
-    octets belongs to edges that had moved some but not all of theirs; where a job simply ends they have moved all.
+    octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
+    moved all. A job that is started again on the same endpoints did not simply end either.
     """
     flows, period = view.flows, view.period
     closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
@@ -33,7 +34,8 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
         step = int(np.searchsorted(view.ends, begin))
         since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
         cut, moved = _cut_short(view, since, begin, last)
-        if cut >= partial and (step == len(view.ends) or view.ends[step] > last):
+        died = cut >= partial or _came_back(view, last)
+        if died and (step == len(view.ends) or view.ends[step] > last):
             out.append(_finding(view, closing[group], times[group], since, moved))
     return out
 
@@ -41,7 +43,7 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
 def _cut_short(
     view: View, since: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
 ) -> tuple[float, float]:
-    """Share of a step's octets on edges that moved some but not all of theirs in a time, and the share moved by all.
+    """Share of a step's octets or edges that moved some but not all of theirs in a time, and the share moved by all.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing.
     """
@@ -51,13 +53,21 @@ def _cut_short(
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
     usual = {key: float(np.median(view.per_step(edge, flows.octets))) for key, edge in seen.items()}
     total = max(sum(usual.values()), 1.0)
-    between = moved = 0.0
+    between = moved = count = 0.0
     for key, edge in seen.items():
         now = float(edge.octets[(edge.start > since) & (edge.start <= until)].sum())
         moved += now
         if least < now / max(usual[key], 1.0) < most:
             between += usual[key]
-    return between / total, moved / total
+            count += 1
+    return max(between / total, count / max(len(seen), 1)), moved / total
+
+
+def _came_back(view: View, after: int) -> bool:
+    """Whether members opened connections to one another again and went on with steps."""
+    flows = view.flows
+    opened = flows.start_ns[(flows.tcp_flags & SYN) != 0]
+    return bool((opened > after).any() and (view.ends > after).sum() > 1)
 
 
 def _finding(view: View, rows: Ints, times: Ints, since: int, moved: float) -> Finding:
@@ -83,7 +93,7 @@ def _finding(view: View, rows: Ints, times: Ints, since: int, moved: float) -> F
         slowdown=1.0,
         score=round(score, 2),
         message=(
-            f"{address} closed its connections {(at - since) / 1e9:.2f} s into a step, {margin / 1e6:.1f} ms before anyone else "
+            f"{address} closed its connections {(at - since) / 1e9:.2f} s into a step, {margin / 1e6:.1f} ms before others "
             f"did, with {moved:.0%} of the step's octets moved"
         ),
         evidence={

@@ -59,22 +59,36 @@ def joined(findings: list[Finding]) -> list[Finding]:
 
 
 def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: int = 10) -> list[Finding]:
-    """NICs and links on which packets are sent again `factor` times as often as elsewhere in the job, `least` times or more."""
+    """NICs and links on which packets are sent again `factor` times as often as on others of the kind, `least` times or more.
+
+    Healthy jobs send packets again too, where many senders meet; so like is compared with like.
+    """
     keys = sorted(view.edges)
     if len(keys) < 3 or len(view.ends) < 3:
         return []
     again = np.stack([view.per_step(view.edges[key], view.flows.retransmits) for key in keys])
     packets = np.stack([view.per_step(view.edges[key], view.flows.packets) for key in keys])
-    total = np.maximum(packets.sum(axis=0), 1.0)
-    rest = np.sort(again / np.maximum(packets, 1.0), axis=0)[: max(len(keys) * 3 // 4, 1)].mean(axis=0)
-    usual = np.maximum(rest, again.sum() / packets.sum() / 8 if packets.sum() else 0.0)
-    excess = np.log((again + 1) / (usual * packets + 1))
+    excess = np.full(again.shape, np.nan)
+    for like in _alike(view, keys):
+        share = again[like].sum(axis=1) / np.maximum(packets[like].sum(axis=1), 1.0)
+        expected = max(float(np.median(share)), float(again.sum() / max(packets.sum(), 1.0)) / len(keys)) * packets[like]
+        excess[like] = np.where(packets[like] > 0, np.log((again[like] + 1) / (expected + 1)), np.nan)
     out = []
-    for one in incidents(keys, np.where(total > 1, excess, np.nan), np.log(factor) / 2, sigmas, floor=0.25):
+    for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25):
         lost = sum(float(again[keys.index(k), one.start : one.stop].sum()) for k in one.bad)
         finding = _told(view, one, "lossy") if lost >= least else None
         out += [finding] if finding is not None else []
     return joined(out)
+
+
+def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
+    """Places of edges that carry the same kind of traffic, kinds of fewer than four edges together."""
+    kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
+    by_kind: dict[str, list[int]] = {}
+    for i, key in enumerate(keys):
+        by_kind.setdefault(kind.get(key, "unknown"), []).append(i)
+    few = [i for own in by_kind.values() if len(own) < 4 for i in own]
+    return [own for own in by_kind.values() if len(own) >= 4] + ([few] if few else [])
 
 
 def _moved(level: Floats) -> Floats:

@@ -6,6 +6,8 @@ rank works before it speaks is its own.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from prism.detectors.view import Floats, View
@@ -29,38 +31,76 @@ def slow_rank(
     level = np.log(typical)
     moved = _against_peers(level, _peers(view))
     sigma = spread(moved)
-    out = []
+    out: list[Slow] = []
     for rank in range(len(level)):
+        strangers = _strangers(view, np.arange(len(level)), rank)
         for one in shifts(moved[rank], sigma, height=np.log(factor), score=sigmas):
-            others = np.delete(middle(moved[:, one.start : one.stop], axis=1), rank)
-            rest = float(np.nanpercentile(np.abs(others), 90)) if np.isfinite(others).any() else 0.0
+            rest = _moved_most(middle(moved[strangers, one.start : one.stop], axis=1))
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             grew = view.slowdown(one.start, one.stop)
             hidden = severity(grew, lost / view.period) is Severity.INFO
             if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
-                out.append(_finding(view, rank, one, typical[rank], lost, rest, grew))
-    return out or _always_slow(view, level, np.log(factor), sigmas, apart, share)
+                out.append(Slow(rank, one, lost, rest, grew))
+    out = out or _always_slow(view, level, np.log(factor), sigmas, apart, share)
+    return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
 
-def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart: float, share: float) -> list[Finding]:
+class Slow(NamedTuple):
+    """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew."""
+
+    rank: int
+    one: Shift
+    lost: float
+    rest: float
+    grew: float
+
+
+def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
     """Ranks that were slower than their twins in all steps."""
-    typical, _, total = view.work
+    total = view.work[2]
     steps = level.shape[1]
     out = []
     for twins in _peers(view):
-        if len(twins) < 3:
-            continue  # of two, nobody can say which is the odd one
-        above = np.stack([level[r] - middle(np.delete(level[twins], i, axis=0), axis=0)[0] for i, r in enumerate(twins)])
-        height_of = middle(above, axis=1)[:, 0]
-        for i, rank in enumerate(twins.tolist()):
-            rest = float(np.nanpercentile(np.abs(np.delete(height_of, i)), 90))
-            noise = spread(above[i]) / np.sqrt(steps)
-            lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-height_of[i])))
-            steady = np.mean(above[i] >= height / 2) >= 0.9
-            if height_of[i] >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
-                one = Shift(0, steps, float(height_of[i]), float(height_of[i] / noise))
+        for rank in twins.tolist():
+            strangers = _strangers(view, twins, rank)
+            if len(strangers) < 2:
+                continue  # of two, nobody can say which is the odd one
+            above = level[rank] - middle(level[strangers], axis=0)[0]
+            over = float(np.nanmedian(above)) if np.isfinite(above).any() else 0.0
+            among = middle(level[strangers] - middle(level[strangers], axis=0), axis=1)
+            rest, noise = _moved_most(among), spread(above) / np.sqrt(steps)
+            lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-over)))
+            steady = np.mean(above >= height / 2) >= 0.9
+            if over >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
                 grew = view.period / max(view.period - lost, view.period / 10)
-                out.append(_finding(view, rank, one, typical[rank], lost, rest, grew))
+                out.append(Slow(rank, Shift(0, steps, over, over / noise), lost, rest, grew))
+    return out
+
+
+def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
+    """Those of some ranks that do not share a host with one: what slows it may slow them too, unseen on the wire."""
+    host = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
+    return np.array([r for r in ranks.tolist() if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
+
+
+def _moved_most(moved: Floats) -> float:
+    """How far nine in ten of some others moved at most."""
+    known = np.abs(moved[np.isfinite(moved)])
+    return float(np.percentile(known, 90)) if len(known) else 0.0
+
+
+def _by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple[Slow, list[int]]]:
+    """The slowest rank of each host and time, with the others slow there too, unless it is `clear` ahead of them."""
+    out: list[tuple[Slow, list[int]]] = []
+    for slow in sorted(found, key=lambda f: -f.one.height):
+        for known, mates in out:
+            meet = slow.one.start < known.one.stop and known.one.start < slow.one.stop
+            if meet and slow.rank not in _strangers(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
+                if known.one.height < clear * slow.one.height:
+                    mates.append(slow.rank)
+                break
+        else:
+            out.append((slow, []))
     return out
 
 
@@ -94,35 +134,39 @@ def severity(slowdown: float, lost: float) -> Severity:
     return Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING
 
 
-def _finding(view: View, rank: int, one: Shift, typical: Floats, lost: float, rest: float, grew: float) -> Finding:
-    address = view.job.endpoints[rank]
+def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
+    one = slow.one
+    address = view.job.endpoints[slow.rank]
+    host = view.topology.host(address) if view.topology is not None else None
     start, end = view.during(one.start, one.stop)
-    factor, others = float(np.exp(one.height)), float(np.exp(rest))
+    factor, others = float(np.exp(one.height)), float(np.exp(slow.rest))
+    typical = view.work[0][slow.rank]
     now = float(np.nanmedian(typical[one.start : one.stop]) / 1e6)
     always = one.stop - one.start == len(typical)
     than = "its twins do" if always else f"usual ({now:.1f} ms, else {now / factor:.1f} ms)"
-    host = view.topology.host(address) if view.topology is not None else None
-    told = severity(grew, lost / view.period)
+    told = severity(slow.grew, slow.lost / view.period)
+    who = f"{host} ({len(mates) + 1} of its ranks)" if mates and host else f"{address}{f' ({host})' if host else ''}"
     return Finding(
         detector="slow_rank",
         kind="slow_rank",
         job=view.job.id,
         severity=told,
-        subject="endpoint",
-        ids=(address,),
+        subject="host" if mates and host else "endpoint",
+        ids=(host,) if mates and host else (address,),
         start_ns=start,
         end_ns=end,
-        slowdown=round(max(grew, 1.0), 3),
+        slowdown=round(max(slow.grew, 1.0), 3),
         score=round(min(one.score, 999.0), 2),
         message=(
-            f"{address}{f' ({host})' if host else ''} works {factor:.2f}× as long before it sends as {than}; the others' work "
-            f"moved by {others:.2f}× at most, {'but steps took no longer' if told is Severity.INFO else 'and they wait for it'}"
+            f"{who} works {factor:.2f}× as long before it sends as {than}; the others' work moved by {others:.2f}× at most, "
+            f"{'but steps took no longer' if told is Severity.INFO else 'and they wait for it'}"
         ),
         evidence={
             "steps": [one.start, one.stop],
+            "ranks": [view.job.endpoints[rank] for rank in (slow.rank, *mates)],
             "work_ms": round(now, 3),
             "usual_work_ms": round(now / factor, 3),
-            "lost_ms_per_step": round(lost / 1e6, 3),
+            "lost_ms_per_step": round(slow.lost / 1e6, 3),
             "others_moved": round(others, 3),
         },
     )

@@ -186,9 +186,11 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
 
 
 def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int | None:
-    """The record near octet `goal` that the largest gap follows, at least `usual` ns; the stream's end counts as one."""
+    """The record near octet `goal` that the largest gap follows, at least `usual` ns; both ends of the stream count as one."""
     low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, "right"))
-    if goal <= slack or low >= high:
+    if abs(goal) <= slack:
+        return -1
+    if goal < 0 or low >= high:
         return None
     if high == len(edge):
         return len(edge) - 1
