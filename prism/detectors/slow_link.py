@@ -219,7 +219,7 @@ def _finding(
     )
     slowdown = view.slowdown(one.start, one.stop)
     always = 5 * (one.stop - one.start) >= 3 * len(view.ends)  # then nothing is left to compare the steps with
-    calm = slowdown < 1.03 and (how == "lossy" or not always or times < 2)
+    calm = how == "slow" and slowdown < 1.03 and (not always or times < 2)
     return Finding(
         detector="slow_link" if how == "slow" else "lossy_link",
         kind="slow_switch" if subject == "switch" else "slow_link",

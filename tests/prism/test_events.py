@@ -1,0 +1,61 @@
+import pytest
+
+from collectors.record import SYN
+from prism.detectors.hang import hang
+from prism.events import events
+from tests.prism.traffic import MS, Wire, placed, seen, training
+
+
+def happened(wire, findings=()):
+    view = seen(wire.flows(), placed(8))
+    return [event for event in events(view, list(findings)) if event.kind not in ("start", "stop")], view
+
+
+def paused(*, dp=8, pp=1, tcp=False):
+    return training(dp=dp, pp=pp, wire=Wire(tcp=tcp), pause=lambda step, _rank: 800.0 * (step == 7))
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize(("dp", "pp"), [(8, 1), (4, 2)])
+def test_a_pause_of_all_is_an_evaluation(dp, pp, tcp):
+    (event,), view = happened(paused(dp=dp, pp=pp, tcp=tcp))
+    assert event.kind == "evaluation"
+    assert view.ends[6] - 20 * MS <= event.start_ns < event.end_ns <= view.ends[7]
+    assert event.end_ns - event.start_ns >= 800 * MS
+
+
+def test_a_pause_in_which_storage_is_written_is_a_checkpoint():
+    wire = paused()
+    (event,), _ = happened(wire)
+    for rank in range(8):
+        wire.send(rank, 8, 40_000_000, event.start_ns + 100 * MS)
+    (event,), _ = happened(wire)
+    assert event.kind == "checkpoint"
+
+
+def test_a_pause_in_which_connections_are_opened_is_a_restart():
+    wire = paused(tcp=True)
+    (event,), _ = happened(wire)
+    for rank in range(8):
+        wire.send(rank, (rank + 1) % 8, 0, event.end_ns - 50 * MS, tcp_flags=SYN, messages=0)
+    (event,), _ = happened(wire)
+    assert event.kind == "restart"
+
+
+def test_a_job_that_just_runs_starts_and_stops():
+    view = seen(training(dp=8).flows())
+    assert [(e.kind, e.start_ns) for e in events(view, [])] == [("start", view.job.start_ns), ("stop", view.job.end_ns)]
+
+
+def test_a_silence_that_a_hang_explains_is_no_event():
+    wire = training(dp=8, wire=Wire(tcp=True), pause=lambda step, rank: 800.0 * ((step, rank) == (7, 3)))
+    view = seen(wire.flows(), placed(8))
+    findings = hang(view)
+    assert [f.ids for f in findings] == [("10.0.3.1",)]
+    assert happened(wire, findings)[0] == []
+    assert len(happened(wire)[0]) == 1
+
+
+def test_slow_steps_are_no_pause():
+    found, _ = happened(training(dp=8, work=lambda step, _rank: 24.0 if step > 7 else 20.0))
+    assert found == []

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from prism.jobs import recognize, rows_of
+from prism.topology import Endpoint, Topology
+from tests.prism.traffic import MS, T0, Wire, address, placed, ring_allreduce, training
+
+
+def members(flows, topology=None):
+    return [tuple(job.endpoints) for job in recognize(flows, topology)]
+
+
+def names(ranks):
+    return tuple(map(address, ranks))
+
+
+def storage(wire, clients, server, *, every=40, count=40):
+    """Each client opens a connection for each file it reads or writes."""
+    for k in range(count):
+        for client in clients:
+            at, ports = T0 + (k * every + client * 3) * MS, {"src_port": 50_000 + k, "dst_port": 2049, "protocol": 6}
+            src, dst = (client, server) if k % 2 else (server, client)
+            wire.send(src, dst, 3_000_000, at, **ports)
+    return wire
+
+
+@pytest.mark.parametrize("topology", [placed(12), None])
+def test_a_job_is_its_members_in_order_of_address(topology):
+    (job,) = recognize(training(dp=12).flows(), topology)
+    assert job.endpoints == names(range(12))
+    assert job.hosts == (tuple(sorted(f"host{r}" for r in range(12))) if topology else ())
+    assert T0 <= job.start_ns < job.end_ns
+    assert recognize(training(dp=12, steps=20).flows(), topology)[0].id == job.id
+
+
+@pytest.mark.parametrize("topology", [placed(8), None])
+def test_storage_that_serves_two_jobs_joins_neither(topology):
+    wire = training(dp=4, wire=Wire(tcp=True))
+    training(dp=4, wire=wire, first=4, work=lambda _step, _rank: 27.0)
+    flows = storage(wire, range(8), 8).flows()
+    assert sorted(members(flows, topology)) == [names(range(4)), names(range(4, 8))]
+
+
+@pytest.mark.parametrize("topology", [placed(8), None])
+def test_a_checkpoint_makes_storage_no_member(topology):
+    wire = training(dp=8)
+    for rank in range(8):
+        for part in range(20):
+            wire.send(rank, 8, 10_000_000, T0 + 500 * MS + part * 10 * MS)
+    assert members(wire.flows(), topology) == [names(range(8))]
+
+
+def test_a_background_pair_is_no_part_of_a_job():
+    wire, chance = training(dp=4, wire=Wire(tcp=True)), np.random.default_rng(1)
+    for at in chance.uniform(0, 1200, 60):
+        wire.send(*chance.permutation([4, 5]), int(chance.exponential(3e6)), T0 + at * MS)
+    assert names(range(4)) in members(wire.flows())
+    assert members(wire.flows(), placed(4)) == [names(range(4))]
+
+
+def test_two_jobs_side_by_side_are_two_even_on_the_same_hosts():
+    wire = training(dp=4, steps=20)
+    wire = training(dp=4, steps=20, wire=wire, first=4, work=lambda _step, _rank: 23.0, start=T0 + 7 * MS)
+    hosts = {address(r): Endpoint(f"host{r % 4}", r // 4, "leaf0") for r in range(8)}
+    assert sorted(members(wire.flows(), Topology(hosts))) == [names(range(4)), names(range(4, 8))]
+    assert sorted(members(wire.flows())) == [names(range(4)), names(range(4, 8))]
+
+
+def rails(*, barrier=False, steps=16):
+    """One job of two rings, one per rail of four hosts, that run in step."""
+    wire, at = Wire(), T0
+    for _ in range(steps):
+        at += int(50 * MS * wire.about(0.1))
+        ends = [ring_allreduce(wire, own, 20_000_000, dict.fromkeys(own, at), lambda _a, _b: 10.0) for own in ((0, 2, 4, 6), (1, 3, 5, 7))]
+        at = max(max(end.values()) for end in ends)
+        if barrier:
+            for rank in range(8):
+                at = wire.send(rank, (rank + 1) % 8, 64, at)
+    return wire.flows()
+
+
+def test_rings_that_beat_together_on_shared_hosts_are_one_job():
+    assert members(rails(), placed(8, nics=2)) == [names(range(8))]
+    assert members(rails(), placed(8)) == [names(range(0, 8, 2)), names(range(1, 8, 2))]
+
+
+def test_rings_that_meet_at_a_barrier_are_one_job_without_a_topology():
+    assert len(members(rails())) == 2
+    assert members(rails(barrier=True)) == [names(range(8))]
+
+
+def test_too_little_is_no_job():
+    assert members(Wire().flows()) == []
+    assert members(training(dp=4).flows(), placed(1)) == []
+    lone = Wire()
+    lone.send(0, 1, 1000, T0)
+    assert members(lone.flows()) == []
+    assert members(lone.flows(), placed(2)) == []
+
+
+def test_the_rows_of_a_job_are_those_between_its_members():
+    wire = training(dp=4)
+    wire.send(0, 4, 1_000_000, T0)
+    flows = wire.flows()
+    job = recognize(flows)[0]
+    rows = rows_of(flows, job)
+    assert len(rows) == len(flows) - 1
+    assert flows.dst[rows].max() == 3
