@@ -23,18 +23,32 @@ from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 Rows = NDArray[np.intp]
 
 
-def reconstruct(flows: Flows, job: Job, parallelism: Parallelism, *, voters: int = 64) -> Timeline:
+def reconstruct(
+    flows: Flows,
+    job: Job,
+    parallelism: Parallelism,
+    *,
+    voters: int = 64,
+    tolerances: tuple[float, ...] = (0.02, 0.08),
+    sure: float = 0.8,
+) -> Timeline:
     """The timeline of one job, without its events; `flows` holds its records.
 
-    `voters` bounds how many streams vote on the step, the heaviest first.
+    `voters` bounds how many streams vote on the step, the heaviest first. Volumes are equal within the first of
+    `tolerances`; where that explains less than `sure` of the octets, records were lost, and the next is tried.
     """
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
-    voices = [(s.kind == "dp", _rhythm(flows, start, rows)) for s, rows in _voices(flows, streams, voters)]
-    clock = _clock([(reduces, r) for reduces, r in voices if len(r.quiet)])
+    voices = _voices(flows, streams, voters)
+    clock = NONE
+    for tolerance in tolerances:
+        heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance)) for s, rows in voices]
+        clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
+        if clock.explained >= sure:
+            break
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))
-    steps = _steps(flows, job, streams, clock, start)
+    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerance), clock, start)
     return Timeline(steps, (), _spans(flows, job, streams, start))
 
 
@@ -49,9 +63,9 @@ def _voices(flows: Flows, streams: list[Stream], most: int) -> list[tuple[Stream
     return [*whole, *edges[:most]]
 
 
-def _rhythm(flows: Flows, start: Ints, rows: Rows) -> Rhythm:
+def _rhythm(flows: Flows, start: Ints, rows: Rows, tolerance: float) -> Rhythm:
     rows = rows[np.argsort(start[rows], kind="stable")]
-    return rhythm(start[rows], flows.end_ns[rows], flows.octets[rows])
+    return rhythm(start[rows], flows.end_ns[rows], flows.octets[rows], tolerance=tolerance)
 
 
 def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
@@ -70,19 +84,18 @@ def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
     return max(fit, key=lambda v: (v[0], len(v[1].quiet), v[1].rest))[1]
 
 
-def _steps(flows: Flows, job: Job, streams: list[Stream], clock: Rhythm, start: Ints) -> tuple[NDArray[np.int64], ...]:
+def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints) -> tuple[NDArray[np.int64], ...]:
     """Begin and end of every step of every rank, int64[n, 2] each."""
     code = {address: i for i, address in enumerate(flows.endpoints)}
     of: dict[str, list[int]] = defaultdict(list)
-    for i, stream in enumerate(streams):
+    for i, stream in enumerate(beats.streams):
         for member in stream.members:
             of[member].append(i)
-    beats = _Beats(flows, streams, clock, start)
     signals = _signals(flows, clock)
     steps = []
     for address in job.endpoints:
         me = code[address]
-        rows = {i: streams[i].rows[_touches(flows, streams[i].rows, me)] for i in of[address]}
+        rows = {i: beats.streams[i].rows[_touches(flows, beats.streams[i].rows, me)] for i in of[address]}
         leading, quiet = beats.of(of[address])
         ends = _rank_ends(
             flows, start, quiet, [rows[i] for i in leading], list(rows.values()), signals.get(me, np.zeros(0, np.int64))
@@ -99,8 +112,8 @@ def _touches(flows: Flows, rows: Rows, code: int) -> NDArray[np.bool_]:
 class _Beats:
     """Where the streams of a rank agree that a step ends, for each set of streams looked at once."""
 
-    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints) -> None:
-        self.flows, self.streams, self.clock, self.start = flows, streams, clock, start
+    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, tolerance: float) -> None:
+        self.flows, self.streams, self.clock, self.start, self.tolerance = flows, streams, clock, start, tolerance
         self.known: dict[tuple[int, ...], Rhythm] = {}
 
     def of(self, own: list[int]) -> tuple[list[int], Ints]:
@@ -120,7 +133,8 @@ class _Beats:
 
     def _rhythm(self, choice: tuple[int, ...]) -> Rhythm:
         if choice not in self.known:
-            self.known[choice] = _rhythm(self.flows, self.start, np.concatenate([self.streams[i].rows for i in choice]))
+            rows = np.concatenate([self.streams[i].rows for i in choice])
+            self.known[choice] = _rhythm(self.flows, self.start, rows, self.tolerance)
         return self.known[choice]
 
 

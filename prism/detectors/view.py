@@ -40,8 +40,11 @@ class View:
     def ends(self) -> Ints:
         """Step ends of the whole job, ns: the median over its ranks; int64[steps]."""
         most = max((len(s) for s in self.timeline.steps), default=0)
-        full = [s[:, 1] for s in self.timeline.steps if len(s) == most]
-        return np.median(np.stack(full), axis=0).astype(np.int64) if most else np.zeros(0, np.int64)
+        if not most:
+            return np.zeros(0, np.int64)
+        full = np.stack([s[:, 1] for s in self.timeline.steps if len(s) == most])
+        first = full.min()  # a float64 holds no ns since the epoch
+        return np.median(full - first, axis=0).astype(np.int64) + first
 
     @cached_property
     def begins(self) -> Ints:

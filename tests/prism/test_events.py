@@ -3,12 +3,16 @@ import pytest
 from collectors.record import SYN
 from prism.detectors.hang import hang
 from prism.events import events
-from tests.prism.traffic import MS, Wire, placed, seen, training
+from tests.prism.traffic import MS, T0, Wire, closed, placed, seen, training
+
+
+def window(view, before=0, after=0):
+    return view.job.start_ns - before * MS, view.job.end_ns + after * MS
 
 
 def happened(wire, findings=()):
     view = seen(wire.flows(), placed(8))
-    return [event for event in events(view, list(findings)) if event.kind not in ("start", "stop")], view
+    return [event for event in events(view, list(findings), window(view)) if event.kind not in ("start", "stop")], view
 
 
 def paused(*, dp=8, pp=1, tcp=False):
@@ -42,9 +46,19 @@ def test_a_pause_in_which_connections_are_opened_is_a_restart():
     assert event.kind == "restart"
 
 
-def test_a_job_that_just_runs_starts_and_stops():
+@pytest.mark.parametrize(("before", "after", "kinds"), [(0, 0, []), (500, 0, ["start"]), (0, 500, ["stop"]), (50, 50, [])])
+def test_a_job_starts_and_stops_where_the_window_goes_on_without_it(before, after, kinds):
     view = seen(training(dp=8).flows())
-    assert [(e.kind, e.start_ns) for e in events(view, [])] == [("start", view.job.start_ns), ("stop", view.job.end_ns)]
+    found = events(view, [], window(view, before, after))
+    assert [e.kind for e in found] == kinds
+    assert {e.start_ns for e in found} <= {view.job.start_ns, view.job.end_ns}
+
+
+def test_a_job_starts_and_stops_where_it_opens_and_closes_its_connections():
+    wire = training(dp=8, wire=Wire(tcp=True))
+    wire.send(0, 1, 0, T0, tcp_flags=SYN, messages=0)
+    view = seen(closed(wire, range(8), first=0).flows())
+    assert [e.kind for e in events(view, [], window(view))] == ["start", "stop"]
 
 
 def test_a_silence_that_a_hang_explains_is_no_event():

@@ -31,10 +31,10 @@ def address(rank: int) -> str:
     return f"10.0.{rank}.1"
 
 
-def placed(ranks: int, *, leaves: int = 2, nics: int = 1, spines: int = 1) -> Topology:
-    """Hosts of `nics` ranks each, in turn on the leaves, which all spines join."""
-    spots = {address(r): Endpoint(f"host{r // nics}", r % nics, f"leaf{r // nics % leaves}") for r in range(ranks)}
-    return Topology(spots, tuple((f"leaf{a}", f"spine{b}") for a in range(leaves) for b in range(spines)))
+def placed(ranks: int, *, nics: int = 1, leaf: int = 4) -> Topology:
+    """Hosts of `nics` ranks each, `leaf` hosts to a leaf, and a spine that joins the leaves."""
+    spots = {address(r): Endpoint(f"host{r // nics}", r % nics, f"leaf{r // nics // leaf}") for r in range(ranks)}
+    return Topology(spots, tuple((e.leaf, "spine0") for e in dict.fromkeys(spots.values()) if e.leaf))
 
 
 class Wire:

@@ -1,0 +1,41 @@
+"""One job of twelve ranks over three leaves with one thing wrong, for every thing a detector looks for."""
+
+from collections.abc import Callable
+
+from tests.prism.traffic import Wire, address, closed, placed, training
+
+RANKS = 12
+TOPOLOGY = placed(RANKS)
+BAD = range(6, 11)  # the steps in which something is wrong, where it lasts
+RANK = 5
+NIC = 6  # in the middle of leaf1
+NAMES = {"rank": (address(RANK),), "nic": (address(NIC),), "uplink": ("leaf1", "spine0")}
+
+
+def job(wire: Wire, **more) -> Wire:
+    return training(dp=RANKS, wire=wire, **more)
+
+
+def uplink(src: int, dst: int) -> bool:
+    """Whether a pair crosses the link between leaf1 and the spine."""
+    return (src // 4 == 1) != (dst // 4 == 1)
+
+
+FAULTS: dict[str, Callable[[Wire], Wire]] = {
+    "nothing": job,
+    "slow rank": lambda wire: job(wire, work=lambda step, rank: 35.0 if rank == RANK and step in BAD else 20.0),
+    "rank always slow": lambda wire: job(wire, work=lambda _step, rank: 35.0 if rank == RANK else 20.0),
+    "slow NIC": lambda wire: job(wire, rate=lambda step, *pair: 3.0 if NIC in pair and step in BAD else 10.0),
+    "NIC always slow": lambda wire: job(wire, rate=lambda _step, *pair: 3.0 if NIC in pair else 10.0),
+    "slow uplink": lambda wire: job(wire, rate=lambda step, *pair: 3.0 if uplink(*pair) and step in BAD else 10.0),
+    "lossy NIC": lambda wire: job(
+        wire,
+        rate=lambda step, *pair: 8.5 if NIC in pair and step in BAD else 10.0,
+        again=lambda step, *pair: 20 if NIC in pair and step in BAD else 0,
+    ),
+    "hang": lambda wire: job(wire, pause=lambda step, rank: 2000.0 if (step, rank) == (7, RANK) else 0.0),
+    "crash": lambda wire: closed(job(wire, rounds=8), range(RANKS), first=RANK),
+    "end": lambda wire: closed(job(wire), range(RANKS), first=RANK),
+    "evaluation": lambda wire: job(wire, pause=lambda step, _rank: 800.0 if step == 7 else 0.0),
+    "slower all": lambda wire: job(wire, work=lambda step, _rank: 35.0 if step in BAD else 20.0),
+}
