@@ -45,9 +45,12 @@ def _cut_short(
 ) -> tuple[float, float]:
     """Share of a step's octets or edges that moved some but not all of theirs in a time, and the share moved by all.
 
-    Edges seen by a switch whose capture had ended before the teardown say nothing.
+    Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
+    the job's birth, if that was seen: it is the step's end that was misplaced.
     """
     flows = view.flows
+    births = flows.start_ns[((flows.tcp_flags & SYN) != 0) & (flows.start_ns < begin)]
+    born = int(births.max()) if len(births) else 0
     awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
     np.maximum.at(awake, flows.exporter, flows.end_ns)
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
@@ -57,7 +60,9 @@ def _cut_short(
     for key, edge in seen.items():
         now = float(edge.octets[(edge.start > since) & (edge.start <= until)].sum())
         moved += now
-        if least < now / max(usual[key], 1.0) < most:
+        life = float(edge.octets[(edge.start > born) & (edge.start <= until)].sum()) / max(usual[key], 1.0)
+        whole = born > 0 and abs(life - round(life)) <= 1 - most
+        if least < now / max(usual[key], 1.0) < most and not whole:
             between += usual[key]
             count += 1
     return max(between / total, count / max(len(seen), 1)), moved / total

@@ -24,22 +24,24 @@ def hang(view: View, *, periods: float = 2.0, share: float = 0.5) -> list[Findin
         longest = float(np.nanmax(largest[silent, step]))
         guilty = silent[largest[silent, step] >= 0.9 * longest]
         ids = tuple(view.job.endpoints[i] for i in guilty)
-        hosts = {view.topology.host(a) for a in ids} - {None} if view.topology is not None else set()
-        if len(ids) > 1 and len(hosts) != 1:
+        hosts = {view.topology.host(a) for a in ids} if view.topology is not None else {None}
+        if len(ids) > 1 and (len(hosts) != 1 or None in hosts):
             continue
-        out.append(_finding(view, int(step), ids, longest))
+        out.append(_finding(view, int(step), ids, [host for host in hosts if host is not None], longest))
     return out
 
 
-def _finding(view: View, step: int, ids: tuple[str, ...], longest: float) -> Finding:
+def _finding(view: View, step: int, ranks: tuple[str, ...], hosts: list[str], longest: float) -> Finding:
     start, end = view.during(step, step + 1)
-    waiting = len(view.job.endpoints) - len(ids)
+    waiting = len(view.job.endpoints) - len(ranks)
+    whole = len(ranks) > 1
+    ids = tuple(hosts) if whole else ranks
     return Finding(
         detector="hang",
         kind="hang",
         job=view.job.id,
         severity=Severity.CRITICAL,
-        subject="endpoint",
+        subject="host" if whole else "endpoint",
         ids=ids,
         start_ns=start,
         end_ns=end,
@@ -49,5 +51,5 @@ def _finding(view: View, step: int, ids: tuple[str, ...], longest: float) -> Fin
             f"{', '.join(ids)} said nothing for {longest / 1e9:.2f} s in step {step} and was the first to speak again; "
             f"the other {waiting} ranks were waiting"
         ),
-        evidence={"step": step, "silent_ms": round(longest / 1e6, 3), "waiting": waiting},
+        evidence={"step": step, "ranks": list(ranks), "silent_ms": round(longest / 1e6, 3), "waiting": waiting},
     )

@@ -145,6 +145,8 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
 
 def _told(view: View, one: Incident, how: str) -> Finding | None:
     """The finding on what an incident's bad edges share; None where nothing explains most of them."""
+    if 2 * len(one.good) < len(one.bad):
+        return None  # where nearly all are bad, nothing tells whose fault it is
     paths = {key: view.path(view.edges[key]) for key in one.bad + one.good}
     queued = _queues(view, one)
     ranked = [v for v in verdicts(one.bad, one.good, paths) if v.coverage >= 0.7 and v.precision >= 0.6]

@@ -78,8 +78,20 @@ class View:
             own = self.around.take(np.unique(np.concatenate(by_rank[address])))
             ends = self.timeline.steps[rank][:, 1]
             rows.append(_padded(typical_work(*own_work(own, self.code[address]), ends), len(self.ends)))
-        typical, largest, total = (np.stack(parts) for parts in zip(*rows, strict=True))
+        typical, largest, total = (self._shared(np.stack(parts)) for parts in zip(*rows, strict=True))
         return typical, largest, total
+
+    def _shared(self, work: Floats) -> Floats:
+        """Work of ranks that are tensor parallel inside a host: no more than the least of them.
+
+        Such ranks wait for one another unseen; where one of them was seen to wait, all did.
+        """
+        place = {address: i for i, address in enumerate(self.job.endpoints)}
+        for group in self.parallelism.groups:
+            if group.kind == "tp" and group.evidence == "placement":
+                ranks = [place[m] for m in group.members]
+                work[ranks] = np.min(np.where(np.isnan(work[ranks]), np.inf, work[ranks]), axis=0)
+        return np.where(np.isinf(work), np.nan, work)
 
     @cached_property
     def edges(self) -> dict[Pair, Edge]:
@@ -89,7 +101,7 @@ class View:
 
     def step_of(self, times: Ints) -> Ints:
         """Which step each time lies in; the number of steps for what comes after the last."""
-        return np.searchsorted(self.ends, times, "left")
+        return np.asarray(np.searchsorted(self.ends, times, "left"), dtype=np.int64)
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""

@@ -110,13 +110,24 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int) -> list[_Level]
     return found
 
 
-def _as_wide(levels: list[_Level], gap: Ints, *, share: float = 0.5) -> _Level:
+def _as_wide(levels: list[_Level], gap: Ints, *, share: float = 0.5, few: float = 3.5, even: float = 1.5) -> _Level:
     """The finest of some levels whose cuts are nearly as wide as those of the first, the coarsest.
 
-    A few steps may fall into equal pairs by chance; the gaps that such pairs leave out are as wide as those they have.
+    A `few` steps may fall into equal groups by chance; the gaps that such groups leave out are as wide as those they have.
+    Steps may also come in larger groups, parted by evaluations: then the gaps left out are all alike (`even`, the ratio of
+    their 90th to their 10th percentile), unlike those between the layers of a model.
     """
-    wide = _width(levels[0], gap)
-    return min((level for level in levels if _width(level, gap) >= share * wide), key=lambda level: level.volume)
+    coarse = levels[0]
+    wide = _width(coarse, gap)
+    fits = [coarse]
+    for level in levels[1:]:
+        left_out = np.setdiff1d(level.cuts[1:-1], coarse.cuts)
+        if _width(level, gap) < share * wide or not len(left_out):
+            continue
+        low, high = np.percentile(gap[left_out], (10, 90))
+        if coarse.volume <= few * level.volume or high <= even * low:
+            fits.append(level)
+    return min(fits, key=lambda level: level.volume)
 
 
 def _width(level: _Level, gap: Ints) -> float:
@@ -169,6 +180,7 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     low = np.searchsorted(reached, reached + volume - slack)
     high = np.searchsorted(reached, reached + volume + slack, "right")
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
+    width = np.minimum(width, 2 * np.median(width))  # a few hangs at the same place of a step outweigh no step
     run = np.arange(len(cuts))
     for i in range(len(cuts)):
         if low[i] < high[i]:

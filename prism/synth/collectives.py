@@ -1,4 +1,4 @@
-"""Collectives as rounds of transfers: a rank sends on what it was sent, waits where its peer is not ready, never before it joins.
+"""Collectives as rounds of transfers: a rank sends on what it was sent, after it joined, and waits where its peer is not ready.
 
 Sources: Thakur et al., "Optimization of Collective Communication Operations in MPICH" (2005) for rings, halving and doubling;
 NCCL's buffers (NCCL_STEPS, 8 slots) for how far a sender may run ahead of a receiver that has not joined.

@@ -32,7 +32,7 @@ class Window:
 
 @dataclass
 class Batch:
-    """Transfers as they were on the wire; times in ns, arrays of one length. `lane` numbers what has a connection of its own."""
+    """Transfers as they were on the wire; times in ns, arrays of one length. A `lane` has connections of its own."""
 
     start: Floats
     end: Floats
@@ -148,7 +148,7 @@ class Fabric:
         order = np.argsort(place + when, kind="stable")
         key = (place + when)[order]
         behind = np.searchsorted(key, place + when + span, "left") - np.searchsorted(key, place + when - span, "right")
-        return np.maximum(behind, 1).astype(np.float64)
+        return np.asarray(np.maximum(behind, 1), dtype=np.float64)
 
     def _queued(self, share: Floats, rate: Floats, octets: Ints) -> Floats:
         """How long the last packets of a transfer queue before a hop, ns: a full buffer where the hop is the bottleneck."""

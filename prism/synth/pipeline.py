@@ -1,6 +1,6 @@
 """Pipeline schedules as levels: lists of tasks that depend only on earlier levels, so each level can be simulated at once.
 
-Sources: GPipe (Huang et al., 2019); 1F1B and interleaved 1F1B as Megatron-LM runs them (Narayanan et al., SC 2021, section 2.2).
+Sources: GPipe (Huang et al., 2019); 1F1B and interleaved 1F1B of Megatron-LM (Narayanan et al., SC 2021, section 2.2).
 """
 
 from __future__ import annotations

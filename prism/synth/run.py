@@ -59,7 +59,8 @@ def attempt(
     clock = Clock(np.full(job.world, begin + 0.3e9) + rng.exponential(5e6, job.world), np.zeros(job.world))
     own = [_window(f, plant, ranks) for f in faults if f.kind in NETWORK]
     fabric.windows += own
-    begins, ends, wires, pauses = [], [], [], []
+    begins, ends, wires = list[Floats](), list[Floats](), list[Floats]()
+    pauses = list[tuple[str, int, float, float]]()
     for step in range(job.steps):
         for window in own:
             _open(window, step, clock)
@@ -76,9 +77,8 @@ def attempt(
         pauses += _pause(job, step, clock)
     for window in own:
         window.end = min(window.end, float(np.median(clock.now)))
-    done = Attempt(
-        name, job, ranks, begin, *(np.stack(x) for x in (begins, ends, wires)), fabric.sent, fabric.told, own, pauses, clock.now
-    )
+    begun, ended, wired = np.stack(begins), np.stack(ends), np.stack(wires)
+    done = Attempt(name, job, ranks, begin, begun, ended, wired, fabric.sent, fabric.told, own, pauses, clock.now)
     _tell_faults(done, work, faults)
     return _buried(done, work, rng)
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from collectors.record import Flows, Transits
 from prism.synth.cluster import build
-from prism.synth.degrade import degraded
+from prism.synth.degrade import degraded, window
 from prism.synth.nuisances import disturbances
+from prism.synth.fabric import Window
 from prism.synth.run import NETWORK, Attempt, attempt
 from prism.synth.spec import Spec
 from prism.synth.traffic import flows_of, rows_of, transits_of
@@ -30,7 +31,7 @@ def simulate(spec: Spec, seed: int = 0) -> Simulation:
     plant = build(spec.cluster)
     attempts: list[Attempt] = []
     troubled = {f.job for f in spec.faults if f.kind in NETWORK}
-    windows = []
+    windows: list[Window] = []
     for number, job in sorted(enumerate(spec.jobs), key=lambda one: one[1].name not in troubled):
         rng = np.random.default_rng([seed, number])
         faults = tuple(f for f in spec.faults if f.job == job.name)
@@ -43,5 +44,7 @@ def simulate(spec: Spec, seed: int = 0) -> Simulation:
     rng = np.random.default_rng([seed, 1 << 20])
     parts = [rows for done in attempts for rows in rows_of(done)] + disturbances(spec, attempts, plant, rng)
     flows, transits = flows_of(parts, plant, spec.start_ns), transits_of(attempts, plant, spec.start_ns)
-    flows, transits = degraded(flows, transits, spec.degradation, rng)
-    return Simulation(flows, transits, truth_of(spec, attempts, plant), plant.topology())
+    seen = (int(flows.start_ns.min()), int(flows.end_ns.max())) if len(flows) else (0, 0)
+    seen = window(seen, spec.degradation.keep)
+    flows, transits = degraded(flows, transits, spec.degradation, seen, rng)
+    return Simulation(flows, transits, truth_of(spec, attempts, plant, seen), plant.topology())

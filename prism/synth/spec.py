@@ -41,7 +41,7 @@ class Job:
     Places: ranks fill the job's slots (`gpus_used` GPUs of each host from `first_host` on, from GPU `first_gpu` on) host by
     host; `scattered` puts consecutive ranks on different hosts, so that TP is on the wire. `begin_s` is when it starts.
 
-    A step is data loading, `accumulation` × `micro` micro-batches forward and backward (`forward_ms`, `backward_ms` each: of one
+    A step is data loading, `accumulation` × `micro` micro-batches forward and backward (`forward_ms`, `backward_ms` each, of a
     stage; the first and last stage take `uneven` times as long), the reduction of `gradient_octets` in `buckets` (overlapped
     with the last backward where `overlap`), the optimizer. `zero1` reduce-scatters gradients and gathers parameters after the
     optimizer. `tensor_octets` > 0 is reduced over TP `tensor_calls` times per micro-batch and direction; `context_octets` goes
@@ -126,8 +126,8 @@ class Fault:
 
     compute_slow: `ranks` work `factor` times as long. nic_throttle: their NICs run at 1 / `factor` of their rate (one `way` or
     both). nic_loss: the share `loss` of the packets through their NICs is lost, which slows transfers `factor` times.
-    uplink_throttle: the uplinks of leaf `switch` run at 1 / `factor`. hang: the ranks stop for `seconds` in step `first`. crash:
-    they exit in step `first`; the job comes back `restart_s` later (None: never).
+    uplink_throttle: the uplinks of leaf `switch` run at 1 / `factor`. hang: the ranks stop for `seconds` in step `first`.
+    crash: they exit in step `first`; the job comes back `restart_s` later (None: never).
     """
 
     kind: FaultKind
@@ -161,7 +161,7 @@ class Nuisances:
 @dataclass(frozen=True)
 class Degradation:
     """What collection loses: one packet in `sampling` is seen; the share `loss` of records is lost; each switch's clock is off
-    by up to `skew_ms`; records of a flow are summed over `aggregate_s`; only the share `keep` of the time, from its middle, is seen.
+    by up to `skew_ms`; records of a flow are summed over `aggregate_s`; only the share `keep` of the time, its middle, is seen.
     """
 
     sampling: int = 1

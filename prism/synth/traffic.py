@@ -1,4 +1,4 @@
-"""Transfers to flow records: RDMA messages one by one, TCP in bursts, control messages, openings and closings of connections."""
+"""Transfers to flow records: RDMA messages one by one, TCP in bursts, control messages, connections that open and close."""
 
 from __future__ import annotations
 

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from prism.synth.cluster import Plant
 from prism.synth.fabric import Floats
 from prism.synth.run import Attempt
 from prism.synth.spec import Spec
 
 
-def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant) -> dict[str, Any]:
-    """Hosts, links, jobs with layout, groups, ranks and steps, faults with begin and end."""
+def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[int, int]) -> dict[str, Any]:
+    """Hosts, links, jobs with layout, groups, ranks and steps, faults with begin and end; what was over or to come when collection
+    ran (`seen`, ns) is left out, a step only where it was seen whole.
+    """
     hosts = {
         name: {
             "ip": plant.addresses[i],
@@ -27,7 +31,7 @@ def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant) -> dict[str,
         "name": spec.name,
         "hosts": hosts,
         "links": plant.links(),
-        "jobs": {done.name: _job(done, plant, spec.start_ns) for done in attempts},
+        "jobs": {done.name: _job(done, plant, spec.start_ns, seen) for done in attempts},
         "faults": [
             {
                 "kind": fault.kind,
@@ -40,11 +44,12 @@ def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant) -> dict[str,
             }
             for done in attempts
             for fault, begin, end in done.faults
+            if begin + spec.start_ns < seen[1] and end + spec.start_ns >= seen[0]
         ],
     }
 
 
-def _job(done: Attempt, plant: Plant, start_ns: int) -> dict[str, Any]:
+def _job(done: Attempt, plant: Plant, start_ns: int, seen: tuple[int, int]) -> dict[str, Any]:
     job, own = done.job, done.ranks.endpoint
     wire = done.wires
     since: Floats = done.begins.copy()
@@ -67,14 +72,16 @@ def _job(done: Attempt, plant: Plant, start_ns: int) -> dict[str, Any]:
             for rank, e in enumerate(own.tolist())
         ],
         "start_ns": round(done.begin) + start_ns,
-        "steps": _steps(done.begins, done.ends, start_ns),
-        "steps_wire": _steps(since, wire, start_ns),
+        "steps": _steps(done.begins, done.ends, start_ns, seen),
+        "steps_wire": _steps(since, wire, start_ns, seen),
         "events": [
             [0, kind, round(begin) + start_ns, round(end) + start_ns, step, {}] for kind, step, begin, end in done.pauses
         ],
     }
 
 
-def _steps(begin: Floats, end: Floats, start_ns: int) -> dict[str, list[list[int]]]:
+def _steps(begin: Floats, end: Floats, start_ns: int, seen: tuple[int, int]) -> dict[str, list[list[int]]]:
     a, b = begin.round().astype("int64") + start_ns, end.round().astype("int64") + start_ns
-    return {str(r): [[k, int(a[k, r]), int(b[k, r])] for k in range(len(a))] for r in range(a.shape[1])}
+    whole = (a >= seen[0]) & (b <= seen[1])
+    rows = {str(r): np.flatnonzero(whole[:, r]).tolist() for r in range(a.shape[1])}
+    return {r: [[k, int(a[k, int(r)]), int(b[k, int(r)])] for k in own] for r, own in rows.items()}

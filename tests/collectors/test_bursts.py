@@ -9,22 +9,25 @@ from tests.collectors.packets import packets, tcp
 from tests.collectors.test_flowtable import stream, table
 
 
-def openings(rows, batch):
+def openings(rows, batch, again=()):
+    """Where a unit starts, of one flow that comes in batches; `again`: the rows that repeat what was sent before."""
     pace = Pace()
     flows = FlowNumbers(10**12, **Bursts.memory(pace))
     bursts = Bursts(flows, Pieces({}), active_ns=None, pace=pace)
     flows.grow([1])
-    return [
-        bool(b)
-        for i in range(0, len(rows), batch)
-        for b in bursts.openings(packets(rows[i : i + batch]), np.zeros(len(rows[i : i + batch]), np.int64))
-    ]
+    found = []
+    for i in range(0, len(rows), batch):
+        part = packets(rows[i : i + batch])
+        repeats = np.isin(np.arange(i, i + len(part)), again)
+        found += (i + np.flatnonzero(bursts.openings(part, np.zeros(len(part), np.int64), repeats))).tolist()
+    return found
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
-def test_units_end_with_a_push_and_at_64_kb(batch):
+def test_units_end_with_a_push_a_repeat_and_at_64_kb(batch):
     rows = [tcp(i, 1448, 1448 * i, flags=ACK | (PSH if i in (2, 3) else 0)) for i in range(60)]
-    assert np.flatnonzero(openings(rows, batch)).tolist() == [0, 3, 4, 4 + 45]
+    assert openings(rows, batch) == [0, 3, 4, 4 + 45]
+    assert openings(rows, batch, again=[10]) == [0, 3, 4, 11, 11 + 45]
 
 
 def test_a_young_lane_borrows_its_senders_pace():

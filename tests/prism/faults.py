@@ -1,15 +1,17 @@
 """One job of twelve ranks over three leaves with one thing wrong, for every thing a detector looks for."""
 
 from collections.abc import Callable
+from functools import cache
 
-from tests.prism.traffic import Wire, address, closed, placed, training
+from prism.detectors.view import View
+from prism.model import Finding, Severity
+from tests.prism.traffic import Wire, closed, placed, seen, training
 
 RANKS = 12
 TOPOLOGY = placed(RANKS)
 BAD = range(6, 11)  # the steps in which something is wrong, where it lasts
 RANK = 5
 NIC = 6  # in the middle of leaf1
-NAMES = {"rank": (address(RANK),), "nic": (address(NIC),), "uplink": ("leaf1", "spine0")}
 
 
 def job(wire: Wire, **more) -> Wire:
@@ -39,3 +41,14 @@ FAULTS: dict[str, Callable[[Wire], Wire]] = {
     "evaluation": lambda wire: job(wire, pause=lambda step, _rank: 800.0 if step == 7 else 0.0),
     "slower all": lambda wire: job(wire, work=lambda step, _rank: 35.0 if step in BAD else 20.0),
 }
+
+
+@cache
+def case(name: str, *, tcp: bool = True) -> View:
+    """What a detector sees of a fault."""
+    return seen(FAULTS[name](Wire(tcp=tcp)).flows(TOPOLOGY), TOPOLOGY)
+
+
+def named(findings: list[Finding]) -> list[tuple[str, ...]]:
+    """Whom the findings claim to be at fault."""
+    return [f.ids for f in findings if f.severity is not Severity.INFO]

@@ -72,7 +72,10 @@ def rails(*, barrier=False, steps=16):
     wire, at = Wire(), T0
     for _ in range(steps):
         at += int(50 * MS * wire.about(0.1))
-        ends = [ring_allreduce(wire, own, 20_000_000, dict.fromkeys(own, at), lambda _a, _b: 10.0) for own in ((0, 2, 4, 6), (1, 3, 5, 7))]
+        ends = [
+            ring_allreduce(wire, own, 20_000_000, dict.fromkeys(own, at), lambda _a, _b: 10.0)
+            for own in ((0, 2, 4, 6), (1, 3, 5, 7))
+        ]
         at = max(max(end.values()) for end in ends)
         if barrier:
             for rank in range(8):

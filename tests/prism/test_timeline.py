@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.model import PHASES, Parallelism, Layout
+from prism.model import PHASES, Layout, Parallelism
 from prism.timeline import reconstruct
 from tests.prism.traffic import MS, T0, Wire, placed, seen, shifted, training
 
@@ -32,7 +32,12 @@ def test_a_rank_s_step_ends_with_its_last_reduction(dp, pp, tcp):
 
 
 def test_a_step_that_lasts_and_one_that_hangs_are_one_step_each():
-    wire = training(dp=4, pp=2, work=lambda step, rank: 60.0 if step == 4 else 20.0, pause=lambda step, rank: 3000.0 * ((step, rank) == (8, 5)))
+    wire = training(
+        dp=4,
+        pp=2,
+        work=lambda step, _rank: 60.0 if step == 4 else 20.0,
+        pause=lambda step, rank: 3000.0 * ((step, rank) == (8, 5)),
+    )
     view = seen(wire.flows(), placed(8))
     assert {len(s) for s in view.timeline.steps} == {14}
     assert np.argsort(view.durations[1:])[-2:].tolist() == [3, 7]

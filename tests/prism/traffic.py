@@ -148,7 +148,9 @@ def training(
         for replica in range(dp):
             own = [first + stage * dp + replica for stage in range(pp)]
             ready = {m: free[m] + int(pause(step, m) * MS) for m in own}
-            free |= pipeline(wire, own, micro if pp > 1 else 1, octets // 8, ready, lambda r, s=step: work(s, r) * wire.about(noise), speed)
+            free |= pipeline(
+                wire, own, micro if pp > 1 else 1, octets // 8, ready, lambda r, s=step: work(s, r) * wire.about(noise), speed
+            )
         if dp > 1:
             for stage in range(pp):
                 group = list(ranks)[stage * dp : (stage + 1) * dp]

@@ -37,7 +37,10 @@ def test_only_the_given_rows():
     wire = Wire()
     for k in range(4):
         wire.send(0, 1 + k % 2, 1000, T0 + k * MS)
-    assert {key: e.rows.tolist() for key, e in edges_of(wire.flows(), np.array([0, 2, 3])).items()} == {(0, 1): [0, 2], (0, 2): [3]}
+    assert {key: e.rows.tolist() for key, e in edges_of(wire.flows(), np.array([0, 2, 3])).items()} == {
+        (0, 1): [0, 2],
+        (0, 2): [3],
+    }
 
 
 def test_a_burst_of_one_packet_began_before_it_was_seen():
@@ -50,7 +53,10 @@ def test_a_burst_of_one_packet_began_before_it_was_seen():
 def test_a_record_s_pace_closes_its_edge_s_gaps():
     one = edge([(0, 8, 1000), (9, 8, 1000), (30, 8, 1000), (70, 0, 1)])
     assert one.pace_ns() == 8 * MS
-    assert [t.tolist() for t in one.activity()] == [[T0, T0 + 30 * MS, T0 + 70 * MS], [T0 + 17 * MS, T0 + 38 * MS, T0 + 70 * MS]]
+    assert [t.tolist() for t in one.activity()] == [
+        [T0, T0 + 30 * MS, T0 + 70 * MS],
+        [T0 + 17 * MS, T0 + 38 * MS, T0 + 70 * MS],
+    ]
 
 
 def test_spread_counts_the_parts_of_life_that_matter():

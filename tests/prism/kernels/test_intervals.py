@@ -1,5 +1,7 @@
 """Interval algebra against bitmaps: an instant per place, true where it is covered."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,7 +30,7 @@ def test_a_union_covers_the_same_and_leaves_no_gap_to_close(intervals, close):
     start, end = union(*arrays(intervals), close=close)
     cells = bitmap(*arrays(intervals))
     places = np.flatnonzero(cells)
-    for a, b in zip(places, places[1:], strict=False):
+    for a, b in pairwise(places):
         if b - a - 1 <= close:
             cells[a:b] = True
     assert bitmap(start, end).tolist() == cells.tolist()

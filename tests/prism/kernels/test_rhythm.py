@@ -11,7 +11,10 @@ MS = 1_000_000
 
 
 def stream(steps, *, records=6, within=1, between=40, hang=(), tail=None, lead=0, seed=0):
-    """Records of `steps` steps, each larger than the one before it, and the true step ends. `hang`: pauses (step, record, ms); `tail`, `lead`: records of a part."""
+    """Records of `steps` steps, each larger than the one before it, and the true step ends.
+
+    `hang`: pauses before a record (step, record, ms); `lead`, `tail`: records of a step of which only a part was seen.
+    """
     chance = np.random.default_rng(seed)
     pauses = {(step, record): ms for step, record, ms in hang}
     start, length, size, ends = [], [], [], []

@@ -1,0 +1,40 @@
+import pytest
+
+from prism.detectors.crash import crash
+from prism.model import Severity
+from tests.prism.faults import FAULTS, RANK, case, named
+from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_who_went_away_and_nobody_else(fault, tcp):
+    assert named(crash(case(fault, tcp=tcp))) == ([(address(RANK),)] if fault == "crash" else [])
+
+
+def test_what_is_said_of_it():
+    (one,) = crash(case("crash"))
+    assert (one.kind, one.severity, one.start_ns) == ("crash", Severity.CRITICAL, one.end_ns)
+    assert one.evidence["moved"] == pytest.approx(8 / 22, abs=0.02)
+    assert one.evidence["closed_ms"][address(RANK)] == 0
+    assert all(ms == pytest.approx(50, abs=0.1) for who, ms in one.evidence["closed_ms"].items() if who != address(RANK))
+
+
+@pytest.mark.parametrize("rounds", [3, 7, 11])
+def test_any_part_of_a_step(rounds):
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=rounds), range(8), first=2)
+    assert named(crash(seen(wire.flows(), placed(8)))) == [(address(2),)]
+
+
+def test_a_restart_between_steps_is_no_crash():
+    wire = closed(training(dp=8, wire=Wire(tcp=True)), range(8), first=2)
+    last = max(row["end_ns"] for row in wire.rows)
+    training(dp=8, wire=wire, start=last + 800 * MS)
+    assert crash(seen(wire.flows(), placed(8))) == []
+
+
+def test_a_connection_closed_while_training_goes_on_is_no_crash():
+    wire = training(dp=8, wire=Wire(tcp=True))
+    middle = sorted(row["start_ns"] for row in wire.rows)[len(wire.rows) // 2]
+    wire.send(3, 4, 0, middle, tcp_flags=1, messages=0, src_port=9)
+    assert crash(seen(wire.flows())) == []

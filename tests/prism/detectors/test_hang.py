@@ -1,0 +1,48 @@
+import pytest
+
+from prism.detectors.hang import hang
+from prism.model import Severity
+from tests.prism.faults import FAULTS, RANK, case, named
+from tests.prism.traffic import Wire, address, placed, seen, training
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_who_hung_and_nobody_else(fault, tcp):
+    assert named(hang(case(fault, tcp=tcp))) == ([(address(RANK),)] if fault == "hang" else [])
+
+
+def test_what_is_said_of_it():
+    view = case("hang")
+    (one,) = hang(view)
+    assert (one.kind, one.subject, one.severity) == ("hang", "endpoint", Severity.CRITICAL)
+    assert (one.start_ns, one.end_ns) == view.during(7, 8)
+    assert one.evidence["step"] == 7
+    assert one.evidence["waiting"] == 11
+    assert one.evidence["silent_ms"] == pytest.approx(2060, abs=60)
+
+
+@pytest.mark.parametrize("rank", range(8))
+def test_any_rank_of_a_pipeline(rank):
+    wire = training(dp=4, pp=2, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if (step, r) == (9, rank) else 0.0)
+    assert named(hang(seen(wire.flows(), placed(8)))) == [(address(rank),)]
+
+
+def test_all_ranks_of_one_host_may_hang_together_and_ranks_of_two_may_not():
+    wire = training(dp=12, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if step == 9 and r in (4, 5) else 0.0)
+    flows = wire.flows()
+    assert named(hang(seen(flows, placed(12, nics=2)))) == [(address(4), address(5))]
+    assert hang(seen(flows, placed(12))) == []
+
+
+def test_who_writes_to_storage_does_not_hang():
+    wire = FAULTS["hang"](Wire(tcp=True))
+    start, end = case("hang").during(7, 8)
+    for at in range(start, end, 40_000_000):
+        wire.send(RANK, 12, 20_000_000, at, src_port=1, dst_port=2049)
+    assert hang(seen(wire.flows(), placed(12))) == []
+
+
+def test_twice_as_long_is_no_hang():
+    wire = training(dp=8, wire=Wire(tcp=True), pause=lambda step, r: 100.0 if (step, r) == (9, 3) else 0.0)
+    assert hang(seen(wire.flows())) == []

@@ -1,0 +1,51 @@
+import pytest
+
+from prism.detectors.late_rank import late_rank
+from tests.prism.faults import BAD, FAULTS, RANK, case, named
+from tests.prism.traffic import MS, T0, Wire, address, placed, ring_allreduce, seen, training
+
+
+def test_the_rank_that_joins_last_and_since_when():
+    view = case("slow rank", tcp=False)
+    (one,) = late_rank(view)
+    assert (one.detector, one.kind, one.subject, one.ids) == ("late_rank", "slow_rank", "endpoint", (address(RANK),))
+    assert one.evidence["steps"] == [BAD.start, BAD.stop]
+    assert one.evidence["late_ms"] == pytest.approx(45, abs=3)
+    assert one.slowdown == pytest.approx(165 / 120, abs=0.05)
+
+
+def test_a_rank_that_always_joined_last():
+    (one,) = late_rank(case("rank always slow", tcp=False))
+    assert (one.ids, one.evidence["steps"]) == ((address(RANK),), [0, 14])
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("fault", FAULTS.keys() - {"slow rank", "rank always slow"})
+def test_nobody_else_is_named(fault, tcp):
+    assert named(late_rank(case(fault, tcp=tcp))) == []
+
+
+def test_of_one_host_only_the_latest_is_named():
+    """Two rings in step over the two rails of four hosts; in one host both endpoints are late."""
+
+    wire, at = Wire(), T0
+    for step in range(14):
+        late = {4: 48 * MS, 5: 42 * MS} if step in BAD else {}
+        for own in (range(0, 8, 2), range(1, 8, 2)):
+            ready = {m: at + 60 * MS + late.get(m, 0) for m in own}
+            ends = ring_allreduce(wire, list(own), 40_000_000, ready, lambda _a, _b: 10.0)
+        at = max(ends.values())
+    view = seen(wire.flows(), placed(8, nics=2))
+    assert len(view.job.endpoints) == 8
+    assert named(late_rank(view)) == [(address(4),)]
+
+
+def test_of_two_nobody_can_say_which_is_late():
+    wire = training(dp=2, work=lambda step, rank: 40.0 if rank and step in BAD else 20.0)
+    assert late_rank(seen(wire.flows())) == []
+
+
+def test_where_senders_wait_for_the_receiver_slow_rank_sees_it():
+    view = case("slow rank", tcp=True)
+    assert set(named(late_rank(view))) <= {(address(RANK),)}
+    assert Wire(tcp=True).tcp

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from collectors.record import Transits
+from prism.detectors.slow_link import joined, lossy_link, slow_link
+from prism.model import Severity
+from tests.prism.faults import BAD, FAULTS, NIC, RANKS, TOPOLOGY, case, named
+from tests.prism.traffic import MS, Wire, address, seen, training
+
+SLOW = {"slow NIC": (address(NIC),), "NIC always slow": (address(NIC),), "slow uplink": ("leaf1", "spine0")}
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_who_is_slow_and_nobody_else(fault, tcp):
+    assert named(slow_link(case(fault, tcp=tcp))) == ([SLOW[fault]] if fault in SLOW else [])
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_who_loses_packets_and_nobody_else(fault, tcp):
+    assert named(lossy_link(case(fault, tcp=tcp))) == ([(address(NIC),)] if fault == "lossy NIC" else [])
+
+
+def test_what_is_said_of_a_slow_nic():
+    view = case("slow NIC")
+    (one,) = slow_link(view)
+    assert (one.kind, one.subject, one.severity) == ("slow_link", "endpoint", Severity.CRITICAL)
+    assert (one.start_ns, one.end_ns) == view.during(BAD.start, BAD.stop)
+    assert one.evidence["factor"] == pytest.approx(10 / 3, rel=0.05)
+    assert sorted(one.evidence["edges"]) == [[address(NIC - 1), address(NIC)], [address(NIC), address(NIC + 1)]]
+
+
+def test_an_edge_whose_ends_cannot_be_told_apart_is_a_link():
+    """Of a pair that alone is slow, either end may be at fault."""
+    pair = (2, 3)
+    wire = training(dp=8, rate=lambda step, *edge: 3.0 if edge == pair and step in BAD else 10.0)
+    (one,) = slow_link(seen(wire.flows()))
+    assert (one.subject, one.ids) == ("link", (address(2), address(3)))
+
+
+def test_a_switch_is_to_blame_where_all_that_crosses_it_is_slow():
+    wire = training(dp=RANKS, rate=lambda step, a, b: 3.0 if 4 in (a // 4 + 3, b // 4 + 3) and step in BAD else 10.0)
+    (one,) = slow_link(seen(wire.flows(TOPOLOGY), TOPOLOGY))
+    assert (one.kind, one.subject, one.ids) == ("slow_switch", "switch", ("leaf1",))
+
+
+def test_queues_between_switches_say_which_of_two_links():
+    """Two hosts on their own leaf: its edges all cross its uplink too, and only the delay there tells the two apart."""
+    flows = FAULTS["slow uplink"](Wire()).flows(TOPOLOGY)
+    ends = seen(flows, TOPOLOGY).ends
+    start = np.repeat(ends, 2)
+    sender, receiver = np.tile([0, 1], 14).astype(np.int32), np.tile([1, 0], 14).astype(np.int32)
+    bad = (np.searchsorted(ends, start) >= BAD.start) & (np.searchsorted(ends, start) < BAD.stop)
+    delay = np.where(bad, 30 * MS, 3000)
+    transits = Transits(start, sender, receiver, np.full(28, 9), delay, delay, ("leaf1", "spine0"), 10 * MS)
+    (one,) = slow_link(seen(flows, TOPOLOGY, transits))
+    assert one.ids == ("leaf1", "spine0")
+    assert set(one.evidence["queues_ms"].values()) == {30.0}
+    assert "30.0 ms" in one.message
+
+
+def test_a_few_losses_everywhere_are_nothing():
+    wire = training(dp=8, again=lambda step, a, b: (step + a + b) % 3)
+    assert lossy_link(seen(wire.flows())) == []
+
+
+def test_findings_of_one_subject_whose_times_meet_are_one():
+    (one,) = slow_link(case("slow NIC"))
+    later = type(one)(**{**vars(one), "start_ns": one.end_ns, "end_ns": one.end_ns + 5, "score": 1.0})
+    other = type(one)(**{**vars(one), "ids": ("else",), "score": 2.0})
+    found = joined([later, other, one])
+    assert [(f.ids, f.end_ns, f.score) for f in found] == [(one.ids, one.end_ns + 5, one.score), (("else",), one.end_ns, 2.0)]
+
+
+def test_two_steps_are_too_few():
+    wire = training(dp=8, steps=3, rate=lambda _step, *edge: 3.0 if 3 in edge else 10.0)
+    short = seen(wire.flows())
+    if len(short.ends) < 3:
+        assert slow_link(short) == lossy_link(short) == []

@@ -1,0 +1,51 @@
+import pytest
+
+from prism.detectors.slow_rank import severity, slow_rank
+from prism.model import Severity
+from tests.prism.faults import BAD, FAULTS, RANK, case, named
+from tests.prism.traffic import Wire, address, placed, seen, training
+
+
+def test_the_rank_that_works_longer_and_since_when():
+    view = case("slow rank")
+    (one,) = slow_rank(view)
+    assert (one.kind, one.subject, one.ids) == ("slow_rank", "endpoint", (address(RANK),))
+    assert one.evidence["steps"] == [BAD.start, BAD.stop]
+    assert (one.start_ns, one.end_ns) == view.during(BAD.start, BAD.stop)
+    assert one.evidence["work_ms"] / one.evidence["usual_work_ms"] == pytest.approx(1.75, rel=0.1)
+    assert one.slowdown == pytest.approx(165 / 120, abs=0.05)
+    assert one.severity is Severity.WARNING
+
+
+def test_a_rank_that_was_never_as_fast_as_its_twins():
+    (one,) = slow_rank(case("rank always slow"))
+    assert one.ids == (address(RANK),)
+    assert one.evidence["steps"] == [0, 14]
+    assert one.slowdown == pytest.approx(165 / 120, abs=0.06)
+
+
+@pytest.mark.parametrize("fault", FAULTS.keys() - {"slow rank", "rank always slow"})
+def test_nobody_else_is_named(fault):
+    assert named(slow_rank(case(fault))) == []
+
+
+@pytest.mark.parametrize("rank", range(8))
+@pytest.mark.parametrize("dp", [8, 4])
+def test_any_rank(dp, rank):
+    wire = training(
+        dp=dp, wire=Wire(tcp=True, seed=rank), work=lambda step, r: 36.0 if r == rank % dp and step in BAD else 20.0
+    )
+    assert named(slow_rank(seen(wire.flows(), placed(8)))) == [(address(rank % dp),)]
+
+
+def test_too_few_steps_name_nobody():
+    wire = training(dp=8, steps=3, wire=Wire(tcp=True), work=lambda step, r: 36.0 if r == 2 and step else 20.0)
+    assert slow_rank(seen(wire.flows())) == []
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "lost", "word"),
+    [(1.0, 0.5, "info"), (1.1, 0.5, "info"), (1.2, 0.5, "warning"), (1.01, 0.01, "info"), (2.0, 0.5, "critical")],
+)
+def test_how_much_is_how_bad(slowdown, lost, word):
+    assert severity(slowdown, lost) == word

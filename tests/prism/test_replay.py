@@ -1,0 +1,144 @@
+"""Files in, a diagnosis out."""
+
+import gzip
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collectors import dump, pcap
+from collectors.pcap import DecodeError
+from prism import topology
+from prism.replay import replay
+from tests.collectors import frames
+from tests.prism.faults import FAULTS, TOPOLOGY
+from tests.prism.traffic import T0, Wire, claims, training
+
+PCAPS = Path(__file__).parents[2] / "pcaps"
+SWITCHES = ("leaf0", "leaf1", "spine0")
+RUN = PCAPS / "slow_nic"
+PLACED = topology.parse((RUN / "topology.json").read_text(), "topology.json")
+
+
+def inputs(folder):
+    return [(switch, str(folder / f"{switch}.pcap.gz")) for switch in SWITCHES]
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The recorded run, the first of its captures cut off."""
+    for _, path in inputs(RUN):
+        shutil.copy(path, tmp_path)
+    whole = gzip.decompress((tmp_path / "leaf0.pcap.gz").read_bytes())
+    (tmp_path / "leaf0.pcap.gz").write_bytes(gzip.compress(whole[: len(whole) * 9 // 10 + 7], 1))
+    return tmp_path
+
+
+def test_captures_of_several_switches_are_one_story():
+    told = []
+    found = replay(inputs(RUN), PLACED, lambda *what: told.append(what))
+    assert claims(found) == [("slow_link", ("10.10.3.1",))]
+    assert found.source.files == tuple(path for _, path in inputs(RUN))
+    assert found.source.flows > 1000
+    assert found.source.skipped["seen by another switch"] > 1000
+    assert sum(found.source.skipped.values()) < found.source.packets
+    assert found.source.start_ns < found.source.end_ns
+    assert found.source.warnings == ()
+    assert {stage for stage, _, _ in told} == {"packets", "jobs"}
+    counts = [done for stage, done, _ in told if stage == "packets"]
+    assert counts == sorted(counts)
+    assert counts[-1] == found.source.packets
+
+
+def test_a_capture_that_was_cut_off_is_diagnosed_with_a_warning(files):
+    found = replay(inputs(files), PLACED)
+    assert len(found.jobs) == 1
+    assert len(found.source.warnings) == 1
+    assert "leaf0.pcap.gz" in found.source.warnings[0]
+
+
+def as_dump(path, wire, *, last=None):
+    flows = wire.flows(TOPOLOGY)
+    dump.write(path, flows if last is None else flows.take(flows.start_ns < last))
+    return "dump", str(path)
+
+
+@pytest.mark.parametrize("name", ["flows.csv", "flows.jsonl", "flows.csv.gz", "flows.jsonl.zst"])
+def test_a_dump_says_what_its_flows_say(tmp_path, name):
+    found = replay([as_dump(tmp_path / name, FAULTS["slow NIC"](Wire()))], TOPOLOGY)
+    assert claims(found) == [("slow_link", ("10.0.6.1",))]
+    assert (found.source.packets, found.source.flows) == (0, 14 * 12 * 22)
+
+
+def test_two_dumps_are_one_run(tmp_path):
+    wire = FAULTS["slow NIC"](Wire())
+    flows = wire.flows(TOPOLOGY)
+    half = int(np.median(flows.start_ns))
+    names = [str(tmp_path / name) for name in ("one.csv", "two.jsonl.gz")]
+    for name, rows in zip(names, (flows.start_ns >= half, flows.start_ns < half), strict=True):
+        dump.write(name, flows.take(rows))
+    found = replay([("one", names[0]), ("two", names[1])], TOPOLOGY)
+    assert claims(found) == [("slow_link", ("10.0.6.1",))]
+    assert found.source.flows == len(flows)
+    assert len(found.jobs[0].timeline.steps[0]) == 14
+
+
+def test_a_dump_beside_captures(tmp_path):
+    """Another job, that only the dump knows."""
+    recorded = replay(inputs(RUN)).source
+    name = as_dump(tmp_path / "flows.csv", training(dp=4, start=recorded.start_ns))
+    found = replay([*inputs(RUN), name])
+    assert sorted(len(one.job.endpoints) for one in found.jobs) == [4, 8]
+    assert claims(found) == [("slow_link", ("10.10.3.1",))]
+    assert found.source.packets == recorded.packets
+    assert found.source.start_ns <= recorded.start_ns
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no capture at all", b"\xd4\xc3\xb2\xa1"])
+def test_what_cannot_be_read_is_named(tmp_path, content):
+    path = tmp_path / "leaf0.pcap"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DecodeError, match=r"leaf0\.pcap"):
+        replay([("leaf0", str(path))])
+    assert issubclass(DecodeError, ValueError)
+
+
+def test_a_dump_without_the_columns_it_needs_is_named(tmp_path):
+    path = tmp_path / "flows.csv"
+    path.write_text("start_ns,end_ns,src,octets\n1,2,10.0.0.1,5\n")
+    with pytest.raises(DecodeError, match=r"flows\.csv"):
+        replay([("flows", str(path))])
+
+
+def capture(path, packets):
+    pcap.write(path, ((time_ns, frame, len(frame)) for time_ns, frame in packets))
+    return [("leaf0", str(path))]
+
+
+ARP = frames.ethernet(bytes(28), 0x0806)
+TCP = frames.ethernet(frames.ipv4(frames.tcp(b"x" * 900)))
+
+
+def test_a_capture_of_only_arp(tmp_path):
+    found = replay(capture(tmp_path / "a.pcap", [(T0 + k * 10**9, ARP) for k in range(50)]), PLACED)
+    assert (found.jobs, found.findings, found.unexplained) == ((), (), ("no payload was seen",))
+    assert found.source.packets == sum(found.source.skipped.values()) == 50
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_capture_of_hardly_anything(tmp_path, n):
+    found = replay(capture(tmp_path / "a.pcap", [(T0, TCP)] * n))
+    assert (found.jobs, found.findings) == ((), ())
+    assert found.source.packets == found.source.flows == n
+    assert len(found.unexplained) == 1
+
+
+def test_a_clock_that_goes_backwards(tmp_path):
+    """The packets of each capture in the order in which they were sent, but for a few that are stamped too early or late."""
+    chance = np.random.default_rng(0)
+    packets = [(T0 + k * 10**6 + int(chance.choice([0, 0, 0, -(10**9), 10**9])), TCP) for k in range(500)]
+    found = replay(capture(tmp_path / "a.pcap", packets))
+    assert (found.jobs, found.findings) == ((), ())
+    assert found.source.start_ns < found.source.end_ns
