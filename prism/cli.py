@@ -1,4 +1,4 @@
-"""The command line: `prism replay`. Imports what it needs when it needs it, so that help and errors are quick."""
+"""The command line: `prism replay`, `prism simulate`. Imports what it needs when it needs it, so that help and errors are quick."""
 
 from __future__ import annotations
 
@@ -79,6 +79,24 @@ def replay(
         with _progress(quiet=quiet) as progress:
             diagnosis = run(inputs, placed, progress)
         _tell(diagnosis, json, trace, quiet=quiet)
+
+
+@app.command()
+def simulate(
+    preset: Annotated[
+        str, typer.Argument(metavar="PRESET", help="What to simulate: ddp, pipeline, 3d, fsdp, moe, slow-rank, …")
+    ],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to write; made if it is not there.")],
+    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The same seed gives the same run.")] = 0,
+) -> None:
+    """Write the flows of simulated training, with its topology and truth.
+
+    FOLDER gets flows.csv.gz, topology.json and truth.json, for replay and for python -m benchmarks.accuracy.
+    """
+    with complaints("prism"):
+        from prism.simulate import write
+
+        typer.echo(f"{write(preset, folder, seed):,} flow records in {folder}")
 
 
 def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:

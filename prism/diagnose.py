@@ -32,6 +32,7 @@ def diagnose(
     found: list[JobDiagnosis] = []
     findings: list[Finding] = []
     strangers: list[Job] = []
+    uneven: list[Job] = []
     candidates = recognize(flows, topology)
     for done, job in enumerate(candidates):
         progress(done, len(candidates))
@@ -39,15 +40,16 @@ def diagnose(
         if len(view.ends) < 2:
             strangers.append(job)
             continue
-        raw = [finding for detect in DETECTORS for finding in detect(view)]
+        raw = [finding for detect in DETECTORS for finding in detect(view)] if view.regular else []
+        uneven += [] if view.regular else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
         findings += settled(raw, happened)
         found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
-    return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers)))
+    return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers, uneven)))
 
 
 def _unexplained(
-    flows: Flows, topology: Topology | None, found: Sequence[JobDiagnosis], strangers: Sequence[Job]
+    flows: Flows, topology: Topology | None, found: Sequence[JobDiagnosis], strangers: Sequence[Job], uneven: Sequence[Job]
 ) -> Iterator[str]:
     """What was not understood, in words."""
     if not len(flows):
@@ -56,6 +58,8 @@ def _unexplained(
         yield f"no training job: {len(flows):,} flow records between {_talkers(flows)} endpoints show no common steps"
     for job in strangers:
         yield f"{len(job.endpoints)} endpoints exchange payload without steps: {', '.join(job.endpoints[:4])}"
+    for job in uneven:
+        yield f"job {job.id}: its steps cannot be told from their parts, so nobody is blamed"
     for one in found:
         unknown = sum(pair.octets for pair in one.parallelism.pairs if pair.kind == "unknown")
         total = sum(pair.octets for pair in one.parallelism.pairs)

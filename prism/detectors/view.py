@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from collectors.record import Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
+from prism.kernels.shifts import spread
 from prism.kernels.waits import own_work, typical_work
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
 Floats = NDArray[np.float64]
+UNEVEN = 0.3  # robust spread of the logarithms of step durations
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class View:
             return np.zeros(0, np.int64)
         full = np.stack([s[:, 1] for s in self.timeline.steps if len(s) == most])
         first = full.min()  # a float64 holds no ns since the epoch
-        return np.median(full - first, axis=0).astype(np.int64) + first
+        return np.asarray(np.median(full - first, axis=0).astype(np.int64) + first, dtype=np.int64)
 
     @cached_property
     def begins(self) -> Ints:
@@ -63,6 +65,12 @@ class View:
     def period(self) -> float:
         """Median duration of a step, ns."""
         return float(np.nanmedian(self.durations)) if len(self.ends) > 1 else 0.0
+
+    @cached_property
+    def regular(self) -> bool:
+        """Whether the steps are about equally long. Where they are not, parts of steps were taken for steps."""
+        known = self.durations[np.isfinite(self.durations)]
+        return len(known) > 1 and spread(np.log(np.maximum(known, 1.0))) < UNEVEN
 
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:

@@ -85,15 +85,16 @@ def _reached(cuts: NDArray[np.intp], edge: Ints) -> Ints:
     return np.where(cuts < 0, 0, edge[cuts])
 
 
-def _levels(edge: Ints, gap: Ints, tolerance: float, least: int) -> list[_Level]:
+def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float = 0.005) -> list[_Level]:
     """Cuts at ever more of the largest gaps, those that leave `least` equal volumes; no further than gaps are worth it.
 
-    Once nearly all is explained, cuts of less than a quarter of that width cannot show steps any more.
+    Once nearly all is explained, cuts of less than a quarter of that width cannot show steps any more; nor can gaps of
+    less than the share `fine` of the widest: they part messages, which are all equal.
     """
     ranked = np.argsort(-gap, kind="stable")
     most = int(np.count_nonzero(gap))
     found: list[_Level] = []
-    k, worth = 2, 0.0
+    k, worth = 2, fine * float(gap[ranked[min(2, len(gap) - 1)]]) if len(gap) else 0.0
     while k <= most and gap[ranked[k * 3 // 4]] >= worth:
         cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
         volume = np.sort(np.diff(_reached(cuts, edge)))

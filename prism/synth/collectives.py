@@ -30,23 +30,27 @@ class Talk:
 
     def send(self, lane: int, src: Ints, dst: Ints, octets: int, ready: Floats, posted: Floats) -> Floats:
         """When messages have arrived. `posted`: when each receiver asked for its own."""
-        a, b = self.endpoint[src], self.endpoint[dst]
+        return self._push(lane, self.endpoint[src], self.endpoint[dst], octets, ready, posted)
+
+    def _push(self, lane: int, a: Ints, b: Ints, octets: int, ready: Floats, posted: Floats) -> Floats:
+        """When transfers between endpoints have arrived: what fits into the receiver's window at once, the rest when posted."""
         window = 0 if self.polite else self.fabric.job.window_octets
         if octets <= window:
-            return self.fabric.move(lane, a, b, np.full(len(src), octets), ready)[1]
+            return self.fabric.move(lane, a, b, np.full(len(a), octets), ready)[1]
         end = ready
         if window:
-            _, end = self.fabric.move(lane, a, b, np.full(len(src), window), ready)
+            _, end = self.fabric.move(lane, a, b, np.full(len(a), window), ready)
         gate = self.welcome(lane, a, b, end, posted)
-        return self.fabric.move(lane, a, b, np.full(len(src), octets - window), gate)[1]
+        return self.fabric.move(lane, a, b, np.full(len(a), octets - window), gate)[1]
 
     def welcome(self, lane: int, a: Ints, b: Ints, ready: Floats, posted: Floats) -> Floats:
-        """When senders may begin: ready themselves and, having heard of it, the receiver too."""
-        if not self.polite:
-            return np.maximum(ready, posted)
-        self.fabric.tell(lane, a, b, np.minimum(ready, np.maximum(ready, posted)))
-        heard = self.fabric.tell(lane, b, a, posted)
-        return np.maximum(ready, heard)
+        """When senders may begin: ready themselves and, having heard of it, the receiver too (a credit, over RDMA)."""
+        if self.polite:
+            self.fabric.tell(lane, a, b, ready)
+            return np.maximum(ready, self.fabric.tell(lane, b, a, posted))
+        if self.fabric.job.credits:
+            return np.maximum(ready, self.fabric.tell(lane, b, a, posted, 64))
+        return np.maximum(ready, posted + 2e3 * self.fabric.plant.cluster.latency_us)
 
     def reduce(
         self, lane: int, groups: Ints, octets: int, joined: Floats, algorithm: Algorithm, *, half: bool = False
@@ -106,9 +110,11 @@ class Talk:
             ready = np.maximum(have, free)
             if few < rounds and 2 * k >= few:  # rounds were merged: a word still comes from everybody
                 ready = np.maximum(ready, join.max(axis=1, keepdims=True))
-            if self.polite or k >= ahead:
-                ready = self.welcome(lane, a, b, ready.ravel(), posted.ravel()).reshape(ready.shape)
-            _, end = self.fabric.move(lane, a, b, np.full(len(a), size), ready.ravel())
+            if k < ahead:
+                end = self._push(lane, a, b, size, ready.ravel(), posted.ravel())
+            else:  # the window is full of earlier rounds
+                gate = self.welcome(lane, a, b, ready.ravel(), posted.ravel())
+                _, end = self.fabric.move(lane, a, b, np.full(len(a), size), gate)
             free = end.reshape(groups.shape)
             have = np.maximum(np.roll(free, way, axis=1), join)
             heard.append(have)

@@ -9,8 +9,8 @@ import numpy as np
 from collectors.record import Flows, Transits
 from prism.synth.cluster import build
 from prism.synth.degrade import degraded, window
-from prism.synth.nuisances import disturbances
 from prism.synth.fabric import Window
+from prism.synth.nuisances import disturbances
 from prism.synth.run import NETWORK, Attempt, attempt
 from prism.synth.spec import Spec
 from prism.synth.traffic import flows_of, rows_of, transits_of

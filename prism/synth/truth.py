@@ -15,8 +15,9 @@ from prism.synth.spec import Spec
 
 
 def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[int, int]) -> dict[str, Any]:
-    """Hosts, links, jobs with layout, groups, ranks and steps, faults with begin and end; what was over or to come when collection
-    ran (`seen`, ns) is left out, a step only where it was seen whole.
+    """Hosts, links, jobs with layout, groups, ranks and steps, faults with begin and end.
+
+    What was over or to come when collection ran (`seen`, ns) is left out; steps stay only where they were seen whole.
     """
     hosts = {
         name: {

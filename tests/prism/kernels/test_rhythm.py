@@ -56,6 +56,12 @@ def test_hangs_within_a_step_are_no_steps(steps, records, data):
     assert rhythm(start, end, octets).quiet[:, 0].tolist() == ends.tolist()
 
 
+@pytest.mark.parametrize("hangs", [[(0, 1, 60)], [(2, 1, 500), (3, 1, 500)]], ids=["in the first step", "a full volume apart"])
+def test_hangs_where_they_are_most_like_steps(hangs):
+    (start, end, octets), ends = stream(8, records=2, hang=hangs, seed=8)
+    assert rhythm(start, end, octets).quiet[:, 0].tolist() == ends.tolist()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(6, 30), st.integers(2, 8), st.data())
 def test_a_capture_may_begin_and_end_within_a_step(steps, records, data):
