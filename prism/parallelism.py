@@ -45,11 +45,10 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     found, left = stitched(found, left, edges, host)
     found, left = meshes(found, left, edges)
     hands = {key: edge for key, edge in left.items() if key[::-1] in left and _balanced(edge, left[key[::-1]])}
-    for pair in [key for key in hands if key[0] < key[1] and _exchange(hands[key], hands[key[::-1]])]:
+    for pair in _exchanges(hands):
         both = [hands.pop(pair), hands.pop(pair[::-1])]
-        found.append(
-            Collective(frozenset(e.key for e in both), np.sort(np.concatenate([e.rows for e in both])), both[0].activity())
-        )
+        rows = np.sort(np.concatenate([edge.rows for edge in both]))
+        found.append(Collective(frozenset(edge.key for edge in both), rows, both[0].activity()))
     kinds = _kinds(flows, found)
     chains, stage = _chains(hands, _rests(flows, kinds, hands))
     shape = _Shape(flows, members, host, topology, kinds, chains, stage)
@@ -67,9 +66,27 @@ def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
     return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[key[0]], most[key[1]])}
 
 
-def _exchange(edge: Edge, back: Edge, *, together: float = 0.3) -> bool:
-    """Whether a lone pair is a collective of two that congestion, or many short messages, brought out of step."""
-    return at_once(edge, back) or alike(edge, back, {e.key: e.activity() for e in (edge, back)}) >= together
+def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: float = 0.03) -> list[Pair]:
+    """Lone pairs that are collectives of two, which congestion, or many short messages, brought out of step.
+
+    Pairs of equal volume do the same and are judged together, by most of them: a balanced pipeline may look like an exchange
+    where activations and gradients happen to cross.
+    """
+    pairs = sorted((key for key in hands if key[0] < key[1]), key=lambda key: hands[key].volume)
+    classes: list[list[Pair]] = []
+    for pair in pairs:
+        if classes and hands[pair].volume <= hands[classes[-1][0]].volume * (1 + equal):
+            classes[-1].append(pair)
+        else:
+            classes.append([pair])
+    out = []
+    for own in classes:
+        votes = 0
+        for pair in own:
+            edge, back = hands[pair], hands[pair[::-1]]
+            votes += at_once(edge, back) or alike(edge, back, {e.key: e.activity() for e in (edge, back)}) >= together
+        out += own if 2 * votes > len(own) else []
+    return out
 
 
 def _balanced(edge: Edge, back: Edge) -> bool:

@@ -17,6 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MODULES = sorted(
     path.relative_to(ROOT) for package in ("prism", "collectors", "benchmarks") for path in (ROOT / package).rglob("*.py")
 )
+# these do I/O
 EDGE = {"collectors.cli", "collectors.dump", "collectors.pcap", "prism.cli", "prism.replay", "prism.simulate", "prism.terminal"}
 README = (ROOT / "README.md").read_text()
 COMMANDS = [

@@ -60,7 +60,7 @@ def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart:
     total = view.work[2]
     steps = level.shape[1]
     out = []
-    for twins in _peers(view):
+    for twins in _twins(view):
         for rank in twins.tolist():
             strangers = _strangers(view, twins, rank)
             if len(strangers) < 2:
@@ -117,6 +117,12 @@ def _peers(view: View) -> list[Ints]:
     if len(own) < len(place):
         return [np.arange(len(place))]
     return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in own.values()})]
+
+
+def _twins(view: View) -> list[Ints]:
+    """Peers of one pipeline stage: other stages have other work, whatever their health."""
+    stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
+    return [ranks[stage[ranks] == one] for ranks in _peers(view) for one in np.unique(stage[ranks])]
 
 
 def _against_peers(level: Floats, peers: list[Ints]) -> Floats:

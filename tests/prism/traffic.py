@@ -99,8 +99,12 @@ def pipeline(
     wire: Wire, stages: Sequence[int], micro: int, octets: int, ready: dict[int, int], work: Callable[[int], float],
     rate: Callable[[int, int], float],
 ) -> dict[int, int]:  # fmt: skip
-    """Micro-batches through the stages, one forward, one backward (1F1B), backward at twice the work; when each is done."""
-    free, last, came = dict(ready), len(stages) - 1, {(0, 0, k): ready[stages[0]] for k in range(micro)}
+    """Micro-batches through the stages, one forward, one backward (1F1B), backward at twice the work; when each is done.
+
+    With TCP a stage announces when it has nothing else to do, and its input waits for that at the sender.
+    """
+    free, last = dict(ready), len(stages) - 1
+    there: dict[tuple[int, int, int], tuple[int, int]] = {(0, 0, k): (0, ready[stages[0]]) for k in range(micro)}
     todo = {}
     for s in range(len(stages)):
         warm = min(last - s, micro)
@@ -108,14 +112,16 @@ def pipeline(
         todo[s] = [*((0, k) for k in range(warm)), *steady, *((1, k) for k in range(micro - warm, micro))]
     while any(todo.values()):
         for s, me in enumerate(stages):
-            while todo[s] and (todo[s][0][0], s, todo[s][0][1]) in came:
+            while todo[s] and (todo[s][0][0], s, todo[s][0][1]) in there:
                 back, k = todo[s].pop(0)
-                free[me] = int(max(free[me], came[back, s, k]) + (1 + back) * work(me) * MS)
-                to = s - 1 if back else s + 1
-                if 0 <= to <= last:
-                    came[back, to, k] = wire.send(me, stages[to], octets, free[me], rate(me, stages[to]))
-                elif not back:
-                    came[1, s, k] = free[me]
+                giver, begin = there[back, s, k]
+                if giver != s:
+                    if wire.tcp:
+                        begin = max(begin, wire.send(me, stages[giver], 48, free[me]))
+                    begin = wire.send(stages[giver], me, octets, begin, rate(stages[giver], me))
+                free[me] = int(max(begin, free[me]) + (1 + back) * work(me) * MS)
+                turn = not back and s == last
+                there[int(back or turn), s if turn else s - 1 if back else s + 1, k] = (s, free[me])
     return free
 
 
