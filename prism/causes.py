@@ -22,7 +22,7 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     for finding in order:
         if finding.severity is Severity.INFO:
             notes.append(finding)
-        elif any(_explains(claim, finding) for claim in claims):
+        elif any(_explains(claim, finding) or _outshines(claim, finding) for claim in claims):
             notes.append(replace(finding, severity=Severity.INFO))
         else:
             claims.append(finding)
@@ -40,6 +40,11 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
 def _explains(claim: Finding, other: Finding) -> bool:
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
     return _meet(claim, other) and (bool(named & set(other.ids)) or claim.kind in ("crash", "hang"))
+
+
+def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:
+    """Whether a claim of the same kind in the same time stands out so much more that the other one may be its echo."""
+    return claim.kind == other.kind and _meet(claim, other) and claim.score >= times * other.score
 
 
 def _meet(a: Finding, b: Finding) -> bool:

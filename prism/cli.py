@@ -1,4 +1,4 @@
-"""The command line: `prism replay`, `prism simulate`. Imports what it needs when it needs it, so that help and errors are quick."""
+"""The command line: `prism replay`, `prism simulate`. Imports what it needs when it needs it: help and errors are quick."""
 
 from __future__ import annotations
 

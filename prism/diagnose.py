@@ -77,9 +77,11 @@ def _talkers(flows: Flows) -> int:
 
 def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None) -> View:
     """One job with its layout and timeline."""
-    own = flows.take(rows_of(flows, job))
+    rows = rows_of(flows, job)
+    own = flows.take(rows)
     parallelism = infer(own, job, topology)
     timeline = reconstruct(own, job, parallelism)
     members = np.isin(np.array(flows.endpoints), job.endpoints)
-    around = flows.take(members[flows.src] | members[flows.dst])
-    return View(own, around, transits, job, parallelism, timeline, topology)
+    outer = np.flatnonzero(members[flows.src] | members[flows.dst])
+    inside = np.searchsorted(outer, rows)
+    return View(own, flows.take(outer), transits, job, parallelism, timeline, topology, inside)

@@ -8,21 +8,24 @@ from prism.detectors.view import View
 from prism.model import Finding, Severity
 
 
-def hang(view: View, *, periods: float = 2.0, share: float = 0.5) -> list[Finding]:
+def hang(view: View, *, periods: float = 2.0, share: float = 0.5, near: float = 0.02) -> list[Finding]:
     """Steps that took `periods` longer than usual, most of it in one silence of one rank, or of the ranks of one host.
 
-    Where most ranks paused alike nobody hung: that is a pause of the job. Nor did one who was busy with others meanwhile
+    Of several silent ranks the one that fell silent first is named, with those that did within `near` periods of it: a peer
+    may have had something left to send before it waited, too. Where most ranks paused alike nobody hung: that is a pause of
+    the job. Nor did one who was busy with others meanwhile
     (a checkpoint to storage): such traffic ends its silence.
     """
-    _, largest, _ = view.work
+    largest, since = view.silences
     out = []
     for step in np.flatnonzero(view.durations >= (1 + periods) * view.period):
         excess = float(view.durations[step] - view.period)
         silent = np.flatnonzero(np.nan_to_num(largest[:, step]) >= share * excess)
         if not len(silent) or 2 * len(silent) >= len(largest):
             continue
-        longest = float(np.nanmax(largest[silent, step]))
-        guilty = silent[largest[silent, step] >= 0.9 * longest]
+        first = float(np.nanmin(since[silent, step]))
+        guilty = silent[since[silent, step] <= first + near * view.period]
+        longest = float(np.nanmax(largest[guilty, step]))
         ids = tuple(view.job.endpoints[i] for i in guilty)
         hosts = {view.topology.host(a) for a in ids} if view.topology is not None else {None}
         if len(ids) > 1 and (len(hosts) != 1 or None in hosts):

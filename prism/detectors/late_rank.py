@@ -23,8 +23,8 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     """
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
-    if not groups or len(view.ends) < 4:
-        return []
+    if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
+        return []  # down a pipeline everybody is late whom the late one feeds
     late = np.full((len(place), len(view.ends)), np.nan)
     for members in sorted(groups, key=len):
         ranks = [place[m] for m in members]

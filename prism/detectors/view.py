@@ -13,7 +13,7 @@ from collectors.record import Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.waits import own_work, typical_work
+from prism.kernels.waits import longest_silence, needs, own_work, typical_work
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -32,6 +32,7 @@ class View:
     parallelism: Parallelism
     timeline: Timeline
     topology: Topology | None = None
+    inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
 
     @cached_property
     def code(self) -> dict[str, int]:
@@ -73,21 +74,52 @@ class View:
         return len(known) > 1 and spread(np.log(np.maximum(known, 1.0))) < UNEVEN
 
     @cached_property
-    def work(self) -> tuple[Floats, Floats, Floats]:
-        """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
+    def speech(self) -> list[tuple[Ints, Ints]]:
+        """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
         by_rank = defaultdict(list)
         for side in (self.around.src, self.around.dst):
             order = np.argsort(side, kind="stable")
             for address in self.job.endpoints:
                 low, high = np.searchsorted(side[order], [self.code[address], self.code[address] + 1])
                 by_rank[address].append(order[low:high])
-        rows = []
-        for rank, address in enumerate(self.job.endpoints):
-            own = self.around.take(np.unique(np.concatenate(by_rank[address])))
-            ends = self.timeline.steps[rank][:, 1]
-            rows.append(_padded(typical_work(*own_work(own, self.code[address]), ends), len(self.ends)))
-        typical, largest, total = (self._shared(np.stack(parts)) for parts in zip(*rows, strict=True))
+        needed = self._needed()
+        out = []
+        for address in self.job.endpoints:
+            rows = np.unique(np.concatenate(by_rank[address]))
+            out.append(own_work(self.around.take(rows), self.code[address], needed[rows]))
+        return out
+
+    def _needed(self) -> Ints:
+        """For each record of `around` when what it hands down or up a pipeline had come, ns; -1 for all others."""
+        out = np.full(len(self.around), -1, np.int64)
+        stage, place = self.parallelism.stages, {address: i for i, address in enumerate(self.job.endpoints)}
+        hands = {s.members: s.rows for s in self.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+        if self.inside is None:
+            return out
+        for (src, dst), rows in hands.items():
+            down = stage[dst] > stage[src]
+            sources = [pair for pair in hands if pair[1] == src and (stage[pair[0]] < stage[src]) == down]
+            sources = sources or [(dst, src) for _ in (0,) if not down and (dst, src) in hands]  # the last stage turns round
+            if sources:
+                ends = self.timeline.steps[place[src]][:, 1]
+                out[self.inside[rows]] = needs(self.flows.take(hands[sources[0]]), self.flows.take(rows), ends)
+        return out
+
+    @cached_property
+    def work(self) -> tuple[Floats, Floats, Floats]:
+        """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
+        parts = [typical_work(*said, s[:, 1]) for said, s in zip(self.speech, self.timeline.steps, strict=True)]
+        typical, largest, total = (
+            self._shared(np.stack([_padded(p, len(self.ends)) for p in part])) for part in zip(*parts, strict=True)
+        )
         return typical, largest, total
+
+    @cached_property
+    def silences(self) -> tuple[Floats, Floats]:
+        """Each rank's longest piece of own work by step, and when it began, ns; float64[ranks, steps] each."""
+        parts = [longest_silence(*said, s[:, 1]) for said, s in zip(self.speech, self.timeline.steps, strict=True)]
+        longest, since = (np.stack([_padded(p, len(self.ends)) for p in part]) for part in zip(*parts, strict=True))
+        return self._shared(longest), since
 
     def _shared(self, work: Floats) -> Floats:
         """Work of ranks that are tensor parallel inside a host: no more than the least of them.
@@ -153,6 +185,6 @@ class View:
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
 
 
-def _padded(parts: tuple[Floats, Floats, Floats], n: int) -> tuple[Floats, ...]:
-    """Each part cut or filled with NaN to n places."""
-    return tuple(np.concatenate([p[:n], np.full(max(n - len(p), 0), np.nan)]) for p in parts)
+def _padded(part: Floats, n: int) -> Floats:
+    """A series cut or filled with NaN to n places."""
+    return np.concatenate([part[:n], np.full(max(n - len(part), 0), np.nan)])

@@ -16,11 +16,12 @@ from prism.kernels.intervals import Ints
 Floats = NDArray[np.float64]
 
 
-def own_work(flows: Flows, code: int) -> tuple[Ints, Ints]:
+def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints, Ints]:
     """Times at which one endpoint spoke, in order, and how long it had worked for that, ns (int64[n] each).
 
     `flows` are all records from and to the endpoint. Work is 0 where it spoke while it was still being sent to (it was in
-    the middle of a collective) and where it had only waited.
+    the middle of a collective) and where it had only waited. `needed`, where it is not negative, is when all had come that
+    a record hands on: what else came since was for later.
     """
     start, control = sending(flows), flows.control()
     talks = np.flatnonzero((flows.src == code) & (flows.octets > 0))
@@ -33,6 +34,8 @@ def own_work(flows: Flows, code: int) -> tuple[Ints, Ints]:
     done = np.concatenate([[0], np.maximum.accumulate(flows.end_ns[talks])[:-1]])
     given_end, given_start = np.sort(flows.end_ns[given]), np.sort(start[given])
     base = np.maximum(done, _last(given_end, said))
+    known = needed[talks] if needed is not None else np.full(len(talks), -1)
+    base = np.where(known >= 0, np.maximum(done, np.minimum(known, said)), base)
     work = np.maximum(said - base, 0)
     called = np.zeros(len(said), np.int64)
     for peer in np.unique(flows.dst[talks]):
@@ -43,7 +46,7 @@ def own_work(flows: Flows, code: int) -> tuple[Ints, Ints]:
     waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
     work[waited] = answer[waited]
     busy = np.searchsorted(given_start, said, "left") > np.searchsorted(given_end, said, "left")
-    work[busy | (base == 0)] = 0
+    work[(busy & (known < 0)) | (base == 0)] = 0
     return said, work
 
 
@@ -72,3 +75,35 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.8) -> t
             typical[k] = np.median(pieces[: int(np.searchsorted(grown, share * grown[-1])) + 1])
             largest[k], total[k] = pieces[0], grown[-1]
     return typical, largest, total
+
+
+def longest_silence(said: Ints, work: Ints, ends: Ints) -> tuple[Floats, Floats]:
+    """Per step: the longest piece of own work, ns, and when it began, ns; float64[len(ends)] each, NaN without any."""
+    step = np.searchsorted(ends, said, "left")
+    longest, since = np.full(len(ends), np.nan), np.full(len(ends), np.nan)
+    for k in np.unique(step[step < len(ends)]).tolist():
+        own = np.flatnonzero(step == k)
+        i = own[np.argmax(work[own])]
+        longest[k], since[k] = work[i], said[i] - work[i]
+    return longest, since
+
+
+def needs(given: Flows, handed: Flows, ends: Ints) -> Ints:
+    """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
+
+    A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends.
+    """
+    out = np.full(len(handed), -1, np.int64)
+    step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
+    for k in np.intersect1d(step_in, step_out).tolist():
+        rows_in = np.flatnonzero(step_in == k)
+        rows_out = np.flatnonzero(step_out == k)
+        rows_in = rows_in[np.argsort(given.end_ns[rows_in], kind="stable")]
+        rows_out = rows_out[np.argsort(handed.end_ns[rows_out], kind="stable")]
+        total_in, total_out = np.cumsum(given.octets[rows_in]), np.cumsum(handed.octets[rows_out])
+        if total_in[-1] <= 0 or total_out[-1] <= 0:
+            continue
+        share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
+        at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
+        out[rows_out] = given.end_ns[rows_in[at]]
+    return out

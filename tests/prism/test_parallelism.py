@@ -21,8 +21,10 @@ def names(*groups):
     return sorted(sorted(map(address, own)) for own in groups)
 
 
-@pytest.mark.parametrize("tcp", [False, True])
-@pytest.mark.parametrize(("dp", "pp"), [(2, 1), (8, 1), (4, 2), (2, 4), (3, 3), (1, 4)])
+@pytest.mark.parametrize(
+    ("dp", "pp", "tcp"),
+    [(2, 1, False), (8, 1, False), (2, 1, True), (8, 1, True), (4, 2, False), (2, 4, False), (3, 3, False), (1, 4, False)],
+)
 def test_layout_groups_and_stages(dp, pp, tcp):
     found, _ = inferred(training(dp=dp, pp=pp, wire=Wire(tcp=tcp)), placed(dp * pp))
     assert (found.layout.dp, found.layout.pp, found.layout.tp, found.layout.ep, found.layout.cp) == (dp, pp, 1, 1, 1)

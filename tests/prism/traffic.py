@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,6 @@ class Wire:
         self.tcp, self.chance, self.jitter_ns = tcp, np.random.default_rng(seed), jitter_ns
 
     def soon(self) -> int:
-        """A little while."""
         return int(self.chance.integers(1_000, self.jitter_ns))
 
     def about(self, share: float) -> float:
@@ -147,10 +147,7 @@ def training(
     ranks = range(first, first + dp * pp)
     free = dict.fromkeys(ranks, start)
     for step in range(steps):
-
-        def speed(src: int, dst: int, step: int = step) -> float:
-            return rate(step, src, dst)
-
+        speed = partial(rate, step)
         for replica in range(dp):
             own = [first + stage * dp + replica for stage in range(pp)]
             ready = {m: free[m] + int(pause(step, m) * MS) for m in own}
@@ -160,7 +157,7 @@ def training(
         if dp > 1:
             for stage in range(pp):
                 group = list(ranks)[stage * dp : (stage + 1) * dp]
-                lost, last = lambda src, dst, s=step: again(s, src, dst), rounds if step == steps - 1 else None
+                lost, last = partial(again, step), rounds if step == steps - 1 else None
                 free |= ring_allreduce(wire, group, octets, {m: free[m] for m in group}, speed, lost, rounds=last)
     return wire
 

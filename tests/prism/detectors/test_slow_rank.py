@@ -30,12 +30,17 @@ def test_nobody_else_is_named(fault):
 
 
 @pytest.mark.parametrize("rank", range(8))
-@pytest.mark.parametrize("dp", [8, 4])
-def test_any_rank(dp, rank):
-    wire = training(
-        dp=dp, wire=Wire(tcp=True, seed=rank), work=lambda step, r: 36.0 if r == rank % dp and step in BAD else 20.0
-    )
-    assert named(slow_rank(seen(wire.flows(), placed(8)))) == [(address(rank % dp),)]
+@pytest.mark.parametrize(("dp", "pp"), [(8, 1), (4, 2), (2, 4)])
+def test_any_rank(dp, pp, rank):
+    wire = Wire(tcp=True, seed=rank)
+    wire = training(dp=dp, pp=pp, wire=wire, work=lambda step, r: 36.0 if r == rank and step in BAD else 20.0)
+    assert named(slow_rank(seen(wire.flows(), placed(8)))) == [(address(rank),)]
+
+
+@pytest.mark.parametrize(("dp", "pp"), [(4, 2), (2, 4), (1, 4)])
+def test_stages_have_unequal_work_in_health(dp, pp):
+    wire = training(dp=dp, pp=pp, wire=Wire(tcp=True), work=lambda _step, rank: 20.0 + 6 * (rank // dp))
+    assert slow_rank(seen(wire.flows(), placed(8))) == []
 
 
 def test_too_few_steps_name_nobody():

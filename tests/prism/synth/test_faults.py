@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from prism.synth.faults import Work
 from prism.synth.fabric import NEVER
+from prism.synth.faults import Work
 from prism.synth.spec import Fault, Job
 
 QUIET = Job(dp=4, jitter=0.0, uneven_ranks=0.0, spike_chance=0.0)

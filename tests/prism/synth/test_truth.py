@@ -1,0 +1,30 @@
+import numpy as np
+
+from prism.synth.simulate import simulate
+from prism.synth.spec import Fault, Job, Spec
+
+MADE = simulate(Spec(jobs=(Job(dp=4, pp=2, steps=8, micro=4),), faults=(Fault("compute_slow", ranks=(2,), first=3, stop=5),)))
+JOB = MADE.truth["jobs"]["A"]
+
+
+def test_a_job_has_its_layout_ranks_and_groups():
+    assert {k: JOB["layout"][k] for k in ("dp", "pp", "tp", "ep")} == {"dp": 4, "pp": 2, "tp": 1, "ep": 1}
+    assert [r["ip"] for r in JOB["ranks"]] == list(MADE.topology["endpoints"])[:8]
+    assert JOB["groups"]["dp"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_steps_end_with_the_rank_s_last_record():
+    flows = MADE.flows
+    for rank, steps in JOB["steps_wire"].items():
+        code = flows.endpoints.index(JOB["ranks"][int(rank)]["ip"])
+        own = np.sort(flows.end_ns[(flows.src == code) | (flows.dst == code)])
+        for _, begin, end in steps:
+            assert abs(own[np.searchsorted(own, end + 1) - 1] - end) <= 1
+            assert begin < end
+
+
+def test_a_fault_says_what_whom_and_when():
+    (fault,) = MADE.truth["faults"]
+    assert (fault["kind"], fault["ranks"], fault["job"]) == ("compute_slow", [2], "A")
+    steps = {k: (begin, end) for k, begin, end in JOB["steps"]["2"]}
+    assert (fault["start_ns"], fault["end_ns"]) == (steps[3][0], steps[4][1])
