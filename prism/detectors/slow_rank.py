@@ -34,7 +34,8 @@ def slow_rank(
     out: list[Slow] = []
     for rank in range(len(level)):
         strangers = _strangers(view, np.arange(len(level)), rank)
-        for one in shifts(moved[rank], sigma, height=np.log(factor), score=sigmas):
+        noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
+        for one in shifts(moved[rank], noise, height=np.log(factor), score=sigmas):
             rest = _moved_most(middle(moved[strangers, one.start : one.stop], axis=1))
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             grew = view.slowdown(one.start, one.stop)
@@ -69,9 +70,9 @@ def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart:
             over = float(np.nanmedian(above)) if np.isfinite(above).any() else 0.0
             among = middle(level[strangers] - middle(level[strangers], axis=0), axis=1)
             rest, noise = _moved_most(among), spread(above) / np.sqrt(steps)
-            lost = float(np.nanmedian(total[rank]) * (1 - np.exp(-over)))
+            lost = float(middle(total[rank]) * (1 - np.exp(-over)))
             steady = np.mean(above >= height / 2) >= 0.9
-            if over >= max(height, apart * rest, sigmas * noise) and steady and lost >= share * view.period:
+            if over >= max(height, 1.5 * apart * rest, sigmas * noise) and steady and lost >= share * view.period:
                 grew = view.period / max(view.period - lost, view.period / 10)
                 out.append(Slow(rank, Shift(0, steps, over, over / noise), lost, rest, grew))
     return out

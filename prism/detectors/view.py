@@ -99,10 +99,11 @@ class View:
         for (src, dst), rows in hands.items():
             down = stage[dst] > stage[src]
             sources = [pair for pair in hands if pair[1] == src and (stage[pair[0]] < stage[src]) == down]
-            sources = sources or [(dst, src) for _ in (0,) if not down and (dst, src) in hands]  # the last stage turns round
-            if sources:
+            turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
+            if sources or turn:
+                given = hands[sources[0]] if sources else hands[dst, src]
                 ends = self.timeline.steps[place[src]][:, 1]
-                out[self.inside[rows]] = needs(self.flows.take(hands[sources[0]]), self.flows.take(rows), ends)
+                out[self.inside[rows]] = needs(self.flows.take(given), self.flows.take(rows), ends, first=turn and down)
         return out
 
     @cached_property

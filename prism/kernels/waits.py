@@ -88,10 +88,11 @@ def longest_silence(said: Ints, work: Ints, ends: Ints) -> tuple[Floats, Floats]
     return longest, since
 
 
-def needs(given: Flows, handed: Flows, ends: Ints) -> Ints:
+def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> Ints:
     """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
 
-    A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends.
+    A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
+    `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
     """
     out = np.full(len(handed), -1, np.int64)
     step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
@@ -104,6 +105,9 @@ def needs(given: Flows, handed: Flows, ends: Ints) -> Ints:
         if total_in[-1] <= 0 or total_out[-1] <= 0:
             continue
         share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
+        if first:
+            share = share - share[handed.end_ns[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
+            rows_out, share = rows_out[share > 0], share[share > 0]
         at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
         out[rows_out] = given.end_ns[rows_in[at]]
     return out

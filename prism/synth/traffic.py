@@ -58,7 +58,7 @@ def _messages(done: Attempt) -> Rows:
     per = length[row] / np.maximum(b.octets[row], 1)
     start = b.start[row] + place * most * per
     end = start + octets * per
-    again = np.where(place == 0, b.again[row], 0)
+    again = b.again[row] * (place + 1) // count[row] - b.again[row] * place // count[row]
     return Rows(
         {
             "start_ns": start,

@@ -49,7 +49,6 @@ class Wire:
         return int(self.chance.integers(1_000, self.jitter_ns))
 
     def about(self, share: float) -> float:
-        """A factor near 1."""
         return float(np.exp(self.chance.normal(0, share)))
 
     def send(self, src: int, dst: int, octets: int, at: float, gbits: float = 10.0, **more: int) -> int:
