@@ -53,11 +53,10 @@ def _pauses(view: View, longer: float) -> list[tuple[int, int]]:
     if not longest:
         return []
     usual = float(np.median([silence[i] for i in longest.values()]))
-    return [
-        (int(end[i]), int(begin[i + 1]))
-        for i in longest.values()
-        if silence[i] - usual >= longer * view.period and silence[i] >= 1.5 * usual
-    ]
+    long = {
+        k for k, i in longest.items() if silence[i] - usual >= longer * view.period and silence[i] >= 1.5 * usual
+    }  # one beside another is no pause: then the steps themselves are slow
+    return [(int(end[longest[k]]), int(begin[longest[k] + 1])) for k in sorted(long) if not long & {k - 1, k + 1}]
 
 
 def _kind(view: View, start: int, end: int, written: float) -> EventKind:

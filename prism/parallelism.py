@@ -21,7 +21,7 @@ from prism.kernels.edges import Edge, Pair, Rows, ahead, at_once, edges_of, recu
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective, alike, collectives, merged
 from prism.kernels.rhythm import Rhythm, rhythm
-from prism.kernels.rings import meshes, stitched
+from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.model import Group, GroupKind, Job, Layout, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
 from prism.topology import Topology
@@ -41,6 +41,8 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     everything = edges_of(flows, np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst]))
     edges = _weighty(recurring(everything), least)
     found, left = collectives(edges)
+    found, crossing = pipelines(found, edges)
+    left = left | crossing
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     found, left = stitched(found, left, edges, host)
     found, left = meshes(found, left, edges)
@@ -84,7 +86,8 @@ def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: floa
         votes = 0
         for pair in own:
             edge, back = hands[pair], hands[pair[::-1]]
-            votes += at_once(edge, back) or alike(edge, back, {e.key: e.activity() for e in (edge, back)}) >= together
+            near = at_once(edge, back) or alike(edge, back, {e.key: e.activity() for e in (edge, back)}) >= together
+            votes += near and not handed(edge, back)
         out += own if 2 * votes > len(own) else []
     return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Literal
 
 import networkx as nx
 import numpy as np
@@ -103,3 +104,46 @@ def meshes(
             out[i] = Collective(ring.edges, ring.rows[~moved], ring.window)
         out.append(Collective(frozenset(keys), np.sort(np.concatenate(rows)), joined([edges[key].activity() for key in keys])))
     return out, rest
+
+
+def handed(there: Edge, back: Edge, *, most: float = 0.8) -> bool:
+    """Whether one direction of a pair opens each step and the other closes it: activations down, gradients up a pipeline.
+
+    In between the two may cross so exactly that they look like an exchange. In a step of an exchange both directions begin
+    together and end together, even where one side is late.
+    """
+    pace = max(there.pace_ns(), back.pace_ns(), 1.0)
+    start, end = np.concatenate([there.start, back.start]), np.concatenate([there.end, back.end])
+    order = np.argsort(start, kind="stable")
+    quiet = rhythm(start[order], end[order], np.concatenate([there.octets, back.octets])[order]).quiet
+    if len(quiet) < 3:
+        return False
+    begins, ends = np.concatenate([[start.min()], np.minimum(quiet[:-1, 1], quiet[-1, 0])]), quiet[:, 0]
+    opened = _apart(there.start, back.start, begins, "left")
+    closed = _apart(there.end, back.end, ends, "right")
+    down = np.mean((opened > pace) & (closed > pace / 2))
+    up = np.mean((opened < -pace) & (closed < -pace / 2))
+    return bool(max(down, up) >= most)
+
+
+def _apart(there: Ints, back: Ints, times: Ints, side: Literal["left", "right"]) -> Ints:
+    """How much later `back` has its first event from each time on (its last up to it, for `right`) than `there`, ns."""
+    out = []
+    for events in (np.sort(there), np.sort(back)):
+        at = np.searchsorted(events, times, side) - (side == "right")
+        out.append(events[np.clip(at, 0, len(events) - 1)])
+    return out[1] - out[0]
+
+
+def pipelines(found: list[Collective], edges: Mapping[Pair, Edge]) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """Split off what only looked like a collective: paths of pairs that hand over. The other collectives, and those edges."""
+    kept: list[Collective] = []
+    split: dict[Pair, Edge] = {}
+    for one in found:
+        pairs = [key for key in one.edges if key[0] < key[1] and key[::-1] in one.edges]
+        path = 2 * len(pairs) == len(one.edges) and len(pairs) == len(one.members) - 1
+        if path and all(handed(edges[key], edges[key[::-1]]) for key in pairs):
+            split |= {key: edges[key] for key in one.edges}
+        else:
+            kept.append(one)
+    return kept, split
