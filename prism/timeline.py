@@ -31,11 +31,13 @@ def reconstruct(
     voters: int = 64,
     tolerances: tuple[float, ...] = (0.02, 0.08),
     sure: float = 0.8,
+    agreed: float = 0.5,
 ) -> Timeline:
     """The timeline of one job, without its events; `flows` holds its records.
 
     `voters` bounds how many streams vote on the step, the heaviest first. Volumes are equal within the first of
-    `tolerances`; where that explains less than `sure` of the octets, records were lost, and the next is tried.
+    `tolerances`; where that explains less than `sure` of the octets, records were lost, and the next is tried. Where streams
+    of less than `agreed` of the octets keep the same time there are no steps.
     """
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
@@ -44,6 +46,10 @@ def reconstruct(
     for tolerance in tolerances:
         heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance)) for s, rows in voices]
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
+        weight = np.array([float(flows.octets[rows].sum()) for _, rows in voices])
+        in_time = np.array([_near(r.period_ns, clock.period_ns) for _, r in heard], np.bool_)
+        if weight[in_time].sum() < agreed * weight.sum():
+            clock = NONE
         if clock.explained >= sure:
             break
     if clock is NONE:
@@ -77,11 +83,16 @@ def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
     if not voices:
         return NONE
     period = np.array([r.period_ns for _, r in voices])
-    near = np.abs(np.log(period[:, None] / period[None, :])) < 0.15
+    near = np.array([[_near(a, b) for b in period] for a in period])
     votes = near.sum(axis=1)
     best = max(range(len(voices)), key=lambda i: (votes[i], period[i]))
     fit = [voices[i] for i in np.flatnonzero(near[best])]
     return max(fit, key=lambda v: (v[0], len(v[1].quiet), v[1].rest))[1]
+
+
+def _near(a: float, b: float) -> bool:
+    """Whether two periods are the same within 15 %."""
+    return a > 0 and b > 0 and abs(float(np.log(a / b))) < 0.15
 
 
 def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints) -> tuple[NDArray[np.int64], ...]:
@@ -125,7 +136,7 @@ class _Beats:
         reductions = [i for i in own if self.streams[i].kind == "dp"]
         choices = [(i,) for i in reductions or own] + ([tuple(reductions)] if len(reductions) > 1 else [])
         fit = [(self._rhythm(choice), choice) for choice in choices]
-        fit = [(r, choice) for r, choice in fit if abs(np.log(max(r.period_ns, 1.0) / self.clock.period_ns)) < 0.15]
+        fit = [(r, choice) for r, choice in fit if _near(r.period_ns, self.clock.period_ns)]
         if not fit:
             return own, self.clock.quiet
         best, choice = max(fit, key=lambda f: f[0].rest * (2 if len(f[1]) > 1 else 1))
