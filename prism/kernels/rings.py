@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Literal
 
 import networkx as nx
 import numpy as np
@@ -106,33 +105,21 @@ def meshes(
     return out, rest
 
 
-def handed(there: Edge, back: Edge, *, most: float = 0.8) -> bool:
-    """Whether one direction of a pair opens each step and the other closes it: activations down, gradients up a pipeline.
+def handed(there: Edge, back: Edge, *, most: float = 0.8, share: float = 0.01) -> bool:
+    """Whether one direction of a pair closes each step long after the other: activations down, gradients up a pipeline.
 
-    In between the two may cross so exactly that they look like an exchange. In a step of an exchange both directions begin
-    together and end together, even where one side is late.
+    In between the two may cross so exactly that they look like an exchange. In a step of an exchange both directions end
+    together, even where one side is late. Long is more than a typical record and the `share` of a step.
     """
-    pace = max(there.pace_ns(), back.pace_ns(), 1.0)
     start, end = np.concatenate([there.start, back.start]), np.concatenate([there.end, back.end])
     order = np.argsort(start, kind="stable")
-    quiet = rhythm(start[order], end[order], np.concatenate([there.octets, back.octets])[order]).quiet
-    if len(quiet) < 3:
+    found = rhythm(start[order], end[order], np.concatenate([there.octets, back.octets])[order])
+    if len(found.quiet) < 3:
         return False
-    begins, ends = np.concatenate([[start.min()], np.minimum(quiet[:-1, 1], quiet[-1, 0])]), quiet[:, 0]
-    opened = _apart(there.start, back.start, begins, "left")
-    closed = _apart(there.end, back.end, ends, "right")
-    down = np.mean((opened > pace) & (closed > pace / 2))
-    up = np.mean((opened < -pace) & (closed < -pace / 2))
-    return bool(max(down, up) >= most)
-
-
-def _apart(there: Ints, back: Ints, times: Ints, side: Literal["left", "right"]) -> Ints:
-    """How much later `back` has its first event from each time on (its last up to it, for `right`) than `there`, ns."""
-    out = []
-    for events in (np.sort(there), np.sort(back)):
-        at = np.searchsorted(events, times, side) - (side == "right")
-        out.append(events[np.clip(at, 0, len(events) - 1)])
-    return out[1] - out[0]
+    ends = found.quiet[:, 0]
+    last = [events[np.maximum(np.searchsorted(events, ends, "right") - 1, 0)] for events in map(np.sort, (there.end, back.end))]
+    apart, long = last[1] - last[0], max(there.pace_ns(), back.pace_ns(), share * found.period_ns)
+    return bool(max(np.mean(apart > long), np.mean(apart < -long)) >= most)
 
 
 def pipelines(found: list[Collective], edges: Mapping[Pair, Edge]) -> tuple[list[Collective], dict[Pair, Edge]]:
