@@ -108,7 +108,7 @@ def _absorbed(
     """Give collectives the edges that move within their windows but could not be told from another's; join what that links.
 
     An edge belongs to a collective that it touches where it moved there at least half of what the others did; so does one
-    without a way back that moves as much as the others between two of its members, even if it is too slow to keep in step.
+    without a way back that moves as much as the others, even if it is too slow to keep in step.
     """
     at: dict[int, list[int]] = defaultdict(list)
     for i, one in enumerate(found):
@@ -122,8 +122,9 @@ def _absorbed(
         takers = []
         for i in sorted(set(at[edge.src] + at[edge.dst]), key=lambda i: (not set(key) <= found[i].members, i)):
             mine, rest = _within(left[key], found[i].window)
-            alone = key[::-1] not in edges and set(key) <= found[i].members
-            if alone and any(abs(edge.volume - edges[k].volume) < 0.05 * edge.volume for k in found[i].edges):
+            equal = 0.05 if set(key) <= found[i].members else 0.01
+            alike_volume = any(abs(edge.volume - edges[k].volume) < equal * edge.volume for k in found[i].edges)
+            if key[::-1] not in edges and alike_volume and key not in found[i].edges:
                 takers.append((i, edge.rows))
             elif key not in found[i].edges and int(edge.octets.sum() - rest.volume) * 2 >= volume[i] > 0 and len(mine):
                 takers.append((i, mine))
