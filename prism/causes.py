@@ -28,7 +28,7 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
             claims.append(finding)
     told, rest = list(claims), []
     for note in notes:
-        i = next((i for i, claim in enumerate(claims) if _meet(claim, note)), None)
+        i = next((i for i, claim in enumerate(claims) if _meet(claim, note, share=0.25)), None)
         if i is not None:
             symptoms = [*told[i].evidence.get("symptoms", []), note.message]
             told[i] = replace(told[i], evidence={**told[i].evidence, "symptoms": symptoms})
@@ -47,11 +47,11 @@ def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:
     return claim.kind == other.kind and _meet(claim, other) and claim.score >= times * other.score
 
 
-def _meet(a: Finding, b: Finding) -> bool:
-    """Whether two findings share half of the shorter one's time."""
+def _meet(a: Finding, b: Finding, *, share: float = 0.5) -> bool:
+    """Whether two findings share so much of the shorter one's time."""
     shared = min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns)
     shorter = min(a.end_ns - a.start_ns, b.end_ns - b.start_ns)
-    return shared >= shorter / 2
+    return shared >= share * shorter
 
 
 def _within(note: Finding, event: Event) -> bool:
