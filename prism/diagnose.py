@@ -18,6 +18,9 @@ from prism.parallelism import infer
 from prism.timeline import reconstruct
 from prism.topology import Topology
 
+UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
+LOCKSTEP = 0.5  # a job whose steps are not seen moves at least this share of its octets in lockstep
+
 
 def diagnose(
     flows: Flows,
@@ -37,11 +40,11 @@ def diagnose(
     for done, job in enumerate(candidates):
         progress(done, len(candidates))
         view = _view(flows, transits, job, topology)
-        if len(view.ends) < 2:
+        if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
             strangers.append(job)
             continue
-        raw = [finding for detect in DETECTORS for finding in detect(view)] if view.regular else []
-        uneven += [] if view.regular else [job]
+        raw = [finding for detect in DETECTORS for finding in detect(view)] if view.uneven < UNEVEN else []
+        uneven += [] if view.uneven < UNEVEN else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
         findings += settled(raw, happened)
         found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
@@ -59,7 +62,7 @@ def _unexplained(
     for job in strangers:
         yield f"{len(job.endpoints)} endpoints exchange payload without steps: {', '.join(job.endpoints[:4])}"
     for job in uneven:
-        yield f"job {job.id}: its steps cannot be told from their parts, so nobody is blamed"
+        yield f"job {job.id}: its steps cannot be told, or not from their parts, so nobody is blamed"
     for one in found:
         unknown = sum(pair.octets for pair in one.parallelism.pairs if pair.kind == "unknown")
         total = sum(pair.octets for pair in one.parallelism.pairs)

@@ -91,6 +91,7 @@ class Parallelism:
     pairs: tuple[Pair, ...]
     stages: Mapping[str, int] = field(default_factory=dict)
     streams: tuple[Stream, ...] = ()
+    lockstep: float = 0.0  # share of the octets that moved in lockstep, which strangers' traffic does not
 
 
 @dataclass(frozen=True)

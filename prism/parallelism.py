@@ -43,6 +43,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     found, left = collectives(edges)
     found, crossing = pipelines(found, edges)
     left = left | crossing
+    lockstep = _lockstep(found, edges)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     found, left = stitched(found, left, edges, host)
     found, left = meshes(found, left, edges)
@@ -58,7 +59,18 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     streams = _streams(flows, kinds, hands)
     label = _labels(len(flows), streams)
     pairs = tuple(_pair(flows, edge, label) for _, edge in sorted(everything.items()))
-    return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams)
+    return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
+
+
+def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: float = 0.95) -> float:
+    """Share of the octets that three or more endpoints moved in lockstep; what never rests may do so by chance."""
+    total = sum(edge.volume for edge in edges.values())
+    moved = 0
+    for one in found:
+        start, end = one.window
+        if len(one.members) > 2 and (end - start).sum() < full * (end[-1] - start[0]):
+            moved += sum(int(edges[k].octets[np.isin(edges[k].rows, one.rows)].sum()) for k in one.edges)
+    return moved / max(total, 1)
 
 
 def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:

@@ -18,7 +18,6 @@ from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
 Floats = NDArray[np.float64]
-UNEVEN = 0.3  # robust spread of the logarithms of step durations
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +67,10 @@ class View:
         return float(np.nanmedian(self.durations)) if len(self.ends) > 1 else 0.0
 
     @cached_property
-    def regular(self) -> bool:
-        """Whether the steps are about equally long. Where they are not, parts of steps were taken for steps."""
+    def uneven(self) -> float:
+        """Robust spread of the logarithms of step durations; infinite without any."""
         known = self.durations[np.isfinite(self.durations)]
-        return len(known) > 1 and spread(np.log(np.maximum(known, 1.0))) < UNEVEN
+        return spread(np.log(np.maximum(known, 1.0))) if len(known) > 1 else float("inf")
 
     @cached_property
     def speech(self) -> list[tuple[Ints, Ints]]:
