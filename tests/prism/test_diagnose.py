@@ -214,3 +214,15 @@ def test_progress_is_told():
     diagnose(flows, source(flows), progress=lambda done, total: asked.append((done, total)))
     assert asked[0] == (0, 1)
     assert json.dumps(asked)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("equal", [True, False])
+def test_messages_at_random_are_no_job(seed, equal):
+    wire, chance = Wire(), np.random.default_rng(seed)
+    for at in np.cumsum(chance.exponential(20, 300)):
+        src, dst = chance.choice(4, 2, replace=False).tolist()
+        wire.send(src, dst, 100_000 if equal else int(chance.lognormal(12, 2)) + 5000, T0 + int(at * MS))
+    found = told(wire.flows(), placed(4))
+    assert found.jobs == ()
+    assert any("no training job" in text for text in found.unexplained)
