@@ -23,8 +23,19 @@ def names(*groups):
 
 @pytest.mark.parametrize(
     ("dp", "pp", "tcp"),
-    [(2, 1, False), (8, 1, False), (2, 1, True), (8, 1, True), (4, 2, False), (2, 4, False), (3, 3, False), (1, 4, False)]
-    + [(4, 2, True), (2, 4, True), (3, 3, True)],
+    [
+        (2, 1, False),
+        (8, 1, False),
+        (2, 1, True),
+        (8, 1, True),
+        (4, 2, False),
+        (2, 4, False),
+        (3, 3, False),
+        (1, 4, False),
+        (4, 2, True),
+        (2, 4, True),
+        (3, 3, True),
+    ],
 )
 def test_layout_groups_and_stages(dp, pp, tcp):
     found, _ = inferred(training(dp=dp, pp=pp, wire=Wire(tcp=tcp)), placed(dp * pp))
