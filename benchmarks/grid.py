@@ -17,6 +17,7 @@ from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Degradation, Fault, Job, Nuisances, Spec
 
 Rng = np.random.Generator
+SLOWER = 50  # a TCP cluster's NICs, against those of an RDMA one
 VISIBLE = 1.02  # a fault that stretches no step by this much against the same run without it is hidden
 
 
@@ -55,10 +56,9 @@ def _ddp(rng: Rng, many: int) -> tuple[Cluster, Job]:
 
 
 def _multi(rng: Rng, many: int) -> tuple[Cluster, Job]:
-    """Several ranks of one data-parallel group in a host."""
+    """Two ranks of one data-parallel group in a host; of more, the inner ones would never be on the wire."""
     cluster, job = _ddp(rng, many)
-    gpus = _pick(rng, 2, 4)
-    return replace(cluster, hosts=many // gpus, gpus=gpus), job
+    return replace(cluster, hosts=many // 2, gpus=2), job
 
 
 def _pipe(rng: Rng, many: int) -> tuple[Cluster, Job]:
@@ -176,18 +176,18 @@ def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"
 
 def _paced(rng: Rng, cluster: Cluster, job: Job) -> tuple[Cluster, Job]:
     """The same at another speed: steps of tens of milliseconds to tens of seconds, RDMA messages or TCP bursts."""
-    pace = float(np.exp(rng.uniform(np.log(0.2), np.log(20))))
+    pace = float(np.exp(rng.uniform(np.log(0.3), np.log(20))))
     times = {name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms", "load_ms")}
     sizes = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
     tcp = job.world <= 32 and rng.random() < 0.4
-    # over TCP everything is a thousand times slower, so that volumes take as long as they would over RDMA
-    shrink = pace / 600 if tcp else min(pace, 4.0)
+    # over TCP all is slower, so that volumes take as long as they would over RDMA
+    shrink = min(pace, 4.0) / (SLOWER if tcp else 1)
     octets = {name: int(getattr(job, name) * shrink) for name in sizes}
     job = replace(job, **times, **octets, steps=int(rng.integers(16, 30)), transport="tcp" if tcp else "rdma")
     job = replace(job, jitter=float(rng.uniform(0.01, 0.05)), channels=_pick(rng, 1, 1, 2), credits=_pick(rng, True, False))
     job = replace(job, batched=_pick(rng, True, False), world_reduce=_pick(rng, True, False))
     if tcp:
-        cluster = replace(cluster, nic_gbit=cluster.nic_gbit / 600, latency_us=60, buffer_octets=1 << 19)
+        cluster = replace(cluster, nic_gbit=cluster.nic_gbit / SLOWER, latency_us=60, buffer_octets=1 << 19)
     per_leaf = cluster.hosts_per_leaf if cluster.rails else max(cluster.hosts // _pick(rng, 2, 4), 2)
     return replace(cluster, hosts_per_leaf=per_leaf, spines=_pick(rng, 1, 2, 4)), job
 

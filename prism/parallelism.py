@@ -12,18 +12,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import Edge, Pair, Rows, ahead, at_once, edges_of, recurring, sending
+from prism.kernels.communicators import communicators
+from prism.kernels.edges import Edge, Pair, Rows, ahead, at_once, edges_of, ends, flipped, recurring, sending
+from prism.kernels.handover import Handover, Tide, handovers
 from prism.kernels.intervals import Ints
-from prism.kernels.lockstep import Collective, alike, collectives, merged
+from prism.kernels.lanes import lanes
+from prism.kernels.lockstep import Collective, alike, collectives, joined, merged
 from prism.kernels.rhythm import Rhythm, rhythm
 from prism.kernels.rings import handed, meshes, pipelines, stitched
-from prism.model import Group, GroupKind, Job, Layout, PairKind, Parallelism, Stream
+from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
+from prism.shape import Shape
 from prism.topology import Topology
 
 Members = frozenset[int]
@@ -38,28 +43,57 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     code = {address: i for i, address in enumerate(flows.endpoints)}
     members = [code[address] for address in job.endpoints]
     inside = np.isin(np.arange(len(flows.endpoints)), members)
-    everything = edges_of(flows, np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst]))
-    edges = _weighty(recurring(everything), least)
-    found, left = collectives(edges)
-    found, crossing = pipelines(found, edges)
-    left = left | crossing
-    lockstep = _lockstep(found, edges)
+    payload = np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst])
+    everything = edges_of(flows, payload)
+    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
+    pure = _pure(flows, payload)
+    tides, trees = handovers(edges)
+    if not pure:
+        tides, trees = {}, []
+    handed_on = {key for pair in tides for key in (pair, flipped(pair))}
+    found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in handed_on}, trees)
+    lockstep = _lockstep(found, edges)
     found, left = stitched(found, left, edges, host)
-    found, left = meshes(found, left, edges)
-    hands = {key: edge for key, edge in left.items() if key[::-1] in left and _balanced(edge, left[key[::-1]])}
+    if not pure:
+        found, left = meshes(found, left, edges)
+    hands = {key: edge for key, edge in left.items() if flipped(key) in left and _balanced(edge, left[flipped(key)])}
     for pair in _exchanges(hands):
-        both = [hands.pop(pair), hands.pop(pair[::-1])]
+        both = [hands.pop(pair), hands.pop(flipped(pair))]
         rows = np.sort(np.concatenate([edge.rows for edge in both]))
         found.append(Collective(frozenset(edge.key for edge in both), rows, both[0].activity()))
-    kinds = _kinds(flows, found)
-    chains, stage = _chains(hands, _rests(flows, kinds, hands))
-    shape = _Shape(flows, members, host, topology, kinds, chains, stage)
+    hands |= {key: edges[key] for key in handed_on}
+    kinds = _kinds(flows, found, pure=pure)
+    chains, stage = _chains(hands, _rests(flows, kinds), tides)
+    shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, kinds, hands)
     label = _labels(len(flows), streams)
     pairs = tuple(_pair(flows, edge, label) for _, edge in sorted(everything.items()))
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
+
+
+def _pure(flows: Flows, payload: Rows, *, most: float = 0.95) -> bool:
+    """Whether ports or queue pairs tell conversations apart, for at least `most` of the octets."""
+    known = (flows.dst_qp[payload] > 0) | (flows.src_port[payload] > 0)
+    return float(flows.octets[payload][known].sum()) >= most * float(flows.octets[payload].sum()) > 0
+
+
+def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """Collectives of lanes, each of which carries one conversation."""
+    grown = {key for tree in trees for key in tree}
+    found, left = communicators({key: edge for key, edge in edges.items() if key not in grown})
+    for tree in trees:
+        rows = np.sort(np.concatenate([edges[key].rows for key in tree]))
+        found.append(Collective(tree, rows, joined([edges[key].activity() for key in sorted(tree)])))
+    return found, left
+
+
+def _by_time(edges: dict[Pair, Edge], _trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """Collectives of pairs that may carry several conversations, told apart by when they move."""
+    found, left = collectives(edges)
+    found, crossing = pipelines(found, edges)
+    return found, left | crossing
 
 
 def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: float = 0.95) -> float:
@@ -75,9 +109,9 @@ def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: floa
 
 def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
     most: Counter[int] = Counter()
-    for (src, dst), edge in edges.items():
+    for (src, dst, *_), edge in edges.items():
         most[src], most[dst] = max(most[src], edge.volume), max(most[dst], edge.volume)
-    return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[key[0]], most[key[1]])}
+    return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[end] for end in ends(key))}
 
 
 def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: float = 0.03) -> list[Pair]:
@@ -97,7 +131,7 @@ def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: floa
     for own in classes:
         votes = 0
         for pair in own:
-            edge, back = hands[pair], hands[pair[::-1]]
+            edge, back = hands[pair], hands[flipped(pair)]
             near = at_once(edge, back) or alike(edge, back, {e.key: e.activity() for e in (edge, back)}) >= together
             votes += near and not handed(edge, back)
         out += own if 2 * votes > len(own) else []
@@ -109,7 +143,7 @@ def _balanced(edge: Edge, back: Edge) -> bool:
     return 2 * min(edge.volume, back.volume) >= max(edge.volume, back.volume)
 
 
-def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Collective]]:
+def _kinds(flows: Flows, found: list[Collective], *, pure: bool = False) -> list[tuple[GroupKind, Collective]]:
     """What each collective is for, by how it lies to the others of its members."""
     rest: dict[tuple[frozenset[Pair], int], float] = {}  # most collectives stay what they were from round to round
     while True:
@@ -120,7 +154,10 @@ def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Colle
                 rest[one.edges, len(one.rows)] = _rhythm(flows, one.rows).rest
         calm = {members: max(rest[one.edges, len(one.rows)] for one in ones) for members, ones in by_set.items()}
         reductions = _reductions(calm)
-        split = _split_reductions(by_set, reductions) or _split_exchanges(set(by_set) - reductions)
+        split = _split_exchanges(set(by_set) - reductions)
+        if not split:
+            reductions |= _also_reduce(flows, by_set, reductions, calm)
+            split = set() if pure else _split_reductions(by_set, reductions)
         if not split:
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
@@ -128,13 +165,65 @@ def _kinds(flows: Flows, found: list[Collective]) -> list[tuple[GroupKind, Colle
 
 
 def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
-    """The sets that reduce gradients: for each member the one quiet longest, and whatever contains that."""
+    """The sets that reduce gradients: for each member the one quiet longest, or the largest that contains it."""
     of: dict[int, list[Members]] = defaultdict(list)
     for members in quiet:
         for member in members:
             of[member].append(members)
-    calmest = {member: max(own, key=lambda s: (round(quiet[s], 2), len(s), sorted(s))) for member, own in of.items()}
-    return {m for m in quiet if any(m >= calmest[member] for member in m)}
+    calmest = {max(own, key=lambda s: (round(quiet[s], 2), len(s), sorted(s))) for own in of.values()}
+    return {max((other for other in quiet if other >= calm), key=len) for calm in calmest}
+
+
+def _also_reduce(
+    flows: Flows,
+    by_set: Mapping[Members, list[Collective]],
+    reductions: set[Members],
+    calm: Mapping[Members, float],
+    *,
+    most: float = 0.8,
+    kept: float = 0.6,
+) -> set[Members]:
+    """Sets inside a reduction that move when it does, as experts' gradients do: `most` of their octets, and together they rest
+    nearly as long, at least the share `kept`.
+
+    Sets of one size inside sets of one size do the same; three of them are asked.
+    """
+    asked: dict[tuple[int, int], list[tuple[Members, Members]]] = defaultdict(list)
+    for members in by_set:
+        if members not in reductions and (around := [r for r in reductions if members < r]):
+            asked[len(members), len(max(around, key=len))].append((members, max(around, key=len)))
+    out: set[Members] = set()
+    for own in asked.values():
+        votes = 0
+        for members, around in own[:3]:
+            both = np.concatenate([one.rows for one in (*by_set[members], *by_set[around])])
+            votes += _follows(flows, by_set[members], by_set[around]) >= most and _rhythm(flows, both).rest >= kept * calm[around]
+        if 2 * votes > len(own[:3]):
+            out |= {members for members, _ in own}
+    return out
+
+
+def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, pause: float = 0.1) -> float:
+    """Share of the octets of some collectives that moved while others did or after them without a `pause` (a share of the time
+    for which those rest).
+    """
+    quiet = _rhythm(flows, np.concatenate([one.rows for one in around])).quiet
+    rows = np.concatenate([one.rows for one in inner])
+    start = sending(flows)[rows]
+    order = np.argsort(start, kind="stable")
+    rows, start, end = rows[order], start[order], flows.end_ns[rows[order]]
+    if len(quiet) < 2:
+        return 0.0
+    place = np.searchsorted(quiet[:-1, 0], start, "right") - 1
+    resting = (place >= 0) & (start < quiet[np.maximum(place, 0), 1])
+    place = np.maximum(place, 0)
+    before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]])
+    silence = start - np.maximum(before, quiet[place, 0])
+    late = resting & (silence > pause * (quiet[place, 1] - quiet[place, 0]))
+    first = np.full(len(quiet), np.iinfo(np.int64).max)
+    np.minimum.at(first, place[late], start[late])
+    after = resting & (start >= first[place])
+    return 1 - float(flows.octets[rows][after].sum()) / max(float(flows.octets[rows].sum()), 1.0)
 
 
 def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: set[Members]) -> set[Members]:
@@ -162,11 +251,21 @@ def _split_exchanges(inner: set[Members]) -> set[Members]:
 
 
 def _inner_kind(members: Members, by_set: Mapping[Members, list[Collective]], reductions: set[Members]) -> GroupKind:
-    """Kind of a collective that is no gradient reduction: EP or CP inside a data-parallel group, TP across it."""
-    if not any(members < other for other in reductions):
+    """Kind of a collective that is no gradient reduction: EP or CP inside a data-parallel group, TP across it.
+
+    Experts have gradients of their own, reduced across the expert groups. Context goes around in equal blocks.
+    """
+    around = [r for r in reductions if members < r]
+    if not around:
         return "tp"
-    senders = Counter(src for one in by_set[members] for src, _ in one.edges)
-    return "ep" if max(senders.values()) > 1 or len(members) == 2 else "cp"
+    if any(r < whole and len(r & members) == 1 and len(r) * len(members) == len(whole) for whole in around for r in reductions):
+        return "ep"
+    edges = [key for one in by_set[members] for key in one.edges]
+    if len(members) > 2:
+        partners = {(src, dst) for src, dst, *_ in edges}
+        return "ep" if len(partners) > len(members) else "cp"
+    moved = [sum(len(one.rows) for one in by_set[members] if key in one.edges) for key in edges]
+    return "ep" if len(set(moved)) > 1 else "cp"
 
 
 def _rhythm(flows: Flows, rows: Rows) -> Rhythm:
@@ -174,145 +273,103 @@ def _rhythm(flows: Flows, rows: Rows) -> Rhythm:
     return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows])
 
 
-def _chains(hands: Mapping[Pair, Edge], rests: Mapping[int, Ints]) -> tuple[list[list[int]], dict[int, int]]:
+def _chains(
+    hands: Mapping[Pair, Edge], rests: Mapping[int, Ints], tides: Mapping[Pair, Handover]
+) -> tuple[list[list[int]], dict[int, int]]:
     """Pipelines, each in order of stage, and the stage of each endpoint.
 
-    A pipeline that closes on itself (interleaved stages) is opened where least is handed over.
+    All pairs of a pipeline run the same way, by most of them. One that closes on itself (interleaved stages) is opened where
+    least is handed over.
     """
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    for (src, dst), edge in hands.items():
-        if src < dst:
-            back = hands[dst, src]
-            times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
-            first, second = (src, dst) if ahead(edge, back, times) else (dst, src)
-            graph.add_edge(first, second, octets=edge.volume)
-    while not nx.is_directed_acyclic_graph(graph):
-        cycle = nx.find_cycle(graph)
-        graph.remove_edge(*min(cycle, key=lambda pair: (graph.edges[pair]["octets"], pair)))
+    moved: dict[tuple[int, int], int] = defaultdict(int)
+    for (src, dst, *_), edge in hands.items():
+        moved[min(src, dst), max(src, dst)] += edge.volume
+    graph: nx.Graph[int] = nx.Graph(list(moved))
+    chains: list[list[int]] = []
     stage: dict[int, int] = {}
-    for node in nx.topological_sort(graph):
-        stage[node] = max((stage[before] + 1 for before in graph.predecessors(node)), default=0)
-    chains = [sorted(part, key=lambda m: (stage[m], m)) for part in nx.weakly_connected_components(graph)]
+    for part in sorted(map(sorted, nx.connected_components(graph))):
+        inner = graph.subgraph(part)
+        line = _line(inner, moved)
+        if line is None:
+            stage |= _stages(inner, hands, rests)
+            chains.append(sorted(part, key=lambda m: (stage[m], m)))
+            continue
+        line = line if _runs_down(line, hands, rests, tides) else line[::-1]
+        chains.append(line)
+        stage |= {member: i for i, member in enumerate(line)}
     return chains, stage
 
 
-def _rests(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Mapping[Pair, Edge]) -> dict[int, Ints]:
-    """For each endpoint the times at which its step has ended: its gradients are reduced, all pipelines are empty.
+def _line(graph: nx.Graph[int], moved: Mapping[tuple[int, int], int]) -> list[int] | None:
+    """The members of a path from end to end; of a ring, opened where least moved; None where it branches."""
+    if max(degree for _, degree in graph.degree) > 2:
+        return None
+    if nx.is_tree(graph):
+        start = min(node for node, degree in graph.degree if degree == 1)
+        return list(nx.dfs_preorder_nodes(graph, start))
+    src, dst = min(((min(e), max(e)) for e in graph.edges), key=lambda e: (moved[e], e))
+    return list(nx.dfs_preorder_nodes(nx.Graph(e for e in graph.edges if set(e) != {src, dst}), src))
 
-    Without gradients to reduce, the times at which all pipelines rest longest.
-    """
+
+def _runs_down(line: list[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints], tides: Mapping[Pair, Handover]) -> bool:
+    """Whether activations go from the first member of a line to the last."""
+    of: dict[tuple[int, int], list[Pair]] = defaultdict(list)
+    for key in hands:
+        of[key[0], key[1]].append(key)
+    known = any(len(rests.get(member, NEVER)) for member in line)
+    if not known and (down := _empties(line[:2], of, tides)) and (up := _empties(line[:-3:-1], of, tides)):
+        if max(len(down.empty), len(up.empty)) > 1.25 * min(len(down.empty), len(up.empty)):
+            return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
+        return down.rest >= up.rest  # the optimizer's time comes on top
+    votes = 0
+    for src, dst in pairwise(line):
+        for key in of[src, dst]:
+            times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
+            votes += 1 if ahead(hands[key], hands[flipped(key)], times) else -1
+    return votes >= 0
+
+
+def _empties(ends_of: list[int], of: Mapping[tuple[int, int], list[Pair]], tides: Mapping[Pair, Handover]) -> Tide | None:
+    """When the pair of two stages was empty, if activations go from the first of them to the second."""
+    src, dst = ends_of
+    for key in of[min(src, dst), max(src, dst)]:
+        if key in tides:
+            tide = tides[key].first if src < dst else tides[key].second
+            return tide if len(tide.empty) else None
+    return None
+
+
+def _stages(graph: nx.Graph[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints]) -> dict[int, int]:
+    """Stages where pipelines branch: how many stand before each endpoint."""
+    down: nx.DiGraph[int] = nx.DiGraph()
+    for key, edge in hands.items():
+        src, dst, *_ = key
+        if src < dst and src in graph:
+            times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
+            first, second = (src, dst) if ahead(edge, hands[flipped(key)], times) else (dst, src)
+            down.add_edge(first, second, octets=edge.volume)
+    while not nx.is_directed_acyclic_graph(down):
+        cycle = nx.find_cycle(down)
+        down.remove_edge(*min(cycle, key=lambda pair: (down.edges[pair]["octets"], pair)))
+    stage: dict[int, int] = {}
+    for node in nx.topological_sort(down):
+        stage[node] = max((stage[before] + 1 for before in down.predecessors(node)), default=0)
+    return stage
+
+
+def _rests(flows: Flows, kinds: list[tuple[GroupKind, Collective]]) -> dict[int, Ints]:
+    """For each endpoint the times at which its gradients are reduced: its step has ended, all pipelines are empty."""
     out: dict[int, Ints] = {}
     for kind, one in kinds:
         if kind == "dp":
             quiet = _rhythm(flows, one.rows).quiet[:, 0]
             out |= {m: quiet for m in one.members if len(quiet) > len(out.get(m, NEVER))}
-    if not out and hands:
-        quiet = _rhythm(flows, np.concatenate([edge.rows for edge in hands.values()])).quiet[:, 0]
-        out = {member: quiet for key in hands for member in key}
     return out
-
-
-class _Shape:
-    """The groups of a job and the sizes of its dimensions, from labelled collectives and pipelines."""
-
-    def __init__(
-        self,
-        flows: Flows,
-        members: list[int],
-        host: Mapping[int, str | None],
-        topology: Topology | None,
-        kinds: list[tuple[GroupKind, Collective]],
-        chains: list[list[int]],
-        stage: Mapping[int, int],
-    ) -> None:
-        self.address = flows.endpoints
-        self.members, self.host, self.stage, self.chains = members, host, stage, chains
-        self.reductions = [one for kind, one in kinds if kind == "dp"]
-        self.rail = {m: _rail(topology, flows.endpoints[m]) for m in members}
-        self.sets: dict[GroupKind, list[Members]] = {
-            kind: sorted({one.members for k, one in kinds if k == kind}, key=sorted) for kind in ("dp", "tp", "ep", "cp")
-        }
-        self.dp = _mode([len(s) for m in members for s in self._largest("dp", m)])
-        self.pp = _mode([len(chain) for chain in chains for _ in chain])
-        self.tp = _mode([len(s) for s in self.sets["tp"] for _ in s])
-        self.ep = _mode([len(s) for s in self.sets["ep"] for _ in s])
-        self.cp = _mode([len(s) for s in self.sets["cp"] for _ in s])
-        seen = self.dp * self.pp * self.tp
-        self.hidden = len(members) // seen if len(members) % seen == 0 else 1
-        self.placed = self._placed() if self.hidden > 1 else []
-
-    def _largest(self, kind: GroupKind, member: int) -> list[Members]:
-        own = [s for s in self.sets[kind] if member in s]
-        return [max(own, key=len)] if own else []
-
-    def _placed(self) -> list[tuple[int, ...]]:
-        """Endpoints of one host and stage that no traffic joins: tensor parallel by placement, neighbours by rail."""
-        at: dict[tuple[str, int], list[int]] = defaultdict(list)
-        for m in self.members:
-            if (host := self.host[m]) is not None:
-                at[host, self.stage.get(m, 0)].append(m)
-        groups = []
-        for own in at.values():
-            own.sort(key=lambda m: (self.rail[m], m))
-            if len(own) % self.hidden:
-                return []
-            groups += [tuple(own[i : i + self.hidden]) for i in range(0, len(own), self.hidden)]
-        joined = any(len(s & set(g)) > 1 for s in self.sets["dp"] for g in groups)
-        return [] if joined or not groups else groups
-
-    def layout(self) -> Layout:
-        """Sizes, with how far they agree with one another as confidence."""
-        tp = self.tp * (self.hidden if self.placed or self.hidden > 1 else 1)
-        whole = self.dp * self.pp * tp == len(self.members)
-        even = [
-            len({len(s) for m in self.members for s in self._largest("dp", m)}) <= 1,
-            len({len(c) for c in self.chains}) <= 1,
-            sum(len(c) for c in self.chains) in (0, len(self.members)),
-            all(self._largest("dp", m) for m in self.members) or self.dp == 1,
-            self.hidden == 1 or bool(self.placed),
-            all(_closed(one, self.host) for one in self.reductions),
-        ]
-        confidence = (0.98 if whole else 0.5) * 0.7 ** even.count(False)
-        dp = self.dp // self.cp if self.cp > 1 and self.dp % self.cp == 0 else self.dp
-        return Layout(dp=dp, pp=self.pp, tp=tp, ep=self.ep, cp=self.cp, confidence=round(confidence, 3))
-
-    def groups(self) -> tuple[Group, ...]:
-        """Every group of two or more, the pipelines in order of stage."""
-        sure = self.layout().confidence
-        out = [Group(kind, self._names(sorted(s)), "traffic", sure) for kind, own in self.sets.items() for s in own]
-        out += [Group("pp", self._names(chain), "traffic", sure) for chain in self.chains]
-        out += [Group("tp", self._names(own), "placement", sure) for own in self.placed]
-        return tuple(out)
-
-    def _names(self, codes: list[int] | tuple[int, ...]) -> tuple[str, ...]:
-        return tuple(self.address[code] for code in codes)
-
-
-def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
-    """Whether what goes into a collective's members comes out again, of each of them or of another in its host."""
-    balance: Counter[int | str] = Counter()
-    senders, receivers = {src for src, _ in one.edges}, {dst for _, dst in one.edges}
-    for node in senders - receivers:
-        balance[host.get(node) or node] += 1
-    for node in receivers - senders:
-        balance[host.get(node) or node] -= 1
-    return not any(balance.values())
-
-
-def _rail(topology: Topology | None, address: str) -> int:
-    found = topology.endpoints.get(address) if topology is not None else None
-    return found.rail if found is not None and found.rail is not None else -1
-
-
-def _mode(sizes: list[int]) -> int:
-    """The commonest size, the larger of equals; 1 where there is none."""
-    count = Counter(sizes)
-    return max(count, key=lambda size: (count[size], size), default=1)
 
 
 def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Mapping[Pair, Edge]) -> tuple[Stream, ...]:
     streams = [Stream(kind, tuple(flows.endpoints[m] for m in sorted(one.members)), one.rows) for kind, one in kinds]
-    streams += [Stream("pp", (flows.endpoints[src], flows.endpoints[dst]), edge.rows) for (src, dst), edge in hands.items()]
+    streams += [Stream("pp", (flows.endpoints[src], flows.endpoints[dst]), edge.rows) for (src, dst, *_), edge in hands.items()]
     return tuple(streams)
 
 

@@ -12,7 +12,17 @@ from collectors.record import Flows
 from prism.kernels.intervals import Ints, Union, union, weighted_median
 
 Rows = NDArray[np.intp]
-Pair = tuple[int, int]
+Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
+
+
+def flipped(key: Pair) -> Pair:
+    """The other direction of a pair's lane."""
+    return key[1], key[0], *key[2:]
+
+
+def ends(key: Pair) -> set[int]:
+    """The two endpoints of a pair."""
+    return {key[0], key[1]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +35,12 @@ class Edge:
     start: Ints
     end: Ints
     octets: Ints
+    lane: int | None = None
 
     @property
     def key(self) -> Pair:
-        """Sender and receiver, codes."""
-        return self.src, self.dst
+        """Sender and receiver, codes, and the lane if there is one."""
+        return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
 
     @property
     def volume(self) -> int:
@@ -51,22 +62,34 @@ def sending(flows: Flows) -> Ints:
     return np.where(alone, flows.start_ns - flows.busy_ns, flows.start_ns)
 
 
-def edges_of(flows: Flows, rows: Rows | None = None) -> dict[Pair, Edge]:
-    """The directed pairs among the given rows of `flows` (all by default), each with its records."""
+def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
+    """The directed pairs among the given rows of `flows` (all by default), each with its records.
+
+    With `lane`, the lane of each of the rows (kernels.lanes), every lane is a pair of its own.
+    """
     rows = np.arange(len(flows)) if rows is None else rows
-    key = flows.src[rows].astype(np.int64) * max(len(flows.endpoints), 1) + flows.dst[rows]
     start = sending(flows)
-    order = rows[np.lexsort((start[rows], key))]
-    return {(e.src, e.dst): e for e in _split(flows, order, start)}
+    lanes = np.zeros(len(rows), np.int64) if lane is None else lane
+    order = np.lexsort((start[rows], lanes, flows.dst[rows], flows.src[rows]))
+    return {e.key: e for e in _split(flows, rows[order], start, lanes[order], lane is not None)}
 
 
-def _split(flows: Flows, order: Rows, start: Ints) -> Iterator[Edge]:
+def _split(flows: Flows, order: Rows, start: Ints, lane: Ints, named: bool) -> Iterator[Edge]:
     if not len(order):
         return
     src, dst = flows.src[order], flows.dst[order]
-    cut = np.flatnonzero((np.diff(src) != 0) | (np.diff(dst) != 0)) + 1
-    for rows in np.split(order, cut):
-        yield Edge(int(flows.src[rows[0]]), int(flows.dst[rows[0]]), rows, start[rows], flows.end_ns[rows], flows.octets[rows])
+    cut = np.flatnonzero((np.diff(src) != 0) | (np.diff(dst) != 0) | (np.diff(lane) != 0)) + 1
+    for at in np.split(np.arange(len(order)), cut):
+        rows, number = order[at], int(lane[at[0]])
+        yield Edge(
+            int(src[at[0]]),
+            int(dst[at[0]]),
+            rows,
+            start[rows],
+            flows.end_ns[rows],
+            flows.octets[rows],
+            number if named else None,
+        )
 
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = 20) -> float:
@@ -84,7 +107,7 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
     """
     heaviest: dict[int, Edge] = {}
     for edge in edges.values():
-        for end in edge.key:
+        for end in ends(edge.key):
             if end not in heaviest or heaviest[end].volume < edge.volume:
                 heaviest[end] = edge
     width: dict[Pair, float] = {}

@@ -16,7 +16,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 
-from prism.kernels.edges import Edge, Pair, Rows
+from prism.kernels.edges import Edge, Pair, Rows, ends, flipped
 from prism.kernels.intervals import Ints, Union, covered, union
 
 
@@ -31,7 +31,7 @@ class Collective:
     @property
     def members(self) -> frozenset[int]:
         """The endpoints of its edges."""
-        return frozenset(end for edge in self.edges for end in edge)
+        return frozenset(end for edge in self.edges for end in ends(edge))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,9 @@ def _within(edge: Edge, window: Union) -> tuple[Rows, Edge]:
     """Rows of an edge that lie within a window, and the edge with the others."""
     mine = covered(edge.start, edge.end, window) >= 0.5
     other = ~mine
-    return edge.rows[mine], Edge(edge.src, edge.dst, edge.rows[other], edge.start[other], edge.end[other], edge.octets[other])
+    return edge.rows[mine], Edge(
+        edge.src, edge.dst, edge.rows[other], edge.start[other], edge.end[other], edge.octets[other], edge.lane
+    )
 
 
 def _absorbed(
@@ -120,11 +122,11 @@ def _absorbed(
     volume = {i: edge_volume(one, edges) for i, one in enumerate(found)}
     for key, edge in list(left.items()):
         takers = []
-        for i in sorted(set(at[edge.src] + at[edge.dst]), key=lambda i: (not set(key) <= found[i].members, i)):
+        for i in sorted(set(at[edge.src] + at[edge.dst]), key=lambda i: (not ends(key) <= found[i].members, i)):
             mine, rest = _within(left[key], found[i].window)
-            equal = 0.05 if set(key) <= found[i].members else 0.01
+            equal = 0.05 if ends(key) <= found[i].members else 0.01
             alike_volume = any(abs(edge.volume - edges[k].volume) < equal * edge.volume for k in found[i].edges)
-            if key[::-1] not in edges and alike_volume and key not in found[i].edges:
+            if flipped(key) not in edges and alike_volume and key not in found[i].edges:
                 takers.append((i, edge.rows))
             elif key not in found[i].edges and int(edge.octets.sum() - rest.volume) * 2 >= volume[i] > 0 and len(mine):
                 takers.append((i, mine))
@@ -137,7 +139,7 @@ def _absorbed(
                     links.add_edge(i, j)
         taken = np.unique(np.concatenate([mine for _, mine in takers]))
         keep = ~np.isin(edge.rows, taken)
-        left[key] = Edge(edge.src, edge.dst, edge.rows[keep], edge.start[keep], edge.end[keep], edge.octets[keep])
+        left[key] = Edge(edge.src, edge.dst, edge.rows[keep], edge.start[keep], edge.end[keep], edge.octets[keep], edge.lane)
     whole = []
     for part in nx.connected_components(links):
         own = [found[i] for i in sorted(part)]

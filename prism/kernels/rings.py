@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 
-from prism.kernels.edges import Edge, Pair
+from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Ints, covered
 from prism.kernels.lockstep import Collective, edge_volume, joined, merged, together
 from prism.kernels.rhythm import in_step, rhythm
@@ -28,14 +28,14 @@ def stitched(
     edges move together, or equal volumes in equal steps, the ring goes on inside. Closed rings have no open ends and stay
     apart, as twins on two rails do.
     """
-    parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if k[::-1] not in left)]
+    parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if flipped(k) not in left)]
     volume = [edge_volume(one, edges) for one in parts]
     beats = [_step_ends(one, edges) for one in parts]
     into, out = _open_ends(parts, host)
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(parts)))
-    for name, ends in into.items():
-        for i in ends:
+    for name, entered in into.items():
+        for i in entered:
             for j in out[name]:
                 if i != j and (
                     together(parts[i].window, parts[j].window) >= threshold
@@ -57,7 +57,7 @@ def _open_ends(parts: list[Collective], host: Mapping[int, str | None]) -> tuple
     into: dict[str, list[int]] = defaultdict(list)
     out: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(parts):
-        senders, receivers = {src for src, _ in one.edges}, {dst for _, dst in one.edges}
+        senders, receivers = {src for src, *_ in one.edges}, {dst for _, dst, *_ in one.edges}
         for node in senders ^ receivers:
             if (name := host.get(node)) is not None:
                 (out if node in senders else into)[name].append(i)
@@ -78,18 +78,18 @@ def meshes(
     They move together only over a whole round, so lockstep does not show them; pipelines and rings have no triangles. Edges
     that a ring shares with such a mesh are divided by when the ring's other edges are busy.
     """
-    graph = nx.Graph(list(left))
+    graph = nx.Graph((key[0], key[1]) for key in left)
     taken: set[int] = set()
     out, rest = list(found), dict(left)
     for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
         if len(clique) < 3 or taken & set(clique):
             continue
         taken |= set(clique)
-        keys = [key for key in left if set(key) <= set(clique)]
+        keys = [key for key in left if ends(key) <= set(clique)]
         rows = [rest.pop(key).rows for key in keys]
         for i, ring in enumerate(out):
-            shared = [key for key in ring.edges if set(key) <= set(clique)]
-            pure = [edges[key].activity() for key in ring.edges if key not in shared and not set(key) <= taken]
+            shared = [key for key in ring.edges if ends(key) <= set(clique)]
+            pure = [edges[key].activity() for key in ring.edges if key not in shared and not ends(key) <= taken]
             if not shared or not pure:
                 continue
             window, own = joined(pure), np.isin(ring.rows, np.concatenate([edges[key].rows for key in shared]))
@@ -127,9 +127,9 @@ def pipelines(found: list[Collective], edges: Mapping[Pair, Edge]) -> tuple[list
     kept: list[Collective] = []
     split: dict[Pair, Edge] = {}
     for one in found:
-        pairs = [key for key in one.edges if key[0] < key[1] and key[::-1] in one.edges]
+        pairs = [key for key in one.edges if key[0] < key[1] and flipped(key) in one.edges]
         path = 2 * len(pairs) == len(one.edges) and len(pairs) == len(one.members) - 1
-        if path and all(handed(edges[key], edges[key[::-1]]) for key in pairs):
+        if path and all(handed(edges[key], edges[flipped(key)]) for key in pairs):
             split |= {key: edges[key] for key in one.edges}
         else:
             kept.append(one)

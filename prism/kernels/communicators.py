@@ -1,0 +1,186 @@
+"""Which lanes belong to one communicator, where lanes are pure: ports or queue pairs tell conversations apart.
+
+The lanes that meet at an endpoint are of one communicator when they move at the same time, or, where messages are short
+against the time by which ranks are apart, when they come to the same place of their traffic at the same time: the same share
+of their octets, or the same burst. Hand-overs down a pipeline come to the same place one task later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+
+from prism.kernels.edges import Edge, Pair, ends, flipped
+from prism.kernels.intervals import Ints, Union
+from prism.kernels.lockstep import Collective, alike, joined, together
+
+QUANTILES = (np.arange(400) + 0.5) / 400
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """When a lane came where: the times at which shares of its octets, and of its bursts, had been reached; its cadence, ns."""
+
+    by_share: Ints
+    by_burst: Ints
+    bursts: int
+    octets: int
+    cadence: float
+    activity: Union
+
+
+def course(edge: Edge) -> Course:
+    """The course of one lane."""
+    total = np.cumsum(edge.octets)
+    reach = np.maximum.accumulate(edge.end)
+    begun = edge.start[np.searchsorted(total, QUANTILES * total[-1])]
+    gap = np.maximum(edge.start[1:] - reach[:-1], 0)
+    starts = edge.start[np.concatenate([[True], gap > parting(gap)])]
+    at = np.minimum((QUANTILES * len(starts)).astype(np.int64), len(starts) - 1)
+    cadence = float(np.median(np.diff(starts))) if len(starts) > 1 else float(edge.end.max() - edge.start[0])
+    return Course(begun, starts[at], len(starts), int(total[-1]), cadence, edge.activity())
+
+
+def parting(gap: Ints, *, least: int = 3) -> float:
+    """The gap that parts bursts: where sorted gaps rise by the largest factor, `least` of them above it; 0 where all are alike."""
+    known = np.sort(gap[gap > 0])
+    if len(known) <= least:
+        return 0.0
+    rise = np.log(known[1:] / known[:-1])[: len(known) - least]
+    at = int(np.argmax(rise))
+    return float(known[at]) if rise[at] > np.log(2) else 0.0
+
+
+def apart(a: Course, b: Course) -> float:
+    """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
+    most = float("inf")
+    if abs(np.log(a.octets / b.octets)) <= 0.02:
+        most = float(np.median(np.abs(a.by_share - b.by_share)))
+    if abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts):
+        most = min(most, float(np.median(np.abs(a.by_burst - b.by_burst))))
+    return most / max(min(a.cadence, b.cadence), 1.0)
+
+
+def communicators(
+    edges: Mapping[Pair, Edge], *, threshold: float = 0.5, near: float = 0.15
+) -> tuple[list[Collective], dict[Pair, Edge]]:
+    """Lanes as collectives, and those that are alone.
+
+    `threshold` is the share of their octets that lanes move while the other does, beyond chance; `near` how far apart they may
+    be instead, in cadences.
+    """
+    at: dict[int, list[Edge]] = defaultdict(list)
+    for edge in edges.values():
+        for end in ends(edge.key):
+            at[end].append(edge)
+    courses = {key: course(edge) for key, edge in edges.items()}
+    active = {key: c.activity for key, c in courses.items()}
+    graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
+    graph.add_nodes_from(edges)
+    for own in at.values():
+        for i, a in enumerate(own):
+            for b in own[:i]:
+                if _linked(graph, a.key, b.key):
+                    continue
+                far = apart(courses[a.key], courses[b.key])
+                if far <= near or beyond(alike(a, b, active), courses[a.key], courses[b.key]) >= threshold:
+                    graph.add_edge(a.key, b.key)
+    parts = [set(part) for part in nx.connected_components(graph)]
+    parts = _cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
+    whole = [part for part in parts if len(part) > 1]
+    found = [_collective(part, edges, active) for part in whole]
+    return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
+
+
+def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> Collective:
+    rows = np.sort(np.concatenate([edges[key].rows for key in part]))
+    return Collective(frozenset(part), rows, joined([active[key] for key in sorted(part)]))
+
+
+def beyond(together: float, a: Course, b: Course) -> float:
+    """How much two lanes move together beyond chance: what lanes that are busy most of the time do anyhow."""
+    busy = [float((c.activity[1] - c.activity[0]).sum() / max(c.activity[1][-1] - c.activity[0][0], 1)) for c in (a, b)]
+    return (together - max(busy)) / max(1 - max(busy), 1e-9)
+
+
+def _linked(graph: nx.Graph[Pair], a: Pair, b: Pair) -> bool:
+    """Whether two lanes are already known to be of one communicator, at most through one more."""
+    return graph.has_edge(a, b) or bool(set(graph[a]) & set(graph[b]))
+
+
+def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> Iterator[tuple[Pair, Pair]]:
+    """Lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint.
+
+    Octets are equal within a hundredth where there is no way back, within a thousandth where there is one.
+    """
+    for node, own in at.items():
+        for edge in (e for e in own if e.dst == node):
+            tolerance = 1e-3 if flipped(edge.key) in edges else 1e-2
+            equal = [e for e in own if abs(e.volume - edge.volume) <= tolerance * edge.volume]
+            out, into = {e.dst for e in equal if e.src == node}, {e.src for e in equal if e.dst == node}
+            if len(out) == len(into) == 1 and out != into:
+                yield from ((edge.key, e.key) for e in equal if e.src == node)
+
+
+def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:
+    """Lone lanes whose way back is in a communicator join it."""
+    home = {key: i for i, part in enumerate(parts) if len(part) > 1 for key in part}
+    out = [set(part) if len(part) > 1 else set() for part in parts]
+    for part in parts:
+        if len(part) == 1:
+            (key,) = part
+            (out[home[flipped(key)]].add(key) if flipped(key) in home else out.append({key}))
+    return [part for part in out if part]
+
+
+def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> list[set[Pair]]:
+    """A communicator, or those that follow so closely upon one another that they looked like one.
+
+    Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'.
+    """
+    classes: list[list[Pair]] = []
+    for key in sorted(part, key=lambda k: edges[k].volume):
+        if classes and edges[key].volume <= 1.05 * edges[classes[-1][-1]].volume:
+            classes[-1].append(key)
+        else:
+            classes.append([key])
+    if len(classes) < 2:
+        return [part]
+    members = {end for key in part for end in ends(key)}
+    graphs = [nx.Graph((k[0], k[1]) for k in own) for own in classes]
+    spanning = [i for i, g in enumerate(graphs) if len(g) == len(members) and nx.is_connected(g)]
+    windows = [joined([active[k] for k in own]) for own in classes]
+    if not spanning or any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
+        return [part]
+    return [
+        {k for k in own if k[0] in nodes}
+        for own, g in zip(classes, graphs, strict=True)
+        for nodes in nx.connected_components(g)
+    ]
+
+
+def _cubes(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
+    """Communicators of halving and doubling, whose widest exchanges stood apart: pairs join two of equal size, member by member,
+    and move twice what those move at most.
+    """
+    while True:
+        home = {end: i for i, part in enumerate(parts) if len(part) > 2 for key in part for end in ends(key)}
+        most = {i: max(edges[key].volume for key in parts[i]) for i in set(home.values())}
+        bridges: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for n, part in enumerate(parts):
+            key = min(part)
+            if len(part) == 2 and {key, flipped(key)} == part and key[0] in home and key[1] in home:
+                i, j = sorted((home[key[0]], home[key[1]]))
+                if i != j and all(abs(edges[key].volume / most[k] - 2) <= 0.2 for k in (i, j)):
+                    bridges[i, j].append(n)
+        size = {i: sum(home[end] == i for end in home) for i in most}
+        fit = next((((i, j), own) for (i, j), own in sorted(bridges.items()) if len(own) == size[i] == size[j]), None)
+        if fit is None:
+            return parts
+        (i, j), own = fit
+        gone = {i, j, *own}
+        parts = [part for n, part in enumerate(parts) if n not in gone] + [set().union(*(parts[n] for n in gone))]

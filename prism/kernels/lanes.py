@@ -1,0 +1,110 @@
+"""Which connections of a pair carry the same conversation.
+
+Every communicator has connections of its own, so what one connection carries is of one kind; one conversation may ride on
+several (channels, several queue pairs), and gets new ones after a restart. Connections of a pair that move equal octets in
+equally many records while the others live are one lane; so are those that follow one another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.kernels.intervals import Ints
+
+Rows = NDArray[np.intp]
+
+
+class _Line(NamedTuple):
+    """One direction of one connection; `port` joins the directions of a TCP connection, 0 where nothing does."""
+
+    low: bool  # from the lower endpoint to the higher
+    port: int
+    first: int
+    last: int
+    octets: int
+    records: int
+    rows: Rows
+
+    def like(self, other: _Line, tolerance: float) -> bool:
+        """Whether two lines moved about as much in about as many records."""
+        a = abs(float(np.log((self.octets + 1) / (other.octets + 1))))
+        return a <= tolerance and abs(float(np.log(self.records / other.records))) <= tolerance
+
+
+def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) -> Ints:
+    """The lane of each of the given rows within its pair, counted from 0; the same number in both directions.
+
+    A pair of more than `most` connections, as clients of storage have, is one lane, as is one without ports or queue pairs.
+    """
+    out = np.zeros(len(rows), np.int64)
+    for lines in _by_pair(flows, rows):
+        if len(lines) + (len({line.low for line in lines}) == 1) > 2 and len(lines) <= most:
+            for number, lane in enumerate(_joined(lines, tolerance)):
+                for line in lane:
+                    out[line.rows] = number
+    return out
+
+
+def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
+    """The lines of every pair; `rows` in them are places in `rows`."""
+    src, dst = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64)
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    there = src == low
+    ports = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
+    queue = flows.dst_qp[rows].astype(np.int64)
+    port = np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0])
+    port = np.where(queue > 0, 0, port)  # the source port of RoCEv2 is entropy
+    order = np.lexsort((queue, port, there, high, low))
+    columns = [column[order] for column in (low, high, there, port, queue)]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
+    for own in np.split(order, np.flatnonzero(fresh)[1:]) if len(order) else []:
+        i, at = own[0], rows[own]
+        first, last = int(flows.start_ns[at].min()), int(flows.end_ns[at].max())
+        line = _Line(bool(there[i]), int(port[i]), first, last, int(flows.octets[at].sum()), len(at), own)
+        pairs[int(low[i]), int(high[i])].append(line)
+    return list(pairs.values())
+
+
+def _joined(lines: list[_Line], tolerance: float) -> list[list[_Line]]:
+    """Lines as lanes, the heaviest first. After a restart lanes go on in the order of how fast they move."""
+    lanes: list[list[_Line]] = []
+    for epoch in _epochs(lines):
+        own: list[list[_Line]] = []
+        for line in sorted(epoch, key=lambda one: -one.octets):
+            for lane in own:
+                if _belongs(line, lane, tolerance):
+                    lane.append(line)
+                    break
+            else:
+                own.append([line])
+        for number, lane in enumerate(own):
+            if number < len(lanes):
+                lanes[number] += lane
+            else:
+                lanes.append(lane)
+    return lanes
+
+
+def _epochs(lines: list[_Line]) -> Iterator[list[_Line]]:
+    """Lines that lived at one time."""
+    epoch: list[_Line] = []
+    for line in sorted(lines, key=lambda one: one.first):
+        if epoch and line.first >= max(other.last for other in epoch):
+            yield epoch
+            epoch = []
+        epoch.append(line)
+    yield epoch
+
+
+def _belongs(line: _Line, lane: list[_Line], tolerance: float) -> bool:
+    if line.port:
+        return any(line.port == other.port or (line.low == other.low and line.like(other, tolerance)) for other in lane)
+    return any(line.like(other, tolerance) for other in lane)
