@@ -46,7 +46,7 @@ def course(edge: Edge) -> Course:
 
 
 def parting(gap: Ints, *, least: int = 3) -> float:
-    """The gap that parts bursts: where sorted gaps rise by the largest factor, `least` of them above it; 0 where all are alike."""
+    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike."""
     known = np.sort(gap[gap > 0])
     if len(known) <= least:
         return 0.0
@@ -91,7 +91,7 @@ def communicators(
                     graph.add_edge(a.key, b.key)
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = _cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
-    whole = [part for part in parts if len(part) > 1]
+    whole = _whole([part for part in parts if len(part) > 1])
     found = [_collective(part, edges, active) for part in whole]
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
@@ -163,9 +163,35 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Un
     ]
 
 
+def _whole(parts: list[set[Pair]]) -> list[set[Pair]]:
+    """Communicators with their fragments: those of a size that lie inside another cover it wholly, or are of it."""
+    members = [frozenset(end for key in part for end in ends(key)) for part in parts]
+    order = sorted(range(len(parts)), key=lambda i: -len(members[i]))
+    at: dict[int, list[int]] = defaultdict(list)
+    for i in order:
+        for end in members[i]:
+            at[end].append(i)
+    into: dict[int, int] = {}
+    for big in order:
+        if big in into or len(members[big]) < 3:
+            continue
+        by_size: dict[int, list[int]] = defaultdict(list)
+        for i in {i for end in members[big] for i in at[end]}:
+            if i not in into and members[i] < members[big]:
+                by_size[len(members[i])].append(i)
+        for inner in by_size.values():
+            if frozenset().union(*(members[i] for i in inner)) != members[big]:
+                into |= dict.fromkeys(inner, big)
+    out = {i: set(parts[i]) for i in range(len(parts)) if i not in into}
+    for i, big in into.items():
+        out[big] |= parts[i]
+    return list(out.values())
+
+
 def _cubes(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """Communicators of halving and doubling, whose widest exchanges stood apart: pairs join two of equal size, member by member,
-    and move twice what those move at most.
+    """Communicators of halving and doubling, whose widest exchanges stood apart.
+
+    Pairs join two communicators of equal size, member by member, and move twice what those move at most.
     """
     while True:
         home = {end: i for i, part in enumerate(parts) if len(part) > 2 for key in part for end in ends(key)}

@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.kernels.edges import Edge, Pair, flipped
+from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
 
 
@@ -49,34 +49,57 @@ def handovers(edges: Mapping[Pair, Edge], *, equal: float = 0.03) -> tuple[dict[
             classes[-1].append(pair)
         else:
             classes.append([pair])
-    found: dict[Pair, Handover] = {}
+    piped: list[tuple[float, dict[Pair, Handover]]] = []
     trees: list[frozenset[Pair]] = []
     for own in classes:
         tides = {pair: handover(edges[pair], edges[flipped(pair)]) for pair in own}
         if 2 * sum(tide is not None for tide in tides.values()) <= len(own):
             continue
         graph = nx.Graph((pair[0], pair[1]) for pair in own)
+        lines: dict[Pair, Handover] = {}
         for part in nx.connected_components(graph):
             inside = [pair for pair in own if pair[0] in part]
             if max(degree for _, degree in graph.degree(part)) > 2:
                 trees.append(frozenset(inside) | {flipped(pair) for pair in inside})
             else:
-                found |= {pair: tides[pair] or NEITHER for pair in inside}
-    return found, trees
+                lines |= {pair: tides[pair] or NEITHER for pair in inside}
+        piped.append((float(np.median([moved[pair] for pair in own])), lines))
+    return {pair: tide for own in _without_halving(piped) for pair, tide in own.items()}, trees
 
 
-def handover(there: Edge, back: Edge, *, share: float = 0.15, level: float = 0.25, apart: float = 0.35) -> Handover | None:
+def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
+    """Classes of pairs but those at whose endpoints others move half or twice as much: partners of halving and doubling."""
+    at = [{end for pair in own for end in ends(pair)} for _, own in piped]
+    out = []
+    for i, (volume, own) in enumerate(piped):
+        halved = any(
+            j != i and at[i] & at[j] and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
+            for j, (other, _) in enumerate(piped)
+        )
+        out += [] if halved else [own]
+    return out
+
+
+def handover(
+    there: Edge, back: Edge, *, share: float = 0.08, level: float = 0.25, apart: float = 0.35, brief: float = 0.2
+) -> Handover | None:
     """What is in flight between two endpoints; None where they hand nothing over.
 
     In flight is more than `level` of a typical record from the level at which a pair stays longest, for at least `share` of the
-    time in which neither sends. It is empty again and again: never apart by more than the share `apart` of its life.
+    time in which neither sends, and in pauses not `brief` against those at that level: members of a collective are apart for
+    less. It is empty again and again: never apart by more than the share `apart` of its life.
     """
     if len(there.rows) < 4 or len(back.rows) < 4:
         return None
     times, excess, idle = _excess(there, back)
     unit = level * float(min(np.median(there.octets), np.median(back.octets)))
     total = float(idle.sum())
-    if total <= 0 or unit <= 0 or _longest(excess, idle, unit) > (1 - share) * total:
+    if total <= 0 or unit <= 0:
+        return None
+    usual = _usual(excess, idle, unit)
+    if idle[~usual].sum() < share * total:
+        return None
+    if weighted_median(idle[~usual], idle[~usual]) < brief * weighted_median(idle[usual], idle[usual]):
         return None
     tides = [_tide(times, way * excess, idle, unit) for way in (1, -1)]
     life = float(times[-1] - times[0])
@@ -87,12 +110,13 @@ def handover(there: Edge, back: Edge, *, share: float = 0.15, level: float = 0.2
     return Handover(*tides)
 
 
-def _longest(excess: Floats, idle: Floats, unit: float) -> float:
-    """How long a pair stays, all in all, within a unit of the level at which it stays longest."""
+def _usual(excess: Floats, idle: Floats, unit: float) -> NDArray[np.bool_]:
+    """The pauses within a unit of the level at which a pair stays longest."""
     order = np.argsort(excess)
     level, time = excess[order], np.concatenate([[0.0], np.cumsum(idle[order])])
     low, high = np.searchsorted(level, level - unit), np.searchsorted(level, level + unit, "right")
-    return float((time[high] - time[low]).max())
+    middle = level[int(np.argmax(time[high] - time[low]))]
+    return np.asarray(np.abs(excess - middle) <= unit, dtype=np.bool_)
 
 
 def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> Tide:
