@@ -113,11 +113,23 @@ def _handed(view: View, start: Ints, rows: Ints) -> list[Ints]:
     return [rows[run] for run in _cuts(start[rows], end, weighted_median(end - start[rows], octets) / 4)]
 
 
-def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerance: float = 0.05) -> list[Ints]:
+def _instances(
+    view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)
+) -> list[Ints]:
     """The records of a group's stream, collective by collective: between two pauses all edges move the same share of theirs.
 
-    Where a late member keeps the others waiting they may already have sent something: that is no collective of its own.
+    Where a late member keeps the others waiting they may already have sent something: that is no collective of its own. Of
+    `tolerances` the first that tells the steps apart.
     """
+    parts: list[Ints] = []
+    for tolerance in tolerances:
+        parts = _even(view, start, rows, np.inf if stream.kind == "ep" else tolerance)
+        if len(parts) >= len(view.ends) - 1:
+            break
+    return parts
+
+
+def _even(view: View, start: Ints, rows: Ints, tolerance: float) -> list[Ints]:
     flows = view.flows
     _, edge = np.unique(flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows], return_inverse=True)
     total = np.bincount(edge, weights=flows.octets[rows])
@@ -125,8 +137,7 @@ def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerance
     for run in _cuts(start[rows], flows.end_ns[rows], 0.0):
         held.append(run)
         moved += np.bincount(edge[run], weights=flows.octets[rows[run]], minlength=len(total)) / np.maximum(total, 1)
-        even = moved.max() - moved.min() <= tolerance * moved.mean() if stream.kind != "ep" else bool((moved > 0).all())
-        if even:
+        if (moved > 0).all() and moved.max() - moved.min() <= tolerance * moved.mean():
             out.append(rows[np.concatenate(held)])
             held, moved = [], np.zeros(len(total))
     return [*out, rows[np.concatenate(held)]] if held else out
@@ -200,7 +211,8 @@ def _linked(view: View, events: list[Event], *, prompt: float = 0.1) -> Graph:
     """The graph of events in order of time."""
     pipes = {i for i, s in enumerate(view.parallelism.streams) if s.kind == "pp"}
     calls, ranks = _calls(view), _Ranks()
-    heard_at = [_last(calls.get((e.peer, e.rank)), e.time) if e.kind == WORK else 0 for e in events]
+    acts = _acts(events)
+    heard_at = [_word(e, calls, acts, e.op in pipes) if e.kind == WORK else 0 for e in events]
     soon = _soon(events, heard_at)
     begun: dict[int, list[int]] = defaultdict(list)  # a transfer's or collective's first points
     joined: dict[int, int] = {}
@@ -237,6 +249,20 @@ def _linked(view: View, events: list[Event], *, prompt: float = 0.1) -> Graph:
         own.append(before)
         outer.append(other)
     return _timed(view, events, own, outer, shaded)
+
+
+def _acts(events: list[Event]) -> dict[int, Ints]:
+    """When each rank did something or was given something, ns."""
+    times: dict[int, list[int]] = defaultdict(list)
+    for event in events:
+        times[event.peer if event.kind == MOVE else event.rank].append(event.time)
+    return {rank: np.array(own, np.int64) for rank, own in times.items()}
+
+
+def _word(event: Event, calls: dict[tuple[int, int], Ints], acts: dict[int, Ints], hands: bool) -> int:
+    """When the one a rank sends to last gave word; without words, when a pipeline's receiver last did anything."""
+    heard = calls.get((event.peer, event.rank))
+    return _last(heard if heard is not None or not hands else acts.get(event.peer), event.time)
 
 
 def _soon(events: list[Event], heard: list[int]) -> dict[int, float]:
