@@ -47,7 +47,7 @@ class Graph(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A point before it knows what it follows. `mark` is its transfer's or collective's number, `need` when its input had come."""
+    """A point before it knows what it follows. `mark` is its transfer's or collective's number, `need` when its input had come (of a MOVE: when its last part was sent)."""
 
     time: int
     kind: int
@@ -79,11 +79,12 @@ def ends(graph: Graph, times: Floats, steps: int) -> Floats:
 
 def graph_of(view: View) -> Graph:
     """The dependencies of all steps of a job."""
-    events = sorted(_events(view), key=lambda e: (e.time, e.kind in (WORK, CALL), e.kind))
-    return _linked(view, events)
+    calls = _calls(view)
+    events = sorted(_events(view, calls), key=lambda e: (e.time, e.kind in (WORK, CALL), e.kind))
+    return _linked(view, events, calls)
 
 
-def _events(view: View) -> Iterator[Event]:
+def _events(view: View, calls: dict[tuple[int, int], Ints]) -> Iterator[Event]:
     place = {view.code[address]: i for i, address in enumerate(view.job.endpoints)}
     start = sending(view.flows)
     need = view._needed()[view.inside] if view.inside is not None else np.full(len(view.flows), -1, np.int64)
@@ -93,10 +94,16 @@ def _events(view: View) -> Iterator[Event]:
         if not len(rows):
             continue
         parts = _handed(view, start, rows) if len(stream.members) == 2 and stream.kind == "pp" else _instances(view, start, rows, stream)
-        for part in parts:
+        if stream.kind == "pp" and (place[view.code[stream.members[1]]], place[view.code[stream.members[0]]]) not in calls:
+            messages = _messages(view, parts)
+        else:
+            messages = [[part] for part in parts]
+        for message in messages:
             mark += 1
+            part = np.concatenate(message)
             if stream.kind == "pp":
-                yield from _transfer(view, start, need, part, op, mark, place)
+                resumed = int(start[message[-1][0]]) if len(message) > 1 else -1
+                yield from _transfer(view, start, need, part, op, mark, place, resumed)
             else:
                 yield from _collective(view, start, part, op, mark, place)
 
@@ -111,6 +118,21 @@ def _handed(view: View, start: Ints, rows: Ints) -> list[Ints]:
     """The records of one direction of a pipeline's pair, message by message."""
     end, octets = view.flows.end_ns[rows], view.flows.octets[rows]
     return [rows[run] for run in _cuts(start[rows], end, weighted_median(end - start[rows], octets) / 4)]
+
+
+def _messages(view: View, parts: list[Ints], *, slack: float = 0.01) -> list[list[Ints]]:
+    """Parts joined to messages as large as the largest: a one-sided sender stops where the receiver's window is full."""
+    size = [float(view.flows.octets[part].sum()) for part in parts]
+    most, held = max(size, default=0.0) * (1 + slack), np.inf
+    out: list[list[Ints]] = []
+    for part, octets in zip(parts, size, strict=True):
+        if held + octets <= most:
+            out[-1].append(part)
+            held += octets
+        else:
+            out.append([part])
+            held = octets
+    return out
 
 
 def _instances(
@@ -143,12 +165,14 @@ def _even(view: View, start: Ints, rows: Ints, tolerance: float) -> list[Ints]:
     return [*out, rows[np.concatenate(held)]] if held else out
 
 
-def _transfer(view: View, start: Ints, need: Ints, rows: Ints, op: int, mark: int, place: dict[int, int]) -> Iterator[Event]:
+def _transfer(
+    view: View, start: Ints, need: Ints, rows: Ints, op: int, mark: int, place: dict[int, int], resumed: int
+) -> Iterator[Event]:
     flows = view.flows
     src, dst = place[int(flows.src[rows[0]])], place[int(flows.dst[rows[0]])]
     octets = int(flows.octets[rows].sum())
     yield Event(int(start[rows[0]]), WORK, src, op, mark, dst, int(need[rows[0]]))
-    yield Event(int(flows.end_ns[rows].max()), MOVE, src, op, mark, dst, octets=octets)
+    yield Event(int(flows.end_ns[rows].max()), MOVE, src, op, mark, dst, resumed, octets)
 
 
 def _collective(view: View, start: Ints, rows: Ints, op: int, mark: int, place: dict[int, int]) -> Iterator[Event]:
@@ -191,6 +215,7 @@ class _Ranks:
     def __init__(self) -> None:
         self.latest: dict[int, dict[int, int]] = defaultdict(dict)  # rank → stream (−1: spoke) → point
         # by rank and stream: ends and begins of transfers, and the points at their ends
+        self.acted: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))  # times, points
         self.came: dict[tuple[int, int], tuple[list[int], list[int], list[int]]] = defaultdict(lambda: ([], [], []))
 
     def before(self, event: Event, pipes: set[int]) -> tuple[int, ...]:
@@ -207,10 +232,10 @@ class _Ranks:
         return tuple(own)
 
 
-def _linked(view: View, events: list[Event], *, prompt: float = 0.1) -> Graph:
+def _linked(view: View, events: list[Event], calls: dict[tuple[int, int], Ints], *, prompt: float = 0.1) -> Graph:
     """The graph of events in order of time."""
     pipes = {i for i, s in enumerate(view.parallelism.streams) if s.kind == "pp"}
-    calls, ranks = _calls(view), _Ranks()
+    ranks = _Ranks()
     acts = _acts(events)
     heard_at = [_word(e, calls, acts, e.op in pipes) if e.kind == WORK else 0 for e in events]
     soon = _soon(events, heard_at)
@@ -243,8 +268,16 @@ def _linked(view: View, events: list[Event], *, prompt: float = 0.1) -> Graph:
             ranks.latest[event.rank][event.op] = i
         else:
             before, sent[event.op] = tuple(begun[event.mark]), i
+            if event.need >= 0:  # the rest was sent when the receiver was ready
+                at = bisect_left(ranks.acted[event.peer][0], event.need) - 1
+                other = ranks.acted[event.peer][1][at] if at >= 0 else -1
+                close = other >= 0 and event.need - time[other] <= prompt * (event.need - time[before[0]])
+                shaded[i], other = close, other if close else -1
             ranks.latest[event.peer][event.op] = i
             for column, value in zip(ranks.came[event.peer, event.op], (event.time, time[before[0]], i), strict=True):
+                column.append(value)
+        if event.kind != JOINED:
+            for column, value in zip(ranks.acted[event.peer if event.kind == MOVE else event.rank], (event.time, i), strict=True):
                 column.append(value)
         own.append(before)
         outer.append(other)
@@ -286,10 +319,10 @@ def _timed(view: View, events: list[Event], own: list[tuple[int, ...]], outer: l
     time, kind, rank, op, _, _, _, octets = columns
     base = np.array([max((int(time[p]) for p in before), default=int(time[i])) for i, before in enumerate(own)], np.int64)
     gap = np.maximum(time - base, 0).astype(np.float64)
-    for key in set(zip(rank[shaded].tolist(), op[shaded].tolist(), strict=True)):
-        alike = (rank == key[0]) & (op == key[1]) & (kind == WORK)
+    for key in set(zip(rank[shaded].tolist(), op[shaded].tolist(), kind[shaded].tolist(), strict=True)):
+        alike = (rank == key[0]) & (op == key[1]) & (kind == key[2])
         clear = alike & ~shaded
-        clear = clear if clear.any() else (op == key[1]) & (kind == WORK) & ~shaded
+        clear = clear if clear.any() else (op == key[1]) & (kind == key[2]) & ~shaded
         most = float(np.median(gap[clear])) if clear.any() else np.inf
         gap[alike & shaded] = np.minimum(gap[alike & shaded], most)
     links = np.array(outer, np.int64)
