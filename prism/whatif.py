@@ -93,7 +93,11 @@ def _events(view: View, calls: dict[tuple[int, int], Ints]) -> Iterator[Event]:
         rows = stream.rows[np.argsort(start[stream.rows], kind="stable")]
         if not len(rows):
             continue
-        parts = _handed(view, start, rows) if len(stream.members) == 2 and stream.kind == "pp" else _instances(view, start, rows, stream)
+        parts = (
+            _handed(view, start, rows)
+            if len(stream.members) == 2 and stream.kind == "pp"
+            else _instances(view, start, rows, stream)
+        )
         if stream.kind == "pp" and (place[view.code[stream.members[1]]], place[view.code[stream.members[0]]]) not in calls:
             messages = _messages(view, parts)
         else:
@@ -256,7 +260,9 @@ def _linked(view: View, events: list[Event], calls: dict[tuple[int, int], Ints],
             if heard > base and event.time - heard <= min(soon[event.rank], prompt * (event.time - base)):
                 shaded[i] = True
                 if event.op in pipes:
-                    other = max(ranks.latest[event.peer].values(), key=lambda p: time[p] if time[p] <= heard else -1, default=-1)
+                    other = max(
+                        ranks.latest[event.peer].values(), key=lambda p: time[p] if time[p] <= heard else -1, default=-1
+                    )
             elif queue >= 0 and time[queue] > base and event.time - time[queue] <= prompt * (event.time - base):
                 shaded[i], other = True, queue
             begun[event.mark].append(i)
@@ -277,7 +283,9 @@ def _linked(view: View, events: list[Event], calls: dict[tuple[int, int], Ints],
             for column, value in zip(ranks.came[event.peer, event.op], (event.time, time[before[0]], i), strict=True):
                 column.append(value)
         if event.kind != JOINED:
-            for column, value in zip(ranks.acted[event.peer if event.kind == MOVE else event.rank], (event.time, i), strict=True):
+            for column, value in zip(
+                ranks.acted[event.peer if event.kind == MOVE else event.rank], (event.time, i), strict=True
+            ):
                 column.append(value)
         own.append(before)
         outer.append(other)
