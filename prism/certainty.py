@@ -33,8 +33,8 @@ def completeness(view: View, *, slack: float = 0.005) -> Completeness:
     busy = np.flatnonzero(~flows.control())
     if len(busy) and view.period > 0:
         length = weighted_median(flows.end_ns[busy] - flows.start_ns[busy], flows.octets[busy])
-        if 2 * length > view.period:
-            share *= view.period / (2 * length)
+        if length > view.period:
+            share *= view.period / length
             reasons.append(f"records last {length / view.period:.1f} steps")
     varies = _varies(view)
     if varies > slack:
@@ -44,19 +44,27 @@ def completeness(view: View, *, slack: float = 0.005) -> Completeness:
 
 
 def _varies(view: View) -> float:
-    """Typical spread over steps of the volume of an edge of a pipeline or a reduction, as a share."""
+    """Typical spread over steps of the volume of an edge of a reduction or pipeline, as a share.
+
+    Steps' borders may be off, and trees' edges are unlike: only what differs both between an edge's steps and between edges
+    that should move the same in all (those of a group, the two directions of a pair) is missing.
+    """
+    moved = {key: view.per_step(edge, view.flows.octets)[1:] for key, edge in view.edges.items()}
+    groups = [{view.code[m] for m in g.members} for g in view.parallelism.groups if g.kind == "dp" and g.evidence == "traffic"]
     kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
-    own = []
-    for key, edge in view.edges.items():
-        if kind.get(key) in ("dp", "pp"):
-            moved = view.per_step(edge, view.flows.octets)[1:]
-            if len(moved) > 2 and np.median(moved) > 0:
-                own.append(float(np.std(np.clip(moved / np.median(moved), 0.5, 1.5))) if len(moved) < 6 else _robust(moved))
-    return float(np.median(own)) if own else 0.0
-
-
-def _robust(moved: np.ndarray) -> float:
-    return spread(moved / np.median(moved), floor=0.0)
+    alike = [[key for key in moved if set(key) <= own and kind.get(key) == "dp"] for own in groups]
+    alike += [[key, key[::-1]] for key in moved if key[0] < key[1] and key[::-1] in moved and kind.get(key) == "pp"]
+    by_step, by_edge = list[float](), list[float]()
+    for keys in (keys for keys in alike if len(keys) > 1):
+        total = np.array([float(view.edges[key].volume) for key in keys])
+        by_edge += (total / np.median(total) - 1).tolist()
+        for key in keys:
+            middle = float(np.median(moved[key])) if len(moved[key]) else 0.0
+            by_step += [spread(moved[key] / middle, floor=0.0)] if middle > 0 else []
+    if not by_step:
+        return 0.0
+    between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
+    return min(float(np.median(by_step)), between)
 
 
 def confidence(view: View, finding: Finding, seen: Completeness) -> float:

@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 class Cost(NamedTuple):
-    """Observed over ideal step time, ns lost in all, how both were had (`what_if` None: from other steps), why not otherwise."""
+    """Observed over ideal step time, ns lost in all; `what_if` is None where steps could not be replayed, for reason `why`."""
 
     slowdown: float
     lost_ns: float
@@ -127,12 +127,9 @@ def _meet(view: View, a: Finding, b: Finding) -> bool:
 def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: Mask) -> Floats:
     """The gaps of a graph with the culprit's as they should be."""
     n = len(view.ends)
-    if finding.kind == "slow_rank":
-        own = ranks_of(view, finding)
-        kinds, key, keys = (WORK,), graph.rank, own
-    else:
-        kinds, key, keys = (MOVE, DONE), graph.op, _streams(view, finding)
-    at = np.isin(graph.kind, kinds) & (graph.step < n)
+    works = finding.kind == "slow_rank"
+    key, keys = (graph.rank, ranks_of(view, finding)) if works else (graph.op, _streams(view, finding))
+    at = np.isin(graph.kind, (WORK,) if works else (MOVE, DONE)) & (graph.step < n)
     total = np.zeros((int(key.max(initial=0)) + 1, n))
     np.add.at(total, (key[at], graph.step[at]), graph.gap[at])
     permanent = healthy.sum() < 3
@@ -140,10 +137,7 @@ def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: M
     for one in keys:
         if one >= len(total):
             continue
-        if permanent:
-            goal = _twins(view, total, finding, one, inside, keys)
-        else:
-            goal = float(np.median(total[one, healthy]))
+        goal = _twins(view, total, finding, one, inside, keys) if permanent else float(np.median(total[one, healthy]))
         scale = np.minimum(goal / np.maximum(total[one], 1.0), 1.0)
         mine = at & (key == one) & inside[np.minimum(graph.step, n - 1)]
         gap[mine] *= scale[graph.step[mine]]
@@ -152,7 +146,7 @@ def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: M
 
 def _streams(view: View, finding: Finding) -> list[int]:
     """The streams that a finding on a NIC, link or switch slows."""
-    edges = {tuple(edge) for edge in finding.evidence.get("edges", ())}
+    edges: set[tuple[str, ...]] = {tuple(edge) for edge in finding.evidence.get("edges", ())}
     named = set(finding.ids)
     out = []
     for i, stream in enumerate(view.parallelism.streams):

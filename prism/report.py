@@ -1,10 +1,10 @@
 """A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`.
 
 Of a finding, `slowdown` is observed step time over what it would have been without the culprit (evidence `what_if`, null
-where that could not be replayed; `observed_slowdown` is what the detector saw), `lost_gpu_seconds` what that cost the job's GPUs
-so far, `confidence` the share of such claims that should be right. `isolate` says whom to take out first: `hosts` (endpoints
-without a topology) that hold the culprit with `confidence`, or `parts`, a switch or the ends of a link; `alternatives` are all
-suspects, each with its `ids` and `probability`, given that something is wrong.
+where that could not be replayed; `observed_slowdown` is what the detector saw), `lost_gpu_seconds` what that cost the job's
+GPUs so far, `confidence` the share of such claims that should be right. `isolate` says whom to take out first: `hosts`
+(endpoints without a topology) that hold the culprit with `confidence`, or `parts`, a switch or the ends of a link;
+`alternatives` are all suspects, each with its `ids` and `probability`, given that something is wrong.
 """
 
 from __future__ import annotations

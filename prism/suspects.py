@@ -48,7 +48,7 @@ def chosen(weights: Weights, group: tuple[str, ...], finding: Finding, *, asked:
         return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)
     enough = int(np.searchsorted(np.cumsum(share), asked - 1e-9)) + 1
     held = float(share[:enough].sum())
-    hosts = tuple(id for ids in names[:enough] for id in ids)
+    hosts = tuple(name for ids in names[:enough] for name in ids)
     if enough > 1 and 2 * enough > len(group) > enough:
         hosts, held = tuple(sorted({*hosts, *group})), float(share[: max(enough, len(group))].sum())
     return Isolation(hosts, (), round(min(held, 1.0), 4), ranked)

@@ -47,7 +47,10 @@ class Graph(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A point before it knows what it follows. `mark` is its transfer's or collective's number, `need` when its input had come (of a MOVE: when its last part was sent)."""
+    """A point before it knows what it follows. `mark` is its transfer's or collective's number.
+
+    `need` is when its input had come, of a MOVE when its last part was sent, ns; −1 where unknown.
+    """
 
     time: int
     kind: int
