@@ -19,8 +19,11 @@ from prism.model import Finding, Isolation
 Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
 
 
-def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8) -> Isolation:
-    """Whom to isolate for a finding, to hold the culprit with probability `asked`; `most` alternatives are told."""
+def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
+    """Whom to isolate for a finding, to hold the culprit with probability `asked`; `most` alternatives are told.
+
+    With probability `doubt` it is none of the suspects: what is not on the wire may have fooled all evidence.
+    """
     if finding.kind in ("slow_link", "slow_switch"):
         weights = _by_edges(view, finding)
     elif finding.kind == "hang":
@@ -31,17 +34,19 @@ def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8
         weights = _by_work(view, finding)
     else:
         return Isolation()
-    return chosen(_hosts(view, weights), _group(view, finding), finding, asked=asked, most=most)
+    return chosen(_hosts(view, weights), _group(view, finding), finding, asked=asked, most=most, doubt=doubt)
 
 
-def chosen(weights: Weights, group: tuple[str, ...], finding: Finding, *, asked: float, most: int) -> Isolation:
+def chosen(
+    weights: Weights, group: tuple[str, ...], finding: Finding, *, asked: float, most: int, doubt: float = 0.0
+) -> Isolation:
     """The likeliest suspects until their probabilities add up; `group` where that would take more than half of it."""
     if not weights:
         return Isolation()
     names = sorted(weights, key=lambda ids: (-weights[ids], ids))
     height = np.array([weights[ids] for ids in names])
     share = np.exp(height - height.max())
-    share = share / share.sum()
+    share = (1 - doubt) * share / share.sum()
     ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[:most]
     if len(names[0]) > 1 or finding.subject == "switch":
         behind = ((group, round(float(share[0]), 4)),) if group else ()
