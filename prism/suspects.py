@@ -136,7 +136,7 @@ def _by_silence(view: View, finding: Finding) -> Weights:
 
 
 def _by_farewell(finding: Finding) -> Weights:
-    """Suspects of a crash by when each closed its connections, beside how far apart the others did."""
+    """Suspects of a crash by when each closed its connections, in eighths of how long most took."""
     closed = finding.evidence.get("closed_ms", {})
-    scale = max(float(np.median(list(closed.values()))) / 4, 1e-6) if len(closed) > 1 else 1.0
+    scale = max(float(np.median(list(closed.values()))) / 8, 1e-6) if len(closed) > 1 else 1.0
     return {(a,): -float(ms) / scale for a, ms in closed.items()} or {tuple(finding.ids): 0.0}
