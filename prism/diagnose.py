@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.record import Flows, Transits
+from prism.assess import assessed
 from prism.causes import settled
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
@@ -46,7 +47,7 @@ def diagnose(
         raw = [finding for detect in DETECTORS for finding in detect(view)] if view.uneven < UNEVEN else []
         uneven += [] if view.uneven < UNEVEN else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
-        findings += settled(raw, happened)
+        findings += assessed(view, settled(raw, happened))
         found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
     return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers, uneven)))
 

@@ -139,8 +139,26 @@ class Timeline:
 
 
 @dataclass(frozen=True)
+class Isolation:
+    """Whom to take out first: the fewest hosts (endpoints without a topology) that hold the culprit with `confidence` 0 … 1.
+
+    `parts` are the switch or the two ends of the link instead, where that is the culprit. `alternatives` are what else it may
+    be, each with its probability, given that something is wrong; the likeliest first.
+    """
+
+    hosts: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    confidence: float = 0.0
+    alternatives: tuple[tuple[tuple[str, ...], float], ...] = ()
+
+
+@dataclass(frozen=True)
 class Finding:
-    """A claim, with who, when, how much and why. `slowdown` is observed / expected, `score` is in robust sigmas."""
+    """A claim, with who, when, how much and why. `score` is in robust sigmas.
+
+    `slowdown` is the observed step time over what it would have been without the culprit; `lost_gpu_s` what that cost all GPUs
+    of the job so far, s; `confidence` 0 … 1 is the share of such claims that should be right.
+    """
 
     detector: str
     kind: FindingKind
@@ -154,6 +172,9 @@ class Finding:
     score: float
     message: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float = 0.0
+    lost_gpu_s: float = 0.0
+    isolate: Isolation = Isolation()
 
 
 @dataclass(frozen=True)

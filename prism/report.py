@@ -1,4 +1,11 @@
-"""A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`."""
+"""A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`.
+
+Of a finding, `slowdown` is observed step time over what it would have been without the culprit (evidence `what_if`, null
+where that could not be replayed; `observed_slowdown` is what the detector saw), `lost_gpu_seconds` what that cost the job's
+GPUs so far, `confidence` the share of such claims that should be right. `isolate` says whom to take out first: `hosts`
+(endpoints without a topology) that hold the culprit with `confidence`, or `parts`, a switch or the ends of a link;
+`alternatives` are all suspects, each with its `ids` and `probability`, given that something is wrong.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +85,13 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
 
 def _finding(found: Finding) -> dict[str, Any]:
     fields = dict(vars(found))
-    ids = fields.pop("ids")
-    return fields | {"subject": {"type": found.subject, "ids": ids}}
+    ids, lost, isolate = fields.pop("ids"), fields.pop("lost_gpu_s"), found.isolate
+    alternatives = [{"ids": names, "probability": share} for names, share in isolate.alternatives]
+    return fields | {
+        "subject": {"type": found.subject, "ids": ids},
+        "lost_gpu_seconds": lost,
+        "isolate": vars(isolate) | {"alternatives": alternatives},
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -153,8 +153,11 @@ def _show_findings(diagnosis: Diagnosis, out: Console) -> None:
         if out.is_terminal:
             grid.add_row(word, _line(what, "bold"))
             grid.add_row("", _line(_shorten(found.message, 3, out)))
+            if cost := _action(found):
+                grid.add_row("", _line(_shorten(cost, 1, out)))
         else:
-            out.print(_line(f"{word.plain} {what}: {found.message}"))
+            cost = _action(found)
+            out.print(_line(f"{word.plain} {what}: {found.message}{f' ({cost})' if cost else ''}"))
     if ranked and out.is_terminal:
         out.print(grid)
     if len(ranked) > WORST:
@@ -169,6 +172,18 @@ def _claim(found: Finding, source: Source, *, name_job: bool) -> str:
     where = f" of {found.job}" if name_job and found.subject != "job" else ""
     slower = f", {found.slowdown:.2f} × slower" if math.isfinite(found.slowdown) and found.slowdown > 1 else ""
     return f"{found.kind.replace('_', ' ')} {ids}{more}{where}  {_when(found, source)}{slower}"
+
+
+def _action(found: Finding) -> str:
+    """What a claim cost, and whom to isolate."""
+    if found.severity is Severity.INFO:
+        return ""
+    first = found.isolate.hosts or ((" – ".join(found.isolate.parts),) if found.isolate.parts else ())
+    more = f" and {len(first) - 4} more" if len(first) > 4 else ""
+    parts = [f"cost {found.lost_gpu_s:,.0f} GPU-s"] if found.lost_gpu_s >= 0.5 else []
+    parts += [f"isolate {', '.join(first[:4])}{more} ({found.isolate.confidence:.0%})"] if first else []
+    parts += [f"{found.confidence:.0%} sure"] if found.confidence else []
+    return "; ".join(parts)
 
 
 def _notes(diagnosis: Diagnosis) -> list[str]:

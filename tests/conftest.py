@@ -9,6 +9,7 @@ from prism.model import (
     Event,
     Finding,
     Group,
+    Isolation,
     Job,
     JobDiagnosis,
     Layout,
@@ -69,6 +70,9 @@ def _make_finding(i: int = 0, severity: Severity = Severity.CRITICAL, job: str =
         score=9.1 - i,
         message=f"10.10.{5 + i}.1 computes 1.7 × longer than the other ranks of its stage, and its peers wait for it",
         evidence={"compute_ms": np.float64(61.2), "expected_ms": float("nan"), "ranks": (5,)},
+        confidence=0.97,
+        lost_gpu_s=312.4,
+        isolate=Isolation(("server5",), (), 0.93, ((("server5",), 0.93), (("server4",), 0.07))),
     )
 
 

@@ -26,9 +26,17 @@ def test_the_report_has_the_form_the_design_promises(diagnosis):
     finding = made["findings"][0]
     assert set(finding) == {
         "detector", "kind", "job", "severity", "subject", "start_ns", "end_ns", "slowdown", "score", "message", "evidence",
+        "confidence", "lost_gpu_seconds", "isolate",
     }  # fmt: skip
     assert finding["subject"] == {"type": "endpoint", "ids": ["10.10.5.1"]}
     assert finding["severity"] == "critical"
+    assert (finding["confidence"], finding["lost_gpu_seconds"]) == (0.97, 312.4)
+    assert finding["isolate"] == {
+        "hosts": ["server5"],
+        "parts": [],
+        "confidence": 0.93,
+        "alternatives": [{"ids": ["server5"], "probability": 0.93}, {"ids": ["server4"], "probability": 0.07}],
+    }
 
 
 def plain(value):

@@ -48,6 +48,7 @@ def test_what_is_said_about_a_finding(diagnosis):
     text = screen(diagnosis)
     assert "CRITICAL  slow rank 10.10.5.1  +14.3 s … +29.1 s, 1.42 × slower" in text
     assert "its peers wait for it" in text
+    assert "cost 312 GPU-s; isolate server5 (93%); 97% sure" in text
     assert text.index("CRITICAL") < text.index("INFO")
 
 

@@ -1,0 +1,46 @@
+"""What a finding costs, whom to isolate for it, and how sure it is: the last touch on what the detectors say of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prism.certainty import Completeness, completeness, confidence
+from prism.cost import Cost, costs
+from prism.detectors.view import View
+from prism.model import Finding, Severity
+from prism.suspects import isolation
+
+
+def assessed(view: View, findings: Sequence[Finding], *, asked: float = 0.9, least: float = 0.5) -> list[Finding]:
+    """The findings with their cost, the hosts that hold the culprit with probability `asked`, and their confidence.
+
+    Claims of less confidence than `least` become info.
+    """
+    if not findings:
+        return []
+    seen = completeness(view)
+    return [
+        _assessed(view, finding, cost, seen, asked, least)
+        for finding, cost in zip(findings, costs(view, findings), strict=True)
+    ]
+
+
+def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, asked: float, least: float) -> Finding:
+    finding = replace(finding, isolate=isolation(view, finding, asked=asked))
+    sure = confidence(view, finding, seen)
+    evidence = {**finding.evidence, "observed_slowdown": finding.slowdown, "what_if": None}
+    if cost.what_if is not None:
+        evidence["what_if"] = round(cost.what_if, 3)
+    elif cost.why:
+        evidence["no_what_if"] = cost.why
+    if seen.reasons:
+        evidence["incomplete"] = list(seen.reasons)
+    return replace(
+        finding,
+        severity=Severity.INFO if sure < least else finding.severity,
+        slowdown=round(cost.slowdown, 3),
+        lost_gpu_s=round(cost.lost_ns / 1e9 * len(view.job.endpoints), 1),
+        confidence=sure,
+        evidence=evidence,
+    )

@@ -1,0 +1,92 @@
+"""How sure a finding is: how much of the traffic was seen, how far the evidence stands out, how clear the culprit is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from prism.cost import steps_of
+from prism.detectors.view import View
+from prism.kernels.intervals import weighted_median
+from prism.kernels.shifts import spread
+from prism.model import Finding
+
+
+class Completeness(NamedTuple):
+    """How far records can be trusted to tell all, 0 … 1, and what speaks against it."""
+
+    share: float
+    reasons: tuple[str, ...] = ()
+
+
+def completeness(view: View, *, slack: float = 0.005) -> Completeness:
+    """Whether records are sampled, sums over longer than steps show, or missing, as volumes that should be equal tell.
+
+    Volumes may vary by `slack`: what a retransmission or a step's border moves.
+    """
+    flows, share, reasons = view.flows, 1.0, list[str]()
+    rate = float(np.median(flows.sampling_rate)) if len(flows) else 1.0
+    if rate > 1:
+        share /= 1 + np.log10(rate)
+        reasons.append(f"one packet in {rate:.0f} was seen")
+    busy = np.flatnonzero(~flows.control())
+    if len(busy) and view.period > 0:
+        length = weighted_median(flows.end_ns[busy] - flows.start_ns[busy], flows.octets[busy])
+        if length > view.period:
+            share *= view.period / length
+            reasons.append(f"records last {length / view.period:.1f} steps")
+    varies = _varies(view)
+    if varies > slack:
+        share *= float(np.exp(-8 * (varies - slack)))
+        reasons.append(f"volumes that should be equal vary by {varies:.1%}")
+    return Completeness(float(share), tuple(reasons))
+
+
+def _varies(view: View) -> float:
+    """Typical spread over steps of the volume of an edge of a reduction or pipeline, as a share.
+
+    Steps' borders may be off, and trees' edges are unlike: only what differs both between an edge's steps and between edges
+    that should move the same in all (those of a group, the two directions of a pair) is missing.
+    """
+    moved = {key: view.per_step(edge, view.flows.octets)[1:] for key, edge in view.edges.items()}
+    groups = [{view.code[m] for m in g.members} for g in view.parallelism.groups if g.kind == "dp" and g.evidence == "traffic"]
+    kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
+    alike = [[key for key in moved if set(key) <= own and kind.get(key) == "dp"] for own in groups]
+    alike += [[key, key[::-1]] for key in moved if key[0] < key[1] and key[::-1] in moved and kind.get(key) == "pp"]
+    by_step, by_edge = list[float](), list[float]()
+    for keys in (keys for keys in alike if len(keys) > 1):
+        total = np.array([float(view.edges[key].volume) for key in keys])
+        by_edge += (total / np.median(total) - 1).tolist()
+        for key in keys:
+            middle = float(np.median(moved[key])) if len(moved[key]) else 0.0
+            by_step += [spread(moved[key] / middle, floor=0.0)] if middle > 0 else []
+    if not by_step:
+        return 0.0
+    between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
+    return min(float(np.median(by_step)), between)
+
+
+def confidence(view: View, finding: Finding, seen: Completeness) -> float:
+    """Share of such claims that should be right: each thing that may be wrong takes its part.
+
+    A score of few sigmas and few steps may be chance; an incident that does not fit its culprit, or fits others as well, may
+    have another one.
+    """
+    first, stop = steps_of(view, finding)
+    chance = float(np.exp(-max(finding.score, 0.0) / 4))
+    if finding.kind not in ("hang", "crash"):
+        chance = max(chance, 0.5 ** max(stop - first + 1, 1))
+    fit = 1.0
+    if {"explains", "exclusive"} <= finding.evidence.keys():
+        fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
+    return round(float(np.clip(seen.share * (1 - chance) * fit * named(view, finding), 0.0, 1.0)), 3)
+
+
+def named(view: View, finding: Finding) -> float:
+    """Probability of those a finding names, of all who may be it; 1 where nobody else is."""
+    told = set(finding.ids)
+    if view.topology is not None:
+        told |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}
+    mine = sum(p for ids, p in finding.isolate.alternatives if told & set(ids))
+    return mine if finding.isolate.alternatives else 1.0

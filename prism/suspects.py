@@ -1,0 +1,142 @@
+"""Whom to isolate: the smallest set of hosts that holds the culprit with the asked confidence, the whole group when in doubt.
+
+Source: ByteRobust, SOSP 2025: quick isolation of more than the culprit beats finding the exact one late.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from prism.cost import ranks_of, steps_of
+from prism.detectors.view import View
+from prism.kernels.blame import verdicts
+from prism.kernels.shifts import middle, spread
+from prism.model import Finding, Isolation
+
+Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
+
+
+def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
+    """Whom to isolate for a finding, to hold the culprit with probability `asked`; `most` alternatives are told.
+
+    With probability `doubt` it is none of the suspects: what is not on the wire may have fooled all evidence.
+    """
+    if finding.kind in ("slow_link", "slow_switch"):
+        weights = _by_edges(view, finding)
+    elif finding.kind == "hang":
+        weights = _by_silence(view, finding)
+    elif finding.kind == "crash":
+        weights = _by_farewell(finding)
+    elif finding.kind == "slow_rank":
+        weights = _by_work(view, finding)
+    else:
+        return Isolation()
+    return chosen(_hosts(view, weights), _group(view, finding), finding, asked=asked, most=most, doubt=doubt)
+
+
+def chosen(
+    weights: Weights, group: tuple[str, ...], finding: Finding, *, asked: float, most: int, doubt: float = 0.0
+) -> Isolation:
+    """The likeliest suspects until their probabilities add up; `group` where that would take more than half of it."""
+    if not weights:
+        return Isolation()
+    names = sorted(weights, key=lambda ids: (-weights[ids], ids))
+    height = np.array([weights[ids] for ids in names])
+    share = np.exp(height - height.max())
+    share = (1 - doubt) * share / share.sum()
+    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[:most]
+    if len(names[0]) > 1 or finding.subject == "switch":
+        behind = ((group, round(float(share[0]), 4)),) if group else ()
+        return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)
+    enough = int(np.searchsorted(np.cumsum(share), asked - 1e-9)) + 1
+    held = float(share[:enough].sum())
+    hosts = tuple(name for ids in names[:enough] for name in ids)
+    if enough > 1 and 2 * enough > len(group) > enough:
+        hosts, held = tuple(sorted({*hosts, *group})), float(share[: max(enough, len(group))].sum())
+    return Isolation(hosts, (), round(min(held, 1.0), 4), ranked)
+
+
+def _hosts(view: View, weights: Weights) -> Weights:
+    """Suspects by host: likelihoods of the endpoints of one host, at their best."""
+    out: dict[tuple[str, ...], float] = defaultdict(lambda: -np.inf)
+    for ids, weight in weights.items():
+        host = view.topology.host(ids[0]) if view.topology is not None and len(ids) == 1 else None
+        name = ids if host is None else (host,)
+        out[name] = max(out[name], weight)
+    return dict(out)
+
+
+def _group(view: View, finding: Finding) -> tuple[str, ...]:
+    """Hosts of the smallest group on the wire that holds the culprit; behind a switch or link those of its bad edges."""
+    ends = {end for edge in finding.evidence.get("edges", ()) for end in edge}
+    own = {view.job.endpoints[r] for r in ranks_of(view, finding)}
+    groups = [g.members for g in view.parallelism.groups if g.evidence == "traffic" and own & set(g.members)]
+    members = min(groups, key=len, default=()) if own else tuple(sorted(ends))
+    hosts = [(view.topology.host(m) if view.topology is not None else None) or m for m in members]
+    return tuple(dict.fromkeys(hosts))
+
+
+def _by_edges(view: View, finding: Finding) -> Weights:
+    """Suspects by how many edges each leaves unexplained or wrongly accuses; the clearer the edges, the more that costs."""
+    bad = {(view.code[a], view.code[b]) for a, b in finding.evidence.get("edges", ())}
+    good = set(view.edges) - bad
+    if not bad:
+        return {tuple(finding.ids): 0.0}
+    paths = {key: view.path(view.edges[key]) for key in bad | good if key in view.edges}
+    each = float(np.clip(finding.score / 4, 1.0, 5.0))
+    out: dict[tuple[str, ...], float] = {}
+    queued = [set(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
+    between = finding.subject in ("link", "switch") and not set(finding.ids) <= set(view.job.endpoints)
+    for verdict in verdicts(bad, good, paths):
+        names = tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
+        if verdict.suspect.kind != "endpoint" and not between:
+            continue
+        hits = verdict.coverage * len(bad)
+        wrong = len(bad) - hits + hits / verdict.precision - hits
+        out[names] = -each * wrong + each * (set(names) in queued)
+    return out
+
+
+def _by_work(view: View, finding: Finding) -> Weights:
+    """Suspects by how far each rank's work stood out: h² / 2s² more likely than nobody, where others spread by s."""
+    place = {a: i for i, a in enumerate(view.job.endpoints)}
+    own = ranks_of(view, finding)
+    if finding.detector == "late_rank" or not own:
+        others = len(place) - len(own)
+        return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
+    first, stop = steps_of(view, finding)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        level = np.log(view.work[0])
+    other = np.ones(level.shape[1], np.bool_)
+    other[first:stop] = False
+    now = middle(level[:, first:stop], axis=1)[:, 0]
+    if other.sum() >= 3:
+        rise = now - middle(level[:, other], axis=1)[:, 0]
+    else:
+        stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
+        rise = now - np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
+    rise = np.clip(np.nan_to_num(rise), 0.0, None)
+    top = float(rise.max(initial=0.0))
+    apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
+    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items()}
+
+
+def _by_silence(view: View, finding: Finding) -> Weights:
+    """Suspects of a hang by who fell silent first among those silent for half as long as the longest."""
+    step = min(int(finding.evidence.get("step", steps_of(view, finding)[0])), len(view.ends) - 1)
+    longest, since = (part[:, step] for part in view.silences)
+    named = set(ranks_of(view, finding))
+    silent = [i for i in np.flatnonzero(np.isfinite(since)).tolist() if i in named or 2 * longest[i] >= np.nanmax(longest)]
+    begun = min((since[i] for i in silent), default=0.0)
+    scale = max(0.1 * view.period, 1.0)
+    return {(view.job.endpoints[i],): -float((since[i] - begun) / scale) - (0.0 if i in named else 3.0) for i in silent}
+
+
+def _by_farewell(finding: Finding) -> Weights:
+    """Suspects of a crash by when each closed its connections, in eighths of how long most took."""
+    closed = finding.evidence.get("closed_ms", {})
+    scale = max(float(np.median(list(closed.values()))) / 8, 1e-6) if len(closed) > 1 else 1.0
+    return {(a,): -float(ms) / scale for a, ms in closed.items()} or {tuple(finding.ids): 0.0}

@@ -1,0 +1,59 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.certainty import completeness, confidence, named
+from prism.model import Isolation
+from tests.prism.faults import TOPOLOGY, case
+from tests.prism.test_cost import claims_of
+from tests.prism.traffic import Wire, seen, training
+
+
+def flows():
+    return training(dp=6).flows(TOPOLOGY)
+
+
+def test_all_records_are_complete():
+    for tcp in (False, True):
+        assert completeness(seen(training(dp=6, wire=Wire(tcp=tcp)).flows())) == (1.0, ())
+    assert completeness(seen(training(dp=2, pp=3).flows())) == (1.0, ())
+
+
+def test_samples_are_not():
+    sampled = replace(flows(), sampling_rate=np.full(len(flows()), 64))
+    share, reasons = completeness(seen(sampled))
+    assert share < 0.5
+    assert reasons == ("one packet in 64 was seen",)
+
+
+def test_lost_records_are_not():
+    whole = flows()
+    kept = whole.take(np.random.default_rng(0).random(len(whole)) > 0.1)
+    share, reasons = completeness(seen(kept))
+    assert share < 0.95
+    assert "volumes that should be equal" in reasons[-1]
+
+
+def test_sums_over_many_steps_are_not():
+    view = seen(flows())
+    long = replace(view.flows, end_ns=view.flows.start_ns + int(5 * view.period))
+    view = replace(view, flows=long)
+    assert completeness(view).share <= 0.25
+
+
+@pytest.mark.parametrize("name", ["slow rank", "slow NIC", "hang", "crash"])
+def test_a_clear_fault_is_told_with_confidence(name):
+    view = case(name)
+    (claim,) = claims_of(view)
+    sure = confidence(view, claim, completeness(view))
+    assert sure >= 0.8
+    assert confidence(view, replace(claim, score=1.0), completeness(view)) < 0.5
+
+
+def test_of_two_suspects_each_has_half():
+    view = case("slow rank")
+    (claim,) = claims_of(view)
+    both = Isolation(("host5", "host6"), (), 1.0, ((("host5",), 0.5), (("host6",), 0.5)))
+    assert named(view, replace(claim, isolate=both)) == 0.5
+    assert named(view, claim) == 1.0

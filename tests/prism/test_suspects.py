@@ -1,0 +1,58 @@
+import pytest
+
+from prism.suspects import chosen, isolation
+from tests.prism.faults import NIC, RANK, case
+from tests.prism.test_cost import claims_of
+
+GROUP = tuple(f"host{i}" for i in range(6))
+
+
+def pick(weights, make_finding, asked=0.9):
+    return chosen({(host,): weight for host, weight in weights.items()}, GROUP, make_finding(), asked=asked, most=8)
+
+
+def test_a_clear_culprit_is_isolated_alone(make_finding):
+    found = pick({"host0": 9.0, "host1": 0.0, "host2": 0.0}, make_finding)
+    assert found.hosts == ("host0",)
+    assert found.confidence > 0.99
+
+
+def test_of_two_that_may_be_it_both_go(make_finding):
+    found = pick({"host0": 9.0, "host1": 9.0, "host2": 0.0}, make_finding)
+    assert found.hosts == ("host0", "host1")
+    assert [p for _, p in found.alternatives[:2]] == pytest.approx([0.5, 0.5], abs=0.01)
+    assert pick({"host0": 9.0, "host1": 9.0}, make_finding, asked=0.5).hosts == ("host0",)
+
+
+def test_the_whole_group_when_in_doubt(make_finding):
+    found = pick(dict.fromkeys(GROUP[:5], 1.0), make_finding)
+    assert found.hosts == GROUP
+
+
+def test_nobody_is_isolated_without_suspects(make_finding):
+    assert pick({}, make_finding).hosts == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("slow rank", RANK), ("rank always slow", RANK), ("slow NIC", NIC), ("NIC always slow", NIC), ("lossy NIC", NIC),
+        ("hang", RANK), ("crash", RANK),
+    ],
+)  # fmt: skip
+def test_the_culprit_s_host(name, host):
+    view = case(name)
+    (claim,) = claims_of(view)
+    found = isolation(view, claim)
+    assert f"host{host}" in found.hosts
+    assert len(found.hosts) <= 2
+    assert found.alternatives[0][0] == (f"host{host}",)
+
+
+def test_a_link_between_switches_is_named_with_the_hosts_behind_it():
+    view = case("slow uplink")
+    (claim,) = claims_of(view)
+    found = isolation(view, claim)
+    assert found.parts == ("leaf1", "spine0")
+    assert found.hosts == ()
+    assert set(found.alternatives[-1][0]) <= {f"host{i}" for i in range(12)}
