@@ -91,7 +91,7 @@ def communicators(
                     graph.add_edge(a.key, b.key)
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = _cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
-    whole = _whole([part for part in parts if len(part) > 1])
+    whole = _whole([part for part in parts if len(part) > 1], edges)
     found = [_collective(part, edges, active) for part in whole]
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
@@ -163,25 +163,24 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Un
     ]
 
 
-def _whole(parts: list[set[Pair]]) -> list[set[Pair]]:
-    """Communicators with their fragments: those of a size that lie inside another cover it wholly, or are of it."""
+def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
+    """Communicators with their fragments: what lies inside another, and moves what a lane of it moves, or twice or half that."""
     members = [frozenset(end for key in part for end in ends(key)) for part in parts]
     order = sorted(range(len(parts)), key=lambda i: -len(members[i]))
     at: dict[int, list[int]] = defaultdict(list)
     for i in order:
         for end in members[i]:
             at[end].append(i)
+    volumes = [np.unique([edges[key].volume for key in part]) for part in parts]
     into: dict[int, int] = {}
     for big in order:
         if big in into or len(members[big]) < 3:
             continue
-        by_size: dict[int, list[int]] = defaultdict(list)
-        for i in {i for end in members[big] for i in at[end]}:
-            if i not in into and members[i] < members[big]:
-                by_size[len(members[i])].append(i)
-        for inner in by_size.values():
-            if frozenset().union(*(members[i] for i in inner)) != members[big]:
-                into |= dict.fromkeys(inner, big)
+        ladder = np.concatenate([volumes[big] / 2, volumes[big], volumes[big] * 2])
+        for i in {i for end in members[big] for i in at[end]} - into.keys():
+            near = np.abs(np.log(volumes[i][:, None] / ladder)).min(axis=1) <= 0.02
+            if members[i] < members[big] and near.all():
+                into[i] = big
     out = {i: set(parts[i]) for i in range(len(parts)) if i not in into}
     for i, big in into.items():
         out[big] |= parts[i]

@@ -68,12 +68,13 @@ def handovers(edges: Mapping[Pair, Edge], *, equal: float = 0.03) -> tuple[dict[
 
 
 def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
-    """Classes of pairs but those at whose endpoints others move half or twice as much: partners of halving and doubling."""
+    """Classes of pairs but lone pairs at whose endpoints others move half or twice as much: partners of halving and doubling."""
     at = [{end for pair in own for end in ends(pair)} for _, own in piped]
+    lone = [2 * len(own) == len(at[i]) for i, (_, own) in enumerate(piped)]
     out = []
     for i, (volume, own) in enumerate(piped):
         halved = any(
-            j != i and at[i] & at[j] and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
+            j != i and lone[i] and lone[j] and at[i] & at[j] and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
             for j, (other, _) in enumerate(piped)
         )
         out += [] if halved else [own]
