@@ -197,7 +197,9 @@ def _also_reduce(
         votes = 0
         for members, around in own[:3]:
             both = np.concatenate([one.rows for one in (*by_set[members], *by_set[around])])
-            votes += _follows(flows, by_set[members], by_set[around]) >= most and _rhythm(flows, both).rest >= kept * calm[around]
+            votes += (
+                _follows(flows, by_set[members], by_set[around]) >= most and _rhythm(flows, both).rest >= kept * calm[around]
+            )
         if 2 * votes > len(own[:3]):
             out |= {members for members, _ in own}
     return out

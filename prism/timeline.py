@@ -8,16 +8,17 @@ Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes repl
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import defaultdict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
-from prism.kernels.edges import sending
+from prism.kernels.edges import Edge, sending
+from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
-from prism.kernels.rhythm import NONE, Rhythm, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
+from prism.kernels.signals import SILENT, Signals, signals
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 Rows = NDArray[np.intp]
@@ -42,20 +43,44 @@ def reconstruct(
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
     voices = _voices(flows, streams, voters)
-    clock = NONE
-    for tolerance in tolerances:
+    clock = drained(flows, parallelism, start)
+    for tolerance in tolerances if clock is NONE else ():
         heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance)) for s, rows in voices]
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
-        weight = np.array([float(flows.octets[rows].sum()) for _, rows in voices])
-        in_time = np.array([_near(r.period_ns, clock.period_ns) for _, r in heard], np.bool_)
+        asked = [i for i, (reduces, _) in enumerate(heard) if reduces] or list(range(len(heard)))
+        weight = np.array([float(flows.octets[voices[i][1]].sum()) for i in asked])
+        in_time = np.array([_near(heard[i][1].period_ns, clock.period_ns) for i in asked], np.bool_)
         if weight[in_time].sum() < agreed * weight.sum():
             clock = NONE
         if clock.explained >= sure:
             break
+    whole = not any(stream.kind == "dp" for stream in streams)
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))
-    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerance), clock, start)
+    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], whole), clock, start)
     return Timeline(steps, (), _spans(flows, job, streams, start))
+
+
+def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
+    """Steps of a job that reduces no gradients: its first stage's pair runs empty once a step; `NONE` where that is not seen."""
+    if any(stream.kind == "dp" for stream in parallelism.streams):
+        return NONE
+    rows = {s.members: s.rows for s in parallelism.streams if s.kind == "pp"}
+    for (src, dst), there in rows.items():
+        back = rows.get((dst, src))
+        if parallelism.stages.get(src) != 0 or parallelism.stages.get(dst) != 1 or back is None:
+            continue
+        found = handover(_edge(flows, there, start), _edge(flows, back, start))
+        if found is not None and len(found.first.empty) >= 3:
+            begun = np.sort(start[there])
+            after = np.append(begun, FOREVER)[np.searchsorted(begun, found.first.empty, "right")]
+            return Rhythm(np.stack([found.first.empty, after], axis=1), 0, 1.0)
+    return NONE
+
+
+def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    return Edge(int(flows.src[rows[0]]), int(flows.dst[rows[0]]), rows, start[rows], flows.end_ns[rows], flows.octets[rows])
 
 
 def _voices(flows: Flows, streams: list[Stream], most: int) -> list[tuple[Stream, Rows]]:
@@ -80,6 +105,8 @@ def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
     Streams may show a multiple or a part of the step (micro-batches, pauses every few steps); they are outvoted. Of those
     in time, the one that has most steps and rests longest; `NONE` without any.
     """
+    reducing = [voice for voice in voices if voice[0]]
+    voices = reducing or voices
     if not voices:
         return NONE
     period = np.array([r.period_ns for _, r in voices])
@@ -102,15 +129,13 @@ def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints) ->
     for i, stream in enumerate(beats.streams):
         for member in stream.members:
             of[member].append(i)
-    signals = _signals(flows, clock)
+    heard = signals(flows, clock.quiet[:, 0])
     steps = []
     for address in job.endpoints:
         me = code[address]
         rows = {i: beats.streams[i].rows[_touches(flows, beats.streams[i].rows, me)] for i in of[address]}
         leading, quiet = beats.of(of[address])
-        ends = _rank_ends(
-            flows, start, quiet, [rows[i] for i in leading], list(rows.values()), signals.get(me, np.zeros(0, np.int64))
-        )
+        ends = _rank_ends(flows, start, quiet, [rows[i] for i in leading], list(rows.values()), heard.get(me, SILENT))
         first = min((int(start[r].min()) for r in rows.values() if len(r)), default=int(clock.quiet[0, 0]))
         steps.append(np.stack([np.concatenate([[min(first, ends[0])], ends[:-1]]), ends], axis=1))
     return tuple(steps)
@@ -123,8 +148,9 @@ def _touches(flows: Flows, rows: Rows, code: int) -> NDArray[np.bool_]:
 class _Beats:
     """Where the streams of a rank agree that a step ends, for each set of streams looked at once."""
 
-    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, tolerance: float) -> None:
+    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, tolerance: float, whole: bool) -> None:
         self.flows, self.streams, self.clock, self.start, self.tolerance = flows, streams, clock, start, tolerance
+        self.whole = whole
         self.known: dict[tuple[int, ...], Rhythm] = {}
 
     def of(self, own: list[int]) -> tuple[list[int], Ints]:
@@ -133,6 +159,8 @@ class _Beats:
         Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
         the one that rests longest. Ranks that reduce nothing follow whatever rests longest.
         """
+        if self.whole and self.clock.octets == 0:
+            return own, self.clock.quiet
         reductions = [i for i in own if self.streams[i].kind == "dp"]
         choices = [(i,) for i in reductions or own] + ([tuple(reductions)] if len(reductions) > 1 else [])
         fit = [(self._rhythm(choice), choice) for choice in choices]
@@ -161,7 +189,7 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
     return out
 
 
-def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], signals: Ints) -> Ints:
+def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Signals) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
     own, every = np.concatenate(leading), np.concatenate(rows)
     order = own[np.argsort(start[own], kind="stable")]
@@ -171,39 +199,7 @@ def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows
     begun = np.sort(start[every])
     at = np.searchsorted(begun, ends, "right")
     resume = np.where(at < len(begun), begun[np.minimum(at, len(begun) - 1)], quiet[:, 1])
-    return np.maximum.accumulate(_with_signals(ends, resume, signals))
-
-
-def _with_signals(ends: Ints, resume: Ints, signals: Ints) -> Ints:
-    """Step ends moved to the last signal before the rank resumes."""
-    if not len(signals):
-        return ends
-    before = np.searchsorted(signals, resume, "left")
-    late = signals[np.maximum(before - 1, 0)]
-    return np.where((before > 0) & (late > ends), late, ends)
-
-
-def _signals(flows: Flows, clock: Rhythm) -> Mapping[int, Ints]:
-    """For each endpoint the times of small messages that come in most steps on pairs that move no payload.
-
-    Those are barriers and scalar reductions. Readiness and credits travel on the pairs they serve and say nothing of a
-    step's end.
-    """
-    n, ends = len(flows.endpoints), clock.quiet[:, 0]
-    pair = np.minimum(flows.src, flows.dst).astype(np.int64) * n + np.maximum(flows.src, flows.dst)
-    control = flows.control()
-    payload = Counter(pair[~control].tolist())
-    small = np.flatnonzero(control & (flows.octets > 0))
-    small = small[np.argsort(pair[small], kind="stable")]
-    times: dict[int, list[Ints]] = defaultdict(list)
-    for rows in np.split(small, np.flatnonzero(np.diff(pair[small])) + 1):
-        if (
-            len(rows)
-            and 2 * len(np.unique(np.searchsorted(ends, flows.end_ns[rows]))) > len(ends) >= 10 * payload[int(pair[rows[0]])]
-        ):
-            for end in divmod(int(pair[rows[0]]), n):
-                times[end].append(flows.end_ns[rows])
-    return {end: np.sort(np.concatenate(own)) for end, own in times.items()}
+    return np.maximum.accumulate(heard.after(ends, resume))
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream], start: Ints) -> Spans:

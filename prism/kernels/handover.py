@@ -74,7 +74,11 @@ def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[di
     out = []
     for i, (volume, own) in enumerate(piped):
         halved = any(
-            j != i and lone[i] and lone[j] and at[i] & at[j] and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
+            j != i
+            and lone[i]
+            and lone[j]
+            and at[i] & at[j]
+            and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
             for j, (other, _) in enumerate(piped)
         )
         out += [] if halved else [own]
@@ -133,7 +137,7 @@ def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> Tide:
 def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     """For each pause of both: when it began, by how many octets one side was ahead, and how long it lasted, ns.
 
-    Pauses count for no more than four times the length that half of the idle time exceeds: an evaluation says nothing.
+    After the last record a pause of 0. Pauses count for no more than four times the length that half of the idle time exceeds: an evaluation says nothing.
     """
     ends = np.concatenate([there.end, back.end])
     ratio = there.volume / max(back.volume, 1)
@@ -142,9 +146,9 @@ def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     order = np.argsort(ends, kind="stable")
     level = np.cumsum(octets[order])
     start, stop = union(np.concatenate([there.start, back.start]), ends)
-    pause = (start[1:] - stop[:-1]).astype(np.float64)
-    at = np.searchsorted(ends[order], stop[:-1], "right") - 1
-    return stop[:-1], level[at], np.minimum(pause, 4 * weighted_median(pause, pause))
+    pause = np.append(start[1:] - stop[:-1], 0).astype(np.float64)
+    at = np.searchsorted(ends[order], stop, "right") - 1
+    return stop, level[at], np.minimum(pause, 4 * weighted_median(pause, pause))
 
 
 def _floor(level: Floats, idle: Floats, *, share: float = 0.02) -> float:

@@ -45,6 +45,6 @@ def simulate(spec: Spec, seed: int = 0) -> Simulation:
     parts = [rows for done in attempts for rows in rows_of(done)] + disturbances(spec, attempts, plant, rng)
     flows, transits = flows_of(parts, plant, spec.start_ns), transits_of(attempts, plant, spec.start_ns)
     seen = (int(flows.start_ns.min()), int(flows.end_ns.max())) if len(flows) else (0, 0)
-    seen = window(seen, spec.degradation.keep)
+    seen = window(seen, spec.degradation.keep) if spec.degradation.keep < 1 else (0, 1 << 63)
     flows, transits = degraded(flows, transits, spec.degradation, seen, rng)
     return Simulation(flows, transits, truth_of(spec, attempts, plant, seen), plant.topology())

@@ -1,0 +1,117 @@
+"""Small messages that end a step: barriers and scalar reductions over a whole job."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.intervals import Ints
+
+
+class _Line(NamedTuple):
+    """One direction of one connection: its records of small messages, how many carry payload; `port` joins both directions."""
+
+    low: bool
+    port: int
+    small: Ints
+    payload: int
+
+
+class Signals(NamedTuple):
+    """Times of an endpoint's signals, ns: on pairs that move no payload, and on connections of their own beside payload."""
+
+    sure: Ints
+    likely: Ints
+
+    def after(self, ends: Ints, resume: Ints) -> Ints:
+        """Step ends moved to the last signal before the endpoint resumes; a likely one is nearer to the end than to that."""
+        late = _last(self.likely, (ends + resume) // 2)
+        ends = np.where(late > ends, late, ends)
+        late = _last(self.sure, resume)
+        return np.where(late > ends, late, ends)
+
+
+SILENT = Signals(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _last(times: Ints, before: Ints) -> Ints:
+    """The last of some sorted times before each of others, 0 where there is none."""
+    return np.concatenate([[0], times])[np.searchsorted(times, before, "left")]
+
+
+def signals(flows: Flows, ends: Ints, *, near: float = 0.02) -> Mapping[int, Signals]:
+    """For each endpoint its small messages that come in most steps and serve no payload; `ends` are the step ends, ns.
+
+    Readiness and credits travel on the connections they serve and say nothing of a step's end. What rides beside payload is of
+    the same reduction as what does not if it comes at the same time, within the share `near` of a step.
+    """
+    found: list[tuple[tuple[int, int], bool, Ints]] = []
+    for pair, lines in _pairs(flows).items():
+        idle = 10 * sum(line.payload for line in lines) <= len(ends)
+        for line in lines if idle else _unserving(lines):
+            at = flows.end_ns[line.small]
+            if 2 * len(np.unique(np.searchsorted(ends, at))) > len(ends):
+                found.append((pair, idle, at))
+    known = np.sort(np.concatenate([at for _, idle, at in found if idle] or [ends[:0]]))
+    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
+    times: dict[tuple[int, bool], list[Ints]] = defaultdict(list)
+    for pair, idle, at in found:
+        for end in pair:
+            times[end, idle or _with(at, known, near * period)].append(at)
+    heard = {key: np.sort(np.concatenate(own)) for key, own in times.items()}
+    none = SILENT.sure
+    return {end: Signals(heard.get((end, True), none), heard.get((end, False), none)) for end, _ in heard}
+
+
+def _with(times: Ints, known: Ints, near: float) -> bool:
+    """Whether times go with known ones: most of them no further than `near` ns from one."""
+    if not len(known):
+        return False
+    at = np.clip(np.searchsorted(known, times), 1, max(len(known) - 1, 1))
+    apart = np.minimum(np.abs(known[np.minimum(at, len(known) - 1)] - times), np.abs(times - known[at - 1]))
+    return bool(np.median(apart) <= near)
+
+
+def _pairs(flows: Flows) -> dict[tuple[int, int], list[_Line]]:
+    """The lines of every pair that carries small messages."""
+    n = len(flows.endpoints)
+    src, dst = flows.src.astype(np.int64), flows.dst.astype(np.int64)
+    pair = np.minimum(src, dst) * n + np.maximum(src, dst)
+    control = flows.control()
+    asked = np.flatnonzero(np.isin(pair, np.unique(pair[control & (flows.octets > 0)])) & (flows.octets > 0))
+    there = src[asked] < dst[asked]
+    ports = flows.src_port[asked].astype(np.int64), flows.dst_port[asked].astype(np.int64)
+    queue = flows.dst_qp[asked].astype(np.int64)
+    port = np.where(queue > 0, 0, np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0]))
+    order = np.lexsort((queue, port, there, pair[asked]))
+    columns = [column[order] for column in (pair[asked], there, port, queue)]
+    cut = np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)) + 1 if len(order) else []
+    out: dict[tuple[int, int], list[_Line]] = defaultdict(list)
+    for own in np.split(order, cut) if len(order) else []:
+        rows = asked[own]
+        small = rows[control[rows]]
+        low, high = divmod(int(pair[rows[0]]), n)
+        out[low, high].append(_Line(bool(there[own[0]]), int(port[own[0]]), small, len(rows) - len(small)))
+    return out
+
+
+def _unserving(lines: list[_Line]) -> list[_Line]:
+    """Lines that carry hardly anything but small messages, and no credits for payload that comes the other way.
+
+    Of queue pairs nobody tells which belongs to which. As many of them as have payload coming the other way, and none going
+    theirs, may carry its credits: those with most messages.
+    """
+    out = []
+    for low in (True, False):
+        quiet = [line for line in lines if line.low == low and 10 * line.payload <= len(line.small)]
+        if quiet and quiet[0].port:
+            busy = {line.port for line in lines if 10 * line.payload > len(line.small)}
+            out += [line for line in quiet if line.port not in busy]
+            continue
+        there, back = (sum(line.low == way and 10 * line.payload > len(line.small) for line in lines) for way in (low, not low))
+        out += sorted(quiet, key=lambda line: len(line.small))[: max(len(quiet) - max(back - there, 0), 0)]
+    return out
