@@ -14,7 +14,7 @@ import numpy as np
 
 from collectors.record import Flows, Transits
 from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Degradation, Fault, Job, Nuisances, Spec
+from prism.synth.spec import Algorithm, Cluster, Degradation, Fault, Job, Nuisances, Spec
 
 Rng = np.random.Generator
 SLOWER = 50  # a TCP cluster's NICs, against those of an RDMA one
@@ -121,7 +121,7 @@ def _accumulated(rng: Rng, many: int) -> tuple[Cluster, Job]:
     return cluster, replace(job, accumulation=4, forward_ms=20, backward_ms=40)
 
 
-def _with(algorithm: str) -> Callable[[Rng, int], tuple[Cluster, Job]]:
+def _with(algorithm: Algorithm) -> Callable[[Rng, int], tuple[Cluster, Job]]:
     def drawn(rng: Rng, many: int) -> tuple[Cluster, Job]:
         cluster, job = (_pipe if rng.random() < 0.3 else _ddp)(rng, many)
         return cluster, replace(job, algorithm=algorithm)
@@ -177,12 +177,14 @@ def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"
 def _paced(rng: Rng, cluster: Cluster, job: Job) -> tuple[Cluster, Job]:
     """The same at another speed: steps of tens of milliseconds to tens of seconds, RDMA messages or TCP bursts."""
     pace = float(np.exp(rng.uniform(np.log(0.3), np.log(20))))
-    times = {name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms", "load_ms")}
+    times: dict[str, Any] = {
+        name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms", "load_ms")
+    }
     sizes = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
     tcp = job.world <= 32 and rng.random() < 0.4
     # over TCP all is slower, so that volumes take as long as they would over RDMA
     shrink = min(pace, 4.0) / (SLOWER if tcp else 1)
-    octets = {name: int(getattr(job, name) * shrink) for name in sizes}
+    octets: dict[str, Any] = {name: int(getattr(job, name) * shrink) for name in sizes}
     job = replace(job, **times, **octets, steps=int(rng.integers(16, 30)), transport="tcp" if tcp else "rdma")
     job = replace(job, jitter=float(rng.uniform(0.01, 0.05)), channels=_pick(rng, 1, 1, 2), credits=_pick(rng, True, False))
     job = replace(job, batched=_pick(rng, True, False), world_reduce=_pick(rng, True, False))
@@ -224,7 +226,7 @@ def _faults(rng: Rng, spec: Spec, kind: str) -> tuple[Fault, ...]:
     first = int(rng.integers(5, job.steps - 8))
     stop = first + int(rng.integers(4, 8))
     factor = float(rng.uniform(1.25, 2.0))
-    slow = _mates(rank, job)
+    slow = (rank,)
     if kind == "slow_rank":
         return (Fault("compute_slow", ranks=slow, first=first, stop=stop, factor=factor),)
     if kind == "always":
@@ -241,13 +243,8 @@ def _faults(rng: Rng, spec: Spec, kind: str) -> tuple[Fault, ...]:
         return (Fault("crash", ranks=(rank,), first=first, restart_s=_pick(rng, None, 3 * _step_s(job))),)
     if kind == "two":
         early = Fault("compute_slow", ranks=slow, first=4, stop=8, factor=factor)
-        return early, Fault("compute_slow", ranks=_mates(other, job), first=job.steps - 6, stop=job.steps - 2, factor=factor)
+        return early, Fault("compute_slow", ranks=(other,), first=job.steps - 6, stop=job.steps - 2, factor=factor)
     return ()
-
-
-def _mates(rank: int, job: Job) -> tuple[int, ...]:
-    """A rank that computes slowly."""
-    return (rank,)
 
 
 def drawn(case: Case) -> Drawn:

@@ -51,7 +51,7 @@ def _varies(view: View) -> float:
     """
     moved = {key: view.per_step(edge, view.flows.octets)[1:] for key, edge in view.edges.items()}
     groups = [{view.code[m] for m in g.members} for g in view.parallelism.groups if g.kind == "dp" and g.evidence == "traffic"]
-    kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
+    kind: dict[tuple[int, ...], str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     alike = [[key for key in moved if set(key) <= own and kind.get(key) == "dp"] for own in groups]
     alike += [[key, key[::-1]] for key in moved if key[0] < key[1] and key[::-1] in moved and kind.get(key) == "pp"]
     by_step, by_edge = list[float](), list[float]()

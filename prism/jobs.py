@@ -33,7 +33,7 @@ def recognize(flows: Flows, topology: Topology | None = None, *, together: float
     payload = np.flatnonzero(~flows.control() & known[flows.src] & known[flows.dst] & (flows.src != flows.dst))
     edges = edges_of(flows, payload)
     steady = recurring({key: edge for key, edge in edges.items() if topology is not None or _lasting(flows, edge)})
-    graph = nx.Graph(list(_balanced(steady)))
+    graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in _balanced(steady))
     clusters = [frozenset(part) for part in nx.connected_components(graph)]
     clusters = _by_signals(flows, clusters)
     if topology is not None:

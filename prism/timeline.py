@@ -18,7 +18,7 @@ from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
-from prism.kernels.signals import SILENT, Signals, signals
+from prism.kernels.signals import signals
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 Rows = NDArray[np.intp]
@@ -62,7 +62,7 @@ def reconstruct(
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
-    """Steps of a job that reduces no gradients: its first stage's pair runs empty once a step; `NONE` where that is not seen."""
+    """Steps of a job that reduces no gradients: its first stage's pair runs empty once a step; `NONE` where none are seen."""
     if any(stream.kind == "dp" for stream in parallelism.streams):
         return NONE
     rows = {s.members: s.rows for s in parallelism.streams if s.kind == "pp"}
@@ -135,7 +135,9 @@ def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints) ->
         me = code[address]
         rows = {i: beats.streams[i].rows[_touches(flows, beats.streams[i].rows, me)] for i in of[address]}
         leading, quiet = beats.of(of[address])
-        ends = _rank_ends(flows, start, quiet, [rows[i] for i in leading], list(rows.values()), heard.get(me, SILENT))
+        ends = _rank_ends(
+            flows, start, quiet, [rows[i] for i in leading], list(rows.values()), heard.get(me, np.zeros(0, np.int64))
+        )
         first = min((int(start[r].min()) for r in rows.values() if len(r)), default=int(clock.quiet[0, 0]))
         steps.append(np.stack([np.concatenate([[min(first, ends[0])], ends[:-1]]), ends], axis=1))
     return tuple(steps)
@@ -189,7 +191,7 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
     return out
 
 
-def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Signals) -> Ints:
+def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Ints) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
     own, every = np.concatenate(leading), np.concatenate(rows)
     order = own[np.argsort(start[own], kind="stable")]
@@ -199,7 +201,8 @@ def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows
     begun = np.sort(start[every])
     at = np.searchsorted(begun, ends, "right")
     resume = np.where(at < len(begun), begun[np.minimum(at, len(begun) - 1)], quiet[:, 1])
-    return np.maximum.accumulate(heard.after(ends, resume))
+    late = np.concatenate([[0], heard])[np.searchsorted(heard, resume, "left")]  # the last signal before the rank resumes
+    return np.maximum.accumulate(np.maximum(late, ends))
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream], start: Ints) -> Spans:

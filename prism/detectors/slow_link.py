@@ -83,7 +83,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
 
 def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
     """Places of edges that carry the same kind of traffic, kinds of fewer than four edges together."""
-    kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
+    kind: dict[Pair, str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     by_kind: dict[str, list[int]] = {}
     for i, key in enumerate(keys):
         by_kind.setdefault(kind.get(key, "unknown"), []).append(i)
@@ -122,7 +122,7 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
 
     Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
     """
-    kind = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
+    kind: dict[Pair, str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     slowness = middle(level, axis=1)[:, 0]
     above = np.full(len(keys), np.nan)
     for i, key in enumerate(keys):

@@ -164,7 +164,7 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Un
 
 
 def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """Communicators with their fragments: what lies inside another, and moves what a lane of it moves, or twice or half that."""
+    """Communicators with their fragments: what lies inside another and moves what its lanes move, or twice or half that."""
     members = [frozenset(end for key in part for end in ends(key)) for part in parts]
     order = sorted(range(len(parts)), key=lambda i: -len(members[i]))
     at: dict[int, list[int]] = defaultdict(list)

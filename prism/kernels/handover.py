@@ -68,7 +68,7 @@ def handovers(edges: Mapping[Pair, Edge], *, equal: float = 0.03) -> tuple[dict[
 
 
 def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
-    """Classes of pairs but lone pairs at whose endpoints others move half or twice as much: partners of halving and doubling."""
+    """Classes of pairs, without lone pairs beside others that move half or twice as much: those halve and double."""
     at = [{end for pair in own for end in ends(pair)} for _, own in piped]
     lone = [2 * len(own) == len(at[i]) for i, (_, own) in enumerate(piped)]
     out = []
@@ -137,7 +137,8 @@ def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> Tide:
 def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     """For each pause of both: when it began, by how many octets one side was ahead, and how long it lasted, ns.
 
-    After the last record a pause of 0. Pauses count for no more than four times the length that half of the idle time exceeds: an evaluation says nothing.
+    After the last record a pause of 0. Pauses count for no more than four times the length that half of the idle time
+    exceeds: an evaluation says nothing.
     """
     ends = np.concatenate([there.end, back.end])
     ratio = there.volume / max(back.volume, 1)

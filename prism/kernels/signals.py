@@ -21,29 +21,7 @@ class _Line(NamedTuple):
     payload: int
 
 
-class Signals(NamedTuple):
-    """Times of an endpoint's signals, ns: on pairs that move no payload, and on connections of their own beside payload."""
-
-    sure: Ints
-    likely: Ints
-
-    def after(self, ends: Ints, resume: Ints) -> Ints:
-        """Step ends moved to the last signal before the endpoint resumes; a likely one is nearer to the end than to that."""
-        late = _last(self.likely, (ends + resume) // 2)
-        ends = np.where(late > ends, late, ends)
-        late = _last(self.sure, resume)
-        return np.where(late > ends, late, ends)
-
-
-SILENT = Signals(np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-
-def _last(times: Ints, before: Ints) -> Ints:
-    """The last of some sorted times before each of others, 0 where there is none."""
-    return np.concatenate([[0], times])[np.searchsorted(times, before, "left")]
-
-
-def signals(flows: Flows, ends: Ints, *, near: float = 0.02) -> Mapping[int, Signals]:
+def signals(flows: Flows, ends: Ints, *, near: float = 0.02) -> Mapping[int, Ints]:
     """For each endpoint its small messages that come in most steps and serve no payload; `ends` are the step ends, ns.
 
     Readiness and credits travel on the connections they serve and say nothing of a step's end. What rides beside payload is of
@@ -58,13 +36,12 @@ def signals(flows: Flows, ends: Ints, *, near: float = 0.02) -> Mapping[int, Sig
                 found.append((pair, idle, at))
     known = np.sort(np.concatenate([at for _, idle, at in found if idle] or [ends[:0]]))
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    times: dict[tuple[int, bool], list[Ints]] = defaultdict(list)
+    times: dict[int, list[Ints]] = defaultdict(list)
     for pair, idle, at in found:
-        for end in pair:
-            times[end, idle or _with(at, known, near * period)].append(at)
-    heard = {key: np.sort(np.concatenate(own)) for key, own in times.items()}
-    none = SILENT.sure
-    return {end: Signals(heard.get((end, True), none), heard.get((end, False), none)) for end, _ in heard}
+        if idle or _with(at, known, near * period):
+            for end in pair:
+                times[end].append(at)
+    return {end: np.sort(np.concatenate(own)) for end, own in times.items()}
 
 
 def _with(times: Ints, known: Ints, near: float) -> bool:

@@ -1,0 +1,114 @@
+"""Pipelines: which endpoints hand over to one another, in which order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.edges import Edge, Pair, ahead, flipped
+from prism.kernels.handover import Handover, Tide
+from prism.kernels.intervals import Ints
+from prism.kernels.lockstep import Collective
+from prism.kinds import steps_of
+from prism.model import GroupKind
+
+NEVER = np.zeros(0, np.int64)
+
+
+def chains_of(
+    hands: Mapping[Pair, Edge], rests: Mapping[int, Ints], tides: Mapping[Pair, Handover]
+) -> tuple[list[list[int]], dict[int, int]]:
+    """Pipelines, each in order of stage, and the stage of each endpoint.
+
+    All pairs of a pipeline run the same way, by most of them. One that closes on itself (interleaved stages) is opened where
+    least is handed over.
+    """
+    moved: dict[tuple[int, int], int] = defaultdict(int)
+    for (src, dst, *_), edge in hands.items():
+        moved[min(src, dst), max(src, dst)] += edge.volume
+    graph: nx.Graph[int] = nx.Graph(list(moved))
+    chains: list[list[int]] = []
+    stage: dict[int, int] = {}
+    for part in sorted(map(sorted, nx.connected_components(graph))):
+        inner = graph.subgraph(part)
+        line = _line(inner, moved)
+        if line is None:
+            stage |= _stages(inner, hands, rests)
+            chains.append(sorted(part, key=lambda m: (stage[m], m)))
+            continue
+        line = line if _runs_down(line, hands, rests, tides) else line[::-1]
+        chains.append(line)
+        stage |= {member: i for i, member in enumerate(line)}
+    return chains, stage
+
+
+def _line(graph: nx.Graph[int], moved: Mapping[tuple[int, int], int]) -> list[int] | None:
+    """The members of a path from end to end; of a ring, opened where least moved; None where it branches."""
+    if max(degree for _, degree in graph.degree) > 2:
+        return None
+    if nx.is_tree(graph):
+        start = min(node for node, degree in graph.degree if degree == 1)
+        return list(nx.dfs_preorder_nodes(graph, start))
+    src, dst = min(((min(e), max(e)) for e in graph.edges), key=lambda e: (moved[e], e))
+    return list(nx.dfs_preorder_nodes(nx.Graph(e for e in graph.edges if set(e) != {src, dst}), src))
+
+
+def _runs_down(line: list[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints], tides: Mapping[Pair, Handover]) -> bool:
+    """Whether activations go from the first member of a line to the last."""
+    of: dict[tuple[int, int], list[Pair]] = defaultdict(list)
+    for key in hands:
+        of[key[0], key[1]].append(key)
+    known = any(len(rests.get(member, NEVER)) for member in line)
+    if not known and (down := _empties(line[:2], of, tides)) and (up := _empties(line[:-3:-1], of, tides)):
+        if max(len(down.empty), len(up.empty)) > 1.25 * min(len(down.empty), len(up.empty)):
+            return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
+        return down.rest >= up.rest  # the optimizer's time comes on top
+    votes = 0
+    for src, dst in pairwise(line):
+        for key in of[src, dst]:
+            times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
+            votes += 1 if ahead(hands[key], hands[flipped(key)], times) else -1
+    return votes >= 0
+
+
+def _empties(ends_of: list[int], of: Mapping[tuple[int, int], list[Pair]], tides: Mapping[Pair, Handover]) -> Tide | None:
+    """When the pair of two stages was empty, if activations go from the first of them to the second."""
+    src, dst = ends_of
+    for key in of[min(src, dst), max(src, dst)]:
+        if key in tides:
+            tide = tides[key].first if src < dst else tides[key].second
+            return tide if len(tide.empty) else None
+    return None
+
+
+def _stages(graph: nx.Graph[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints]) -> dict[int, int]:
+    """Stages where pipelines branch: how many stand before each endpoint."""
+    down: nx.DiGraph[int] = nx.DiGraph()
+    for key, edge in hands.items():
+        src, dst, *_ = key
+        if src < dst and src in graph:
+            times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
+            first, second = (src, dst) if ahead(edge, hands[flipped(key)], times) else (dst, src)
+            down.add_edge(first, second, octets=edge.volume)
+    while not nx.is_directed_acyclic_graph(down):
+        cycle = nx.find_cycle(down)
+        down.remove_edge(*min(cycle, key=lambda pair: (down.edges[pair]["octets"], pair)))
+    stage: dict[int, int] = {}
+    for node in nx.topological_sort(down):
+        stage[node] = max((stage[before] + 1 for before in down.predecessors(node)), default=0)
+    return stage
+
+
+def rests_of(flows: Flows, kinds: list[tuple[GroupKind, Collective]]) -> dict[int, Ints]:
+    """For each endpoint the times at which its gradients are reduced: its step has ended, all pipelines are empty."""
+    out: dict[int, Ints] = {}
+    for kind, one in kinds:
+        if kind == "dp":
+            quiet = steps_of(flows, one.rows).quiet[:, 0]
+            out |= {m: quiet for m in one.members if len(quiet) > len(out.get(m, NEVER))}
+    return out

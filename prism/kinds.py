@@ -1,0 +1,154 @@
+"""What each collective is for, by how it lies to the others of its members and when it moves.
+
+The one that is quiet longest, or the largest around it, is data parallel, for gradients are reduced once per step; one inside
+it is expert or context parallel, unless it moves when the other does, as experts' gradients do; one across it is tensor
+parallel.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+import networkx as nx
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.edges import Pair, Rows, sending
+from prism.kernels.lockstep import Collective, merged
+from prism.kernels.rhythm import Rhythm, rhythm
+from prism.model import GroupKind
+
+Members = frozenset[int]
+
+
+def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> list[tuple[GroupKind, Collective]]:
+    """What each collective is for, by how it lies to the others of its members."""
+    rest: dict[tuple[frozenset[Pair], int], float] = {}  # most collectives stay what they were from round to round
+    while True:
+        by_set: dict[Members, list[Collective]] = defaultdict(list)
+        for one in found:
+            by_set[one.members].append(one)
+            if (one.edges, len(one.rows)) not in rest:
+                rest[one.edges, len(one.rows)] = steps_of(flows, one.rows).rest
+        calm = {members: max(rest[one.edges, len(one.rows)] for one in ones) for members, ones in by_set.items()}
+        reductions = _reductions(calm)
+        split = _split_exchanges(set(by_set) - reductions)
+        if not split:
+            reductions |= _also_reduce(flows, by_set, reductions, calm)
+            split = set() if pure else _split_reductions(by_set, reductions)
+        if not split:
+            break
+        found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
+    return [("dp" if one.members in reductions else _inner_kind(one.members, by_set, reductions), one) for one in found]
+
+
+def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
+    """The sets that reduce gradients: for each member the one quiet longest, or the largest that contains it."""
+    of: dict[int, list[Members]] = defaultdict(list)
+    for members in quiet:
+        for member in members:
+            of[member].append(members)
+    calmest = {max(own, key=lambda s: (round(quiet[s], 2), len(s), sorted(s))) for own in of.values()}
+    return {max((other for other in quiet if other >= calm), key=len) for calm in calmest}
+
+
+def _also_reduce(
+    flows: Flows,
+    by_set: Mapping[Members, list[Collective]],
+    reductions: set[Members],
+    calm: Mapping[Members, float],
+    *,
+    most: float = 0.8,
+    kept: float = 0.6,
+) -> set[Members]:
+    """Sets inside a reduction that move when it does, as experts' gradients do: `most` of their octets, and together they rest
+    nearly as long, at least the share `kept`.
+
+    Sets of one size inside sets of one size do the same; three of them are asked.
+    """
+    asked: dict[tuple[int, int], list[tuple[Members, Members]]] = defaultdict(list)
+    for members in by_set:
+        if members not in reductions and (around := [r for r in reductions if members < r]):
+            asked[len(members), len(max(around, key=len))].append((members, max(around, key=len)))
+    out: set[Members] = set()
+    for own in asked.values():
+        votes = 0
+        for members, whole in own[:3]:
+            both = np.concatenate([one.rows for one in (*by_set[members], *by_set[whole])])
+            follows = _follows(flows, by_set[members], by_set[whole]) >= most
+            votes += follows and steps_of(flows, both).rest >= kept * calm[whole]
+        if 2 * votes > len(own[:3]):
+            out |= {members for members, _ in own}
+    return out
+
+
+def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, pause: float = 0.1) -> float:
+    """Share of the octets of some collectives that moved while others did or after them without a `pause` (a share of the time
+    for which those rest).
+    """
+    quiet = steps_of(flows, np.concatenate([one.rows for one in around])).quiet
+    rows = np.concatenate([one.rows for one in inner])
+    start = sending(flows)[rows]
+    order = np.argsort(start, kind="stable")
+    rows, start, end = rows[order], start[order], flows.end_ns[rows[order]]
+    if len(quiet) < 2:
+        return 0.0
+    place = np.searchsorted(quiet[:-1, 0], start, "right") - 1
+    resting = (place >= 0) & (start < quiet[np.maximum(place, 0), 1])
+    place = np.maximum(place, 0)
+    before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]])
+    silence = start - np.maximum(before, quiet[place, 0])
+    late = resting & (silence > pause * (quiet[place, 1] - quiet[place, 0]))
+    first = np.full(len(quiet), np.iinfo(np.int64).max)
+    np.minimum.at(first, place[late], start[late])
+    after = resting & (start >= first[place])
+    return 1 - float(flows.octets[rows][after].sum()) / max(float(flows.octets[rows].sum()), 1.0)
+
+
+def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: set[Members]) -> set[Members]:
+    """Reductions that an inner collective shows to be one: it lies in several of them with more than one member.
+
+    A layout's groups either contain one another or cross in one rank. Rings over several ports of a host can look apart.
+    """
+    for members in by_set:
+        if members not in reductions:
+            touched = [max((r for r in reductions if m in r), key=len, default=members) for m in members]
+            share = Counter(touched)
+            if len(share) > 1 and max(share.values()) > 1:
+                return set(share) - {members}
+    return set()
+
+
+def _split_exchanges(inner: set[Members]) -> set[Members]:
+    """Inner sets that are rounds of one all-to-all: together every member exchanges with every other."""
+    graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
+    for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
+        rounds = {members for members in inner if members <= set(clique)}
+        if len(clique) > 2 and len(rounds) > 1:
+            return rounds
+    return set()
+
+
+def _inner_kind(members: Members, by_set: Mapping[Members, list[Collective]], reductions: set[Members]) -> GroupKind:
+    """Kind of a collective that is no gradient reduction: EP or CP inside a data-parallel group, TP across it.
+
+    Experts have gradients of their own, reduced across the expert groups. Context goes around in equal blocks.
+    """
+    around = [r for r in reductions if members < r]
+    if not around:
+        return "tp"
+    if any(r < whole and len(r & members) == 1 and len(r) * len(members) == len(whole) for whole in around for r in reductions):
+        return "ep"
+    edges = [key for one in by_set[members] for key in one.edges]
+    if len(members) > 2:
+        partners = {(src, dst) for src, dst, *_ in edges}
+        return "ep" if len(partners) > len(members) else "cp"
+    moved = [sum(len(one.rows) for one in by_set[members] if key in one.edges) for key in edges]
+    return "ep" if len(set(moved)) > 1 else "cp"
+
+
+def steps_of(flows: Flows, rows: Rows) -> Rhythm:
+    """The rhythm of some records of `flows`, in any order."""
+    rows = rows[np.argsort(sending(flows)[rows], kind="stable")]
+    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows])
