@@ -1,8 +1,12 @@
-"""Replay every capture under the given folders, score each report against its truth, print a table.
+"""Replay captures and a grid of simulated clusters, score each report against its truth, print tables.
 
-    python -m benchmarks.accuracy DIR... [--floor NAME=NUMBER]... [--keep DIR] [--explain]
+    python -m benchmarks.accuracy [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--degraded SHARE] [--baseline]
+        [--floor NAME=NUMBER]... [--keep DIR] [--explain]
 
 A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used where there is one.
+A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
+an imperfect collection gives them are pooled apart. `--baseline` scores the paper's method on the same flows.
+
 Exits 1 when a pooled figure misses its floor or a capture could not be read. A time includes everything from opening the files
 to the diagnosis; peak is the largest resident memory of the process meanwhile.
 """
@@ -14,13 +18,18 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import grid, llmprism_baseline, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
+from collectors.record import Flows, Transits
 from prism import report, topology
-from prism.model import Diagnosis
+from prism.diagnose import diagnose
+from prism.model import Diagnosis, Source
+from prism.replay import read
+from prism.topology import Topology
 
 FLOORS: dict[str, float] = {
     "jobs_exact": 1.0,
@@ -54,8 +63,16 @@ COLUMNS = {  # figure → heading
 DUMPS = ("flows.csv.gz", "flows.csv", "flows.jsonl.gz", "flows.jsonl", "flows.parquet")
 
 
+class Input(NamedTuple):
+    """What one run is about: flows and what was really there. `tags` say to which pools it belongs."""
+
+    name: str
+    tags: Mapping[str, str]
+    open: Callable[[], tuple[Flows, Transits, Source, Topology | None, Mapping[str, Any]]]
+
+
 class Run(NamedTuple):
-    """One capture replayed and scored; `error` says why it could not be."""
+    """One input analysed and scored; `error` says why it could not be. `plain` is the paper's method on it."""
 
     name: str
     counts: Counts
@@ -63,6 +80,9 @@ class Run(NamedTuple):
     seconds: float
     peak_mib: float
     error: str = ""
+    tags: Mapping[str, str] = {}
+    plain: Counts | None = None
+    said: Sequence[reliability.Said] = ()
 
 
 def captures(folders: Sequence[Path]) -> Iterator[Path]:
@@ -78,28 +98,63 @@ def inputs(folder: Path) -> list[tuple[str, str]]:
     return [(path.name.split(".")[0], str(path)) for path in found]
 
 
-def run(folder: Path, name: str, *, keep: Path | None, explain: bool) -> Run:
-    """Replay and score one capture."""
-    from prism.replay import replay
+def of_folder(folder: Path, name: str) -> Input:
+    """A capture, to be replayed."""
 
-    truth = json.loads((folder / "truth.json").read_text())
-    document = folder / "topology.json"
-    placed = topology.parse(document.read_text(), str(document)) if document.exists() else None
+    def opened() -> tuple[Flows, Transits, Source, Topology | None, Mapping[str, Any]]:
+        truth = json.loads((folder / "truth.json").read_text())
+        document = folder / "topology.json"
+        placed = topology.parse(document.read_text(), str(document)) if document.exists() else None
+        return *read(inputs(folder), placed, lambda *_: None), placed, truth
+
+    return Input(name, {"from": folder.parent.name, "degradation": "none"}, opened)
+
+
+def of_case(case: grid.Case) -> Input:
+    """A simulated cluster."""
+
+    def opened() -> tuple[Flows, Transits, Source, Topology | None, Mapping[str, Any]]:
+        drawn = grid.drawn(case)
+        flows = drawn.flows
+        source = Source((case.name,), 0, len(flows), {}, int(flows.start_ns.min()), int(flows.end_ns.max()))
+        return flows, drawn.transits, source, topology.parse(json.dumps(drawn.topology), "topology"), drawn.truth
+
+    names = ("layout", "scale", "fault", "nuisance", "degradation")
+    return Input(case.name, {"from": "grid", **{name: getattr(case, name) for name in names}}, opened)
+
+
+def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline: bool = False) -> Run:
+    """Analyse and score one input."""
     _forget_peak()
     began = time.perf_counter()
+    truth: Mapping[str, Any] = {"hosts": {}, "jobs": {}, "faults": []}
     try:
-        diagnosis = replay(inputs(folder), placed, lambda *_: None)
-    except Exception as error:  # a capture that fails must not hide the others
+        flows, transits, source, placed, truth = one.open()
+        if one.tags["from"] == "grid":  # simulating is no part of the analysis
+            began = time.perf_counter()
+        diagnosis = diagnose(flows, source, topology=placed, transits=transits)
+    except Exception as error:  # one that fails must not hide the others
         lost = compare({"jobs": [], "findings": []}, truth)
-        return Run(name, lost, None, time.perf_counter() - began, _peak_mib(), f"{type(error).__name__}: {error}")
+        return Run(one.name, lost, None, time.perf_counter() - began, _peak_mib(), f"{type(error).__name__}: {error}", one.tags)
     seconds, peak = time.perf_counter() - began, _peak_mib()
     found = report.to_json(diagnosis)
+    truth = _visible(truth, found)
     if keep:
         keep.mkdir(parents=True, exist_ok=True)
-        (keep / f"{name.replace('/', '_')}.json").write_text(report.dumps(diagnosis))
+        (keep / f"{one.name.replace('/', '_')}.json").write_text(report.dumps(diagnosis))
     if explain:
-        _explain(name, found, truth)
-    return Run(name, compare(found, truth), diagnosis, seconds, peak)
+        _explain(one.name, found, truth)
+    plain = None
+    if baseline:
+        plain = compare(report.to_json(llmprism_baseline.diagnose(flows, source, topology=placed)), truth)
+    said = reliability.statements(found, truth)
+    return Run(one.name, compare(found, truth), diagnosis, seconds, peak, "", one.tags, plain, said)
+
+
+def _visible(truth: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The truth without the hidden faults that nobody found."""
+    told = {id(fault): bool(findings) for fault, findings in true_findings(found, truth)}
+    return {**truth, "faults": [f for f in truth["faults"] if not f.get("hidden") or told.get(id(f))]}
 
 
 def misses(figures: Mapping[str, float | None], floors: Mapping[str, float]) -> list[str]:
@@ -113,44 +168,85 @@ def misses(figures: Mapping[str, float | None], floors: Mapping[str, float]) -> 
 
 
 def table(runs: Sequence[Run]) -> str:
-    """One row per capture and a pooled one."""
-    width = max(len(r.name) for r in runs) + 2
+    """One row per input, then pooled ones: all, each pool of more than one, the paper's method."""
+    pools = _pools(runs)
+    width = max(len(name) for name in (*(r.name for r in runs), *pools)) + 2
     heading = "".join(f"{title:>7}" for title in COLUMNS.values())
-    lines = [f"{'capture':{width}}{heading}{'s':>8}{'rows/s':>9}{'peak MiB':>10}"]
+    lines = [f"{'run':{width}}{heading}{'s':>8}{'rows/s':>9}{'peak MiB':>10}"]
     lines += [f"{r.name:{width}}{_cells(r.counts)}{_cost(r)}{'  ' + r.error if r.error else ''}" for r in runs]
-    pooled = sum((r.counts for r in runs), Counts())
-    return "\n".join([*lines, f"{f'pooled ({len(runs)})':{width}}{_cells(pooled)}{sum(r.seconds for r in runs):8.1f}"])
+    for name, own in pools.items():
+        lines.append(f"{name:{width}}{_cells(sum((r.counts for r in own), Counts()))}{sum(r.seconds for r in own):8.1f}")
+    return "\n".join(lines)
+
+
+def compared(runs: Sequence[Run]) -> str:
+    """Every figure, pooled, of Prism and of the paper's method on the same inputs."""
+    both = [r for r in runs if r.plain is not None]
+    ours = sum((r.counts for r in both), Counts()).figures()
+    plain = sum((r.plain for r in both if r.plain), Counts()).figures()
+    lines = [f"{f'pooled ({len(both)})':22}{'Prism':>10}{'LLMPrism':>10}"]
+    return "\n".join([*lines, *(f"{name:22}{_number(ours[name]):>10}{_number(plain[name]):>10}" for name in ours)])
+
+
+def _pools(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs by what was drawn for them; what was collected whole apart from what was not."""
+    pools = {f"pooled ({len(runs)})": list(runs)}
+    for tag in ("from", "layout", "scale", "fault", "nuisance"):
+        for value in dict.fromkeys(r.tags[tag] for r in runs if tag in r.tags and r.tags["degradation"] == "none"):
+            own = [r for r in runs if r.tags.get(tag) == value and r.tags["degradation"] == "none"]
+            if 1 < len(own) < len(runs):
+                pools[f"{tag} {value} ({len(own)})"] = own
+    for value in dict.fromkeys(r.tags.get("degradation", "none") for r in runs):
+        own = [r for r in runs if r.tags.get("degradation", "none") == value]
+        if len(own) < len(runs):
+            pools[f"{'not degraded' if value == 'none' else f'degraded: {value}'} ({len(own)})"] = own
+    return pools
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; 1 where a floor is missed or a capture fails, 2 where there is nothing to replay."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
+    parser.add_argument("--grid", action="append", default=[], type=_seed_and_count, metavar="SEED:COUNT")
+    parser.add_argument("--scale", action="append", choices=list(grid.SCALES), help="sizes of the grid's clusters")
+    parser.add_argument("--degraded", type=float, default=0.0, metavar="SHARE", help="of the grid's cases")
+    parser.add_argument("--baseline", action="store_true", help="score the paper's method beside")
     parser.add_argument(
         "--floor", action="append", default=[], type=_floor, metavar="NAME=NUMBER", help="in place of a default"
     )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write every report there")
-    parser.add_argument("--explain", action="store_true", help="list the findings of every capture, right or wrong")
+    parser.add_argument("--explain", action="store_true", help="list the findings of every run, right or wrong")
     asked = parser.parse_args(argv)
     folders = [path.resolve() for path in asked.folders]
-    found = [folder for folder in captures(folders) if inputs(folder)]
-    if not found:
+    todo = [of_folder(folder, f"{folder.parent.name}/{folder.name}") for folder in captures(folders) if inputs(folder)]
+    for seed, count in asked.grid:
+        drawn = grid.cases(seed, count, scales=tuple(asked.scale or ("small", "medium")), degraded=asked.degraded)
+        todo += [of_case(case) for case in drawn]
+    if not todo:
         print("no capture with a truth.json there", file=sys.stderr)
         return 2
     runs = []
-    for folder in found:
-        name = f"{folder.parent.name}/{folder.name}"
+    for one in todo:
         if sys.stderr.isatty():
-            print(f"\r{name}\033[K", end="", file=sys.stderr)
-        runs.append(run(folder, name, keep=asked.keep, explain=asked.explain))
+            print(f"\r{one.name}\033[K", end="", file=sys.stderr)
+        runs.append(run(one, keep=asked.keep, explain=asked.explain, baseline=asked.baseline))
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     print(table(runs))
-    missed = misses(sum((r.counts for r in runs), Counts()).figures(), FLOORS | dict(asked.floor))
+    print(f"\n{reliability.table([said for r in runs for said in r.said])}")
+    if asked.baseline:
+        print(f"\n{compared(runs)}")
+    whole = [r for r in runs if r.tags["degradation"] == "none"]
+    missed = misses(sum((r.counts for r in whole), Counts()).figures(), FLOORS | dict(asked.floor))
     failed = [f"{r.name} could not be replayed" for r in runs if r.error]
     for line in failed + missed:
         print("missed:", line)
     return 1 if failed or missed else 0
+
+
+def _seed_and_count(text: str) -> tuple[int, int]:
+    seed, _, count = text.partition(":")
+    return int(seed), int(count)
 
 
 def _floor(text: str) -> tuple[str, float]:

@@ -23,6 +23,12 @@ def replay(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, 
     Raises DecodeError (a ValueError) with the file's name where one cannot be read.
     """
     tell = progress or (lambda _stage, _done, _total: None)
+    flows, transits, source = read(inputs, topology, tell)
+    return diagnose(flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total))
+
+
+def read(inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Progress) -> tuple[Flows, Transits, Source]:
+    """The flow records of files, each seen once, and the delays between switches. Raises as `replay`."""
     dumps = [path for _, path in inputs if path != "-" and _is_dump(path)]
     captures = {name: pcap.read(path) for name, path in inputs if path not in dumps}
     decoder = Decoder()
@@ -47,7 +53,7 @@ def replay(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, 
         end_ns=int(flows.end_ns.max()) if len(flows) else 0,
         warnings=tuple(warning for capture in captures.values() for warning in capture.warnings),
     )
-    return diagnose(flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total))
+    return flows, transits, source
 
 
 def _is_dump(path: str) -> bool:

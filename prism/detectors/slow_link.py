@@ -108,7 +108,7 @@ def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, 
         height_of = middle(moved[:, top.start : top.stop], axis=1)[:, 0]
         bad = [i for i in range(len(keys)) if height_of[i] >= max(height * 0.8, top.height / 4)]
         good = [i for i in range(len(keys)) if height_of[i] < height / 2]
-        spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop]
+        spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
         out.append(
             Incident(start, stop, float(np.median(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])

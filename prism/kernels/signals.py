@@ -66,7 +66,7 @@ def _pairs(flows: Flows) -> dict[tuple[int, int], list[_Line]]:
     port = np.where(queue > 0, 0, np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0]))
     order = np.lexsort((queue, port, there, pair[asked]))
     columns = [column[order] for column in (pair[asked], there, port, queue)]
-    cut = np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)) + 1 if len(order) else []
+    cut: Ints = np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)) + 1
     out: dict[tuple[int, int], list[_Line]] = defaultdict(list)
     for own in np.split(order, cut) if len(order) else []:
         rows = asked[own]

@@ -1,0 +1,48 @@
+"""How often what is said with a confidence is right: layouts and claims of reports, against their truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from benchmarks.score import LAYOUT, loud, true_findings
+
+Json = Mapping[str, Any]
+BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+
+
+class Said(NamedTuple):
+    """One statement: `what` (layout or claim), the confidence it was given, and whether it was right."""
+
+    what: str
+    confidence: float
+    right: bool
+
+
+def statements(report: Json, truth: Json) -> list[Said]:
+    """The layout of every reported job that is a true job, and every claim.
+
+    A layout is right when all sizes are; a claim when it finds a fault (benchmarks.score).
+    """
+    said = []
+    for job in truth["jobs"].values():
+        addresses = {rank["ip"] for rank in job["ranks"]}
+        for found in report["jobs"]:
+            if set(found["endpoints"]) == addresses:
+                right = all(found["parallelism"][kind] == job["layout"].get(kind, 1) for kind in LAYOUT)
+                said.append(Said("layout", found["confidence"], right))
+    good = {id(f) for _, findings in true_findings(report, truth) for f in findings}
+    return said + [Said("claim", f["confidence"], id(f) in good) for f in loud(report)]
+
+
+def table(said: Sequence[Said]) -> str:
+    """Rows of confidence: how many were said with it, the mean of it, and the share that was right."""
+    lines = [f"{'confidence':14}" + "".join(f"{what + 's':>10}{'mean':>7}{'right':>7}" for what in ("layout", "claim"))]
+    for low, high in zip(BINS, (*BINS[1:], 1.01), strict=True):
+        cells = ""
+        for what in ("layout", "claim"):
+            own = [s for s in said if s.what == what and low <= s.confidence < high]
+            mean, right = (sum(getattr(s, name) for s in own) / len(own) if own else None for name in ("confidence", "right"))
+            cells += f"{len(own):>10}" + "".join(f"{'-' if v is None else f'{v:.2f}':>7}" for v in (mean, right))
+        lines.append(f"{low:.2f} … {min(high, 1.0):.2f}   {cells}")
+    return "\n".join(lines)
