@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
+from prism.kernels.cycle import cycle
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
@@ -33,6 +34,7 @@ def reconstruct(
     tolerances: tuple[float, ...] = (0.02, 0.08),
     sure: float = 0.8,
     agreed: float = 0.5,
+    layered: float = 0.9,
 ) -> Timeline:
     """The timeline of one job, without its events; `flows` holds its records.
 
@@ -47,6 +49,9 @@ def reconstruct(
     for tolerance in tolerances if clock is NONE else ():
         heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance)) for s, rows in voices]
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
+        if heard and heard[0][0] and heard[0][1].explained >= layered and heard[0][1].period_ns > 3 * clock.period_ns > 0:
+            clock = heard[0][1]  # the edges of a sharded model show its layers, all of them together its steps
+            break
         asked = [i for i, (reduces, _) in enumerate(heard) if reduces] or list(range(len(heard)))
         weight = np.array([float(flows.octets[voices[i][1]].sum()) for i in asked])
         in_time = np.array([_near(heard[i][1].period_ns, clock.period_ns) for i in asked], np.bool_)
@@ -54,11 +59,21 @@ def reconstruct(
             clock = NONE
         if clock.explained >= sure:
             break
+    clock = _whole_steps(clock)
     whole = not any(stream.kind == "dp" for stream in streams)
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))
     steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], whole), clock, start)
     return Timeline(steps, (), _spans(flows, job, streams, start))
+
+
+def _whole_steps(clock: Rhythm) -> Rhythm:
+    """The rhythm of steps where its beats are only the layers of one."""
+    found = cycle(clock.quiet[:, 0])
+    if found is None:
+        return clock
+    period, first = found
+    return Rhythm(clock.quiet[first::period], clock.octets * period, clock.explained)
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
