@@ -16,12 +16,15 @@ from prism.kernels.intervals import Floats, Ints
 def cycle(ends: Ints, *, most: float = 0.25, least: int = 4) -> tuple[int, int] | None:
     """Period of a pattern in the distances of `ends`, ns, and the place of the first end after which it begins anew.
 
-    Folding by the period leaves at most the share `most` of the distances' median absolute deviation; the pattern comes `least`
+    Folding by the period leaves at most the share `most` of half the distances' interquartile range; the pattern comes `least`
     times. None where distances are alike, or nothing comes back.
     """
     length = np.log(np.maximum(np.diff(ends), 1).astype(np.float64))
-    spread = _deviation(length[None, :])
-    if len(length) < 2 * least or spread < 0.15:
+    if len(length) < 2 * least:
+        return None
+    low, high = np.percentile(length, (25, 75))
+    spread = float(high - low) / 2  # pauses every few steps do not show in it
+    if spread < 0.15:
         return None
     left = {period: _folded(length, period) for period in range(2, len(length) // least + 1)}
     best = min(left.values())

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from benchmarks import accuracy
-from prism import replay
 
 PERFECT = {"jobs_exact": 1.0, "layout_exact": 1.0, "groups_f1": 1.0, "steps_recall": 1.0, "steps_precision": 1.0} | {
     "step_error_median": 0.0,
@@ -42,7 +41,7 @@ def folder(tmp_path):
 
 
 def test_the_table_and_the_exit_code(folder, diagnosis, monkeypatch, capsys):
-    monkeypatch.setattr(replay, "replay", lambda *_: diagnosis)
+    monkeypatch.setattr(accuracy, "diagnose", lambda *_, **__: diagnosis)
     assert accuracy.main([str(folder), "--keep", str(folder / "kept"), "--explain"]) == 1
     out = capsys.readouterr().out
     assert "/run" in out
@@ -58,7 +57,7 @@ def test_a_capture_that_fails_does_not_hide_the_others(folder, monkeypatch, caps
     def broken(*_):
         raise ValueError("flows.csv: no rows")
 
-    monkeypatch.setattr(replay, "replay", broken)
+    monkeypatch.setattr(accuracy, "read", broken)
     assert accuracy.main([str(folder)]) == 1
     assert "could not be replayed" in capsys.readouterr().out
 
@@ -72,3 +71,13 @@ def test_an_unknown_figure_is_refused_by_name(tmp_path, capsys):
     with pytest.raises(SystemExit):
         accuracy.main([str(tmp_path), "--floor", "layouts=1"])
     assert "'layouts'" in capsys.readouterr().err
+
+
+def test_a_grid_is_scored_beside_the_papers_method(capsys):
+    none = [f"--floor={name}={99 if name in accuracy.CEILINGS else 0}" for name in accuracy.FLOORS]
+    assert accuracy.main(["--grid", "7:2", "--scale", "small", "--degraded", "1", "--baseline", *none]) == 0
+    out = capsys.readouterr().out
+    assert "000 ddp" in out
+    assert "pooled (2)" in out
+    assert "LLMPrism" in out
+    assert "confidence" in out

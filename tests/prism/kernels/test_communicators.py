@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from prism.kernels.communicators import communicators, parting
+from prism.kernels.edges import edges_of
+from prism.kernels.handover import handovers
+from prism.kernels.lanes import lanes
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Job, Spec
+
+
+def groups(job, hosts=16):
+    """The sets of ranks that were found, and those that there are."""
+    done = simulate(Spec("x", Cluster(hosts=hosts), (job,)), 2)
+    flows, truth = done.flows, done.truth["jobs"]["A"]
+    rank = {r["ip"]: r["rank"] for r in truth["ranks"]}
+    rows = np.flatnonzero(~flows.control())
+    edges = edges_of(flows, rows, lanes(flows, rows))
+    piped, trees = handovers(edges)
+    handed = {frozenset(pair[:2]) for pair in piped}
+    found, left = communicators(
+        {k: e for k, e in edges.items() if frozenset(k[:2]) not in handed and not any(k in t for t in trees)}
+    )
+    assert left == {}
+    told = {frozenset(rank[flows.endpoints[m]] for m in one.members) for one in found}
+    told |= {frozenset(rank[flows.endpoints[end]] for key in tree for end in key[:2]) for tree in trees}
+    return told, {frozenset(g) for kind, own in truth["groups"].items() if kind != "pp" for g in own}
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "halving", "pairs"])
+def test_a_reduction_is_one_whatever_its_algorithm(algorithm):
+    found, there = groups(Job(dp=8, algorithm=algorithm, steps=12))
+    assert found == there
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_context_rings_that_share_their_pairs_with_gradients(ranks):
+    found, there = groups(Job(dp=8 // ranks, cp=ranks, context_octets=6_000_000, forward_ms=60, backward_ms=120, steps=12))
+    assert found == there
+
+
+def test_experts_and_their_gradients():
+    job = Job(dp=8, ep=4, gradient_octets=100_000_000, expert_octets=8_000_000, forward_ms=60, backward_ms=120, steps=16)
+    found, there = groups(job)
+    assert found == there
+
+
+def test_groups_beside_pipelines():
+    found, there = groups(Job(pp=2, dp=8, micro=4, steps=12, gradient_octets=100_000_000))
+    assert found == there
+
+
+def test_where_gaps_part_bursts():
+    assert parting(np.array([1, 2, 1, 50, 2, 60, 1, 55])) == 2
+    assert parting(np.array([5, 5, 5, 5, 5, 5])) == 0
+    assert parting(np.zeros(0, np.int64)) == 0

@@ -1,0 +1,46 @@
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.lanes import lanes
+
+
+def flows(rows):
+    """Records of (src, dst, src_port, dst_port, dst_qp, start, octets)."""
+    names = ("src", "dst", "src_port", "dst_port", "dst_qp", "start_ns", "octets")
+    columns = {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
+    return Flows.build(columns | {"end_ns": columns["start_ns"] + 1}, endpoints=("a", "b"))
+
+
+def told(rows):
+    made = flows(rows)
+    return lanes(made, np.arange(len(made))).tolist()
+
+
+def test_connections_that_move_unequally_are_two_lanes_in_both_directions():
+    big = [(0, 1, 7, 9, 0, t, 1000) for t in range(10)] + [(1, 0, 9, 7, 0, t, 1000) for t in range(10)]
+    small = [(0, 1, 8, 9, 0, t, 10) for t in range(3)]
+    assert told(big + small) == [0] * 20 + [1] * 3
+
+
+def test_channels_are_one_lane():
+    assert told([(0, 1, 0, 0, 5 + t % 2, t, 1000) for t in range(20)]) == [0] * 20
+
+
+def test_queue_pairs_of_two_directions_are_matched_by_what_they_move():
+    there = [(0, 1, 0, 0, 5, t, 1000) for t in range(10)] + [(0, 1, 0, 0, 6, t, 30) for t in range(4)]
+    back = [(1, 0, 0, 0, 8, t, 30) for t in range(4)] + [(1, 0, 0, 0, 9, t, 1000) for t in range(10)]
+    assert told(there + back) == [0] * 10 + [1] * 4 + [1] * 4 + [0] * 10
+
+
+def test_after_a_restart_a_lane_goes_on():
+    before = [(0, 1, 7, 9, 0, t, 1000) for t in range(10)] + [(0, 1, 8, 9, 0, t, 10) for t in range(10)]
+    after = [(0, 1, 17, 9, 0, 100 + t, 1500) for t in range(10)] + [(0, 1, 18, 9, 0, 100 + t, 15) for t in range(10)]
+    assert told(before + after) == [0] * 10 + [1] * 10 + [0] * 10 + [1] * 10
+
+
+def test_a_connection_per_message_is_one_lane():
+    assert told([(0, 1, 1000 + t, 9, 0, t, 1000 + 500 * t) for t in range(100)]) == [0] * 100
+
+
+def test_without_ports_all_is_one_lane():
+    assert told([(0, 1, 0, 0, 0, t, 1000 + t) for t in range(9)] + [(1, 0, 0, 0, 0, t, 7) for t in range(9)]) == [0] * 18
