@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
-from prism.kernels.cycle import cycle
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
@@ -59,21 +58,11 @@ def reconstruct(
             clock = NONE
         if clock.explained >= sure:
             break
-    clock = _whole_steps(clock)
     whole = not any(stream.kind == "dp" for stream in streams)
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))
     steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], whole), clock, start)
     return Timeline(steps, (), _spans(flows, job, streams, start))
-
-
-def _whole_steps(clock: Rhythm) -> Rhythm:
-    """The rhythm of steps where its beats are only the layers of one."""
-    found = cycle(clock.quiet[:, 0])
-    if found is None:
-        return clock
-    period, first = found
-    return Rhythm(clock.quiet[first::period], clock.octets * period, clock.explained)
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
