@@ -44,8 +44,9 @@ def diagnose(
         if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
             strangers.append(job)
             continue
-        raw = [finding for detect in DETECTORS for finding in detect(view)] if view.uneven < UNEVEN else []
-        uneven += [] if view.uneven < UNEVEN else [job]
+        steady = view.uneven < UNEVEN
+        raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
+        uneven += [] if steady else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
         findings += assessed(view, settled(raw, happened))
         found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))

@@ -17,7 +17,7 @@ from collectors.record import Flows
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
-from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm, grouped, rhythm
 from prism.kernels.signals import signals
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
@@ -58,6 +58,7 @@ def reconstruct(
             clock = NONE
         if clock.explained >= sure:
             break
+    clock = grouped(clock)
     whole = not any(stream.kind == "dp" for stream in streams)
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))

@@ -7,6 +7,9 @@ late one and its neighbour are late alike: then nobody is named here, and slow_r
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
+
 import numpy as np
 
 from prism.detectors.slow_rank import severity
@@ -77,14 +80,20 @@ def _standing_out(
 
 
 def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
-    """The latest rank of each host."""
-    latest: dict[str, tuple[int, Shift]] = {}
+    """The latest rank of each host; the host, where others of it are late alike: who keeps them waiting is not on the wire."""
+    late: dict[str, list[tuple[int, Shift]]] = defaultdict(list)
     for rank, one in found:
         address = view.job.endpoints[rank]
-        host = (view.topology.host(address) if view.topology is not None else None) or address
-        if host not in latest or one.height > latest[host][1].height:
-            latest[host] = rank, one
-    return [_finding(view, rank, one, host) for host, (rank, one) in sorted(latest.items())]
+        late[(view.topology.host(address) if view.topology is not None else None) or address].append((rank, one))
+    out = []
+    for host, own in sorted(late.items()):
+        rank, one = max(own, key=lambda o: o[1].height)
+        mates = {r for r, other in own if r != rank and 1.5 * other.height > one.height}
+        finding = _finding(view, rank, one, host)
+        if mates:
+            finding = replace(finding, subject="host", ids=(host,))
+        out.append(finding)
+    return out
 
 
 def _finding(view: View, rank: int, one: Shift, host: str) -> Finding:

@@ -111,22 +111,26 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     return found
 
 
-def _as_wide(levels: list[_Level], gap: Ints, *, share: float = 0.5, few: float = 3.5, even: float = 1.5) -> _Level:
+def _as_wide(
+    levels: list[_Level], gap: Ints, *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6
+) -> _Level:
     """The finest of some levels whose cuts are nearly as wide as those of the first, the coarsest.
 
     A `few` steps may fall into equal groups by chance; the gaps that such groups leave out are as wide as those they have.
     Steps may also come in larger groups, parted by evaluations: then the gaps left out are all alike (`even`, the ratio of
-    their 90th to their 10th percentile), unlike those between the layers of a model.
+    their 90th to their 10th percentile), unlike those between the layers of a model; of fewer than `scarce` groups that is
+    enough, however wide their own gaps are.
     """
     coarse = levels[0]
     wide = _width(coarse, gap)
     fits = [coarse]
+    short = len(coarse.cuts) - 1 < scarce
     for level in levels[1:]:
         left_out = np.setdiff1d(level.cuts[1:-1], coarse.cuts)
-        if _width(level, gap) < share * wide or not len(left_out):
+        if not len(left_out) or (_width(level, gap) < share * wide and not short):
             continue
         low, high = np.percentile(gap[left_out], (10, 90))
-        if coarse.volume <= few * level.volume or high <= even * low:
+        if high <= even * low or (coarse.volume <= few * level.volume and _width(level, gap) >= share * wide):
             fits.append(level)
     return min(fits, key=lambda level: level.volume)
 
@@ -209,6 +213,28 @@ def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int |
         return len(edge) - 1
     best = low + int(np.argmax(gap[low:high]))
     return best if gap[best] >= usual else None
+
+
+def grouped(found: Rhythm, *, least: int = 5, spacing: float = 0.7) -> Rhythm:
+    """The rhythm of steps where the beats are only parts of one: every so many of them, the next one takes longer.
+
+    The layers of a sharded model look so, and the optimizer's time after the last. Longer is up to three times a beat, always
+    by as much: evaluations last longer, and slow steps do not come back. At least `least` times, the share `spacing` of them
+    equally far apart; else the rhythm as it is.
+    """
+    length = np.diff(found.quiet[:, 0]).astype(np.float64)
+    if len(length) < 3 * least:
+        return found
+    length = length / np.median(length)
+    longer = np.flatnonzero((length > 1.2) & (length < 3.0))
+    if len(longer) < least:
+        return found
+    longer = longer[np.abs(length[longer] / np.median(length[longer]) - 1) <= 0.1]
+    every = int(np.median(np.diff(longer))) if len(longer) >= least else 0
+    if every < 3 or np.mean(np.diff(longer) % every == 0) < spacing or len(longer) * every < spacing * len(length):
+        return found
+    phase = int(np.argmax(np.bincount(longer % every)))
+    return Rhythm(found.quiet[phase::every], found.octets * every, found.explained)
 
 
 def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.rhythm import FOREVER, NONE, in_step, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm, grouped, in_step, rhythm
 
 MS = 1_000_000
 
@@ -124,3 +124,20 @@ def test_parts_of_one_job_are_in_step_and_two_jobs_are_not():
     assert not in_step(one, other)
     assert not in_step(one, one + 50 * MS)
     assert not in_step(one[:2], one[:2])
+
+
+def beats(pattern, times):
+    ends = np.cumsum(np.tile(pattern, times)).astype(np.int64) * 1_000_000
+    return Rhythm(np.stack([ends, ends + 500_000], axis=1), 100, 1.0)
+
+
+def test_layers_with_the_optimizer_after_the_last_are_one_step():
+    found = grouped(beats([20] + [10] * 7, 9))
+    assert len(found.quiet) == 9
+    assert np.diff(found.quiet[:, 0]).tolist() == [90_000_000] * 8
+    assert found.octets == 800
+
+
+@pytest.mark.parametrize("pattern", [[10], [10, 10, 10, 10, 60], [10, 14]], ids=["steps", "evaluations", "two in turn"])
+def test_steps_stay_steps(pattern):
+    assert len(grouped(beats(pattern, 12)).quiet) == 12 * len(pattern)
