@@ -88,7 +88,7 @@ def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
     out = []
     for host, own in sorted(late.items()):
         rank, one = max(own, key=lambda o: o[1].height)
-        mates = {r for r, other in own if r != rank and 1.5 * other.height > one.height}
+        mates = {r for r, other in own if r != rank and 1.1 * other.height > one.height}
         finding = _finding(view, rank, one, host)
         if mates:
             finding = replace(finding, subject="host", ids=(host,))

@@ -49,3 +49,15 @@ def test_where_senders_wait_for_the_receiver_slow_rank_sees_it():
     view = case("slow rank", tcp=True)
     assert set(named(late_rank(view))) <= {(address(RANK),)}
     assert Wire(tcp=True).tcp
+
+
+def test_of_ranks_late_alike_the_host_is_named():
+    """Tensor parallel ranks wait inside the host for the slow one; that is not on the wire."""
+    wire, at = Wire(), T0
+    for step in range(14):
+        late = {4: 48 * MS, 5: 48 * MS} if step in BAD else {}
+        for own in (range(0, 8, 2), range(1, 8, 2)):
+            ready = {m: at + 60 * MS + late.get(m, 0) for m in own}
+            ends = ring_allreduce(wire, list(own), 40_000_000, ready, lambda _a, _b: 10.0)
+        at = max(ends.values())
+    assert named(late_rank(seen(wire.flows(), placed(8, nics=2)))) == [("host2",)]
