@@ -40,7 +40,7 @@ def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> li
         if not split:
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
-    return [("dp" if one.members in reductions else _inner_kind(one.members, by_set, reductions), one) for one in found]
+    return [("dp" if one.members in reductions else _inner_kind(flows, one.members, by_set, reductions), one) for one in found]
 
 
 def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
@@ -130,7 +130,9 @@ def _split_exchanges(inner: set[Members]) -> set[Members]:
     return set()
 
 
-def _inner_kind(members: Members, by_set: Mapping[Members, list[Collective]], reductions: set[Members]) -> GroupKind:
+def _inner_kind(
+    flows: Flows, members: Members, by_set: Mapping[Members, list[Collective]], reductions: set[Members]
+) -> GroupKind:
     """Kind of a collective that is no gradient reduction: EP or CP inside a data-parallel group, TP across it.
 
     Experts have gradients of their own, reduced across the expert groups. Context goes around in equal blocks.
@@ -144,8 +146,10 @@ def _inner_kind(members: Members, by_set: Mapping[Members, list[Collective]], re
     if len(members) > 2:
         partners = {(src, dst) for src, dst, *_ in edges}
         return "ep" if len(partners) > len(members) else "cp"
-    moved = [sum(len(one.rows) for one in by_set[members] if key in one.edges) for key in edges]
-    return "ep" if len(set(moved)) > 1 else "cp"
+    rows = np.concatenate([one.rows for one in by_set[members]])
+    sent = np.bincount(flows.src[rows], weights=flows.octets[rows])
+    sent = sent[sent > 0]
+    return "ep" if sent.max() - sent.min() > 1e-3 * sent.max() else "cp"
 
 
 def steps_of(flows: Flows, rows: Rows) -> Rhythm:

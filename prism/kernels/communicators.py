@@ -91,7 +91,7 @@ def communicators(
                     graph.add_edge(a.key, b.key)
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = _cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
-    whole = _whole([part for part in parts if len(part) > 1], edges)
+    whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
     found = [_collective(part, edges, active) for part in whole]
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
@@ -161,6 +161,24 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Un
         for own, g in zip(classes, graphs, strict=True)
         for nodes in nx.connected_components(g)
     ]
+
+
+def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, tolerance: float = 2e-3) -> list[set[Pair]]:
+    """Communicators; as one those that share an endpoint and whose lanes all move the same: branches of a tree."""
+    at: dict[int, list[int]] = defaultdict(list)
+    volumes = [np.array([edges[key].volume for key in part]) for part in parts]
+    for i, part in enumerate(parts):
+        for end in {end for key in part for end in ends(key)}:
+            at[end].append(i)
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(len(parts)))
+    for sharing in at.values():
+        for n, i in enumerate(sharing):
+            for j in sharing[:n]:
+                both = np.concatenate([volumes[i], volumes[j]])
+                if both.max() - both.min() <= tolerance * both.max():
+                    graph.add_edge(i, j)
+    return [set().union(*(parts[i] for i in part)) for part in nx.connected_components(graph)]
 
 
 def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
