@@ -27,11 +27,22 @@ def hang(view: View, *, periods: float = 2.0, share: float = 0.5, near: float = 
         guilty = silent[since[silent, step] <= first + near * view.period]
         longest = float(np.nanmax(largest[guilty, step]))
         ids = tuple(view.job.endpoints[i] for i in guilty)
+        if _before_the_step(view, int(step), ids, first + longest):
+            continue
         hosts = {view.topology.host(a) for a in ids} if view.topology is not None else {None}
         if len(ids) > 1 and (len(hosts) != 1 or None in hosts):
             continue
         out.append(_finding(view, int(step), ids, [host for host in hosts if host is not None], longest))
     return out
+
+
+def _before_the_step(view: View, step: int, ranks: tuple[str, ...], until: float) -> bool:
+    """Whether first stages fell silent when all had ended a step: then the job paused, and they speak first in any case."""
+    if view.parallelism.layout.pp < 2 or step == 0 or any(view.parallelism.stages.get(rank) != 0 for rank in ranks):
+        return False
+    begun = view.flows.start_ns[~view.flows.control()]
+    since = int(view.ends[step - 1])
+    return not bool(((begun > since) & (begun < until - 0.01 * view.period)).any())
 
 
 def _finding(view: View, step: int, ranks: tuple[str, ...], hosts: list[str], longest: float) -> Finding:
