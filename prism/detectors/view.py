@@ -76,8 +76,9 @@ class View:
     def speech(self) -> list[tuple[Ints, Ints]]:
         """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
         by_rank = defaultdict(list)
+        rows = np.flatnonzero(self._telling())
         for side in (self.around.src, self.around.dst):
-            order = np.argsort(side, kind="stable")
+            order = rows[np.argsort(side[rows], kind="stable")]
             for address in self.job.endpoints:
                 low, high = np.searchsorted(side[order], [self.code[address], self.code[address] + 1])
                 by_rank[address].append(order[low:high])
@@ -87,6 +88,22 @@ class View:
             rows = np.unique(np.concatenate(by_rank[address]))
             out.append(own_work(self.around.take(rows), self.code[address], needed[rows]))
         return out
+
+    def _telling(self, *, share: float = 0.01) -> NDArray[np.bool_]:
+        """Which records of `around` tell whether a rank works: the job's own, and what a rank sends away in bulk (a checkpoint).
+
+        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is `share` of what a rank sends.
+        """
+        flows = self.around
+        members = np.isin(np.array(flows.endpoints), self.job.endpoints)
+        inside = members[flows.src] & members[flows.dst]
+        away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
+        own = np.bincount(flows.src[inside], weights=flows.octets[inside], minlength=len(members))
+        pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
+        pairs, place = np.unique(pair, return_inverse=True)
+        bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= share * own[flows.src[away]]
+        inside[away[bulk]] = True
+        return inside
 
     def _needed(self) -> Ints:
         """For each record of `around` when what it hands down or up a pipeline had come, ns; -1 for all others."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 
@@ -34,7 +34,7 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     done = np.concatenate([[0], np.maximum.accumulate(flows.end_ns[talks])[:-1]])
     given_end, given_start = np.sort(flows.end_ns[given]), np.sort(start[given])
     base = np.maximum(done, _last(given_end, said))
-    known = needed[talks] if needed is not None else np.full(len(talks), -1)
+    known = _foreseen(needed[talks], control[talks], said) if needed is not None else np.full(len(talks), -1)
     base = np.where(known >= 0, np.maximum(done, np.minimum(known, said)), base)
     work = np.maximum(said - base, 0)
     called = np.zeros(len(said), np.int64)
@@ -48,6 +48,14 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     busy = np.searchsorted(given_start, said, "left") > np.searchsorted(given_end, said, "left")
     work[(busy & (known < 0)) | (base == 0)] = 0
     return said, work
+
+
+def _foreseen(needed: Ints, control: Mask, said: Ints) -> Ints:
+    """What records need, where a word of readiness needs what the next payload does, if that had come by then."""
+    payload = np.flatnonzero(~control)
+    after = np.searchsorted(payload, np.arange(len(said)))
+    coming = np.append(needed[payload], -1)[after]
+    return np.where(control & (needed < 0) & (coming <= said), coming, needed)
 
 
 def _last(times: Ints, before: Ints) -> Ints:
