@@ -171,6 +171,7 @@ def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"
         cluster, job = _paced(rng, cluster, job)
         spec = _disturbed(rng, Spec(f"{seed}-{number}", cluster, (job,)), nuisance)
         spec = replace(spec, faults=_faults(rng, spec, fault), degradation=DEGRADATIONS.get(how, Degradation()))
+        spec = _watched(spec)
         yield Case(f"{number:03d} {layout}", layout, scale, fault, nuisance, how, spec, seed * 1000 + number)
 
 
@@ -214,6 +215,13 @@ def _disturbed(rng: Rng, spec: Spec, nuisance: str) -> Spec:
     if nuisance == "uneven":
         return replace(spec, jobs=(replace(job, uneven=1.3 if job.pp > 1 else 1.0),))
     return spec
+
+
+def _watched(spec: Spec) -> Spec:
+    """Where a job goes away for good, something else must show that the collection goes on: else its end is all there is."""
+    if not any(fault.kind == "crash" and fault.restart_s is None for fault in spec.faults):
+        return spec
+    return replace(spec, nuisances=replace(spec.nuisances, monitor=True, monitor_more_s=5 * _step_s(spec.jobs[0])))
 
 
 def _step_s(job: Job) -> float:

@@ -26,8 +26,8 @@ def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8
     """
     if finding.kind in ("slow_link", "slow_switch"):
         weights = _by_edges(view, finding)
-    elif finding.kind == "hang":
-        weights = _by_silence(view, finding)
+    elif finding.detector == "hang":
+        weights = _by_silence(finding)
     elif finding.kind == "crash":
         weights = _by_farewell(finding)
     elif finding.kind == "slow_rank":
@@ -124,15 +124,9 @@ def _by_work(view: View, finding: Finding) -> Weights:
     return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items()}
 
 
-def _by_silence(view: View, finding: Finding) -> Weights:
-    """Suspects of a hang by who fell silent first among those silent for half as long as the longest."""
-    step = min(int(finding.evidence.get("step", steps_of(view, finding)[0])), len(view.ends) - 1)
-    longest, since = (part[:, step] for part in view.silences)
-    named = set(ranks_of(view, finding))
-    silent = [i for i in np.flatnonzero(np.isfinite(since)).tolist() if i in named or 2 * longest[i] >= np.nanmax(longest)]
-    begun = min((since[i] for i in silent), default=0.0)
-    scale = max(0.1 * view.period, 1.0)
-    return {(view.job.endpoints[i],): -float((since[i] - begun) / scale) - (0.0 if i in named else 3.0) for i in silent}
+def _by_silence(finding: Finding) -> Weights:
+    """Suspects of a hang by the share of other steps in which each was due to speak first."""
+    return {(a,): float(np.log(share)) for a, share in finding.evidence.get("due_first", {}).items()} or {tuple(finding.ids): 0.0}
 
 
 def _by_farewell(finding: Finding) -> Weights:

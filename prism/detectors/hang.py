@@ -1,69 +1,142 @@
-"""A rank that fell silent while the others waited for it, and came back."""
+"""A rank that fell silent in the middle of a step while the others waited for it: it hung, or it went away unseen."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from collectors.record import UDP
 from prism.detectors.view import View
+from prism.kernels.intervals import union
+from prism.kernels.overdue import Cut, overdue
 from prism.model import Finding, Severity
 
 
-def hang(view: View, *, periods: float = 2.0, share: float = 0.5, near: float = 0.02) -> list[Finding]:
-    """Steps that took `periods` longer than usual, most of it in one silence of one rank, or of the ranks of one host.
+class Silence(NamedTuple):
+    """Nobody of a job sent payload from `start` to `end`, ns, in step `step`, in which it had last begun to at `since`.
 
-    Of several silent ranks the one that fell silent first is named, with those that did within `near` periods of it: a peer
-    may have had something left to send before it waited, too. Where most ranks paused alike nobody hung: that is a pause of
-    the job. Nor did one who was busy with others meanwhile
-    (a checkpoint to storage): such traffic ends its silence.
+    `over` if the job went on then, `gone` if it did on other connections, or not at all.
     """
-    largest, since = view.silences
+
+    step: int
+    since: int
+    start: int
+    end: int
+    over: bool
+    gone: bool
+
+
+def hang(view: View, *, periods: float = 2.0, share: float = 0.6, examples: int = 9, most: int = 16) -> list[Finding]:
+    """Silences of the whole job in the middle of a step, `periods` long or longer, and who was due to speak first.
+
+    At most `examples` of the nearest other steps tell what was due; in `share` of them it must be the same rank, or ranks of
+    one host. Where nobody had begun the step it is a pause of the job, where all was moved its end. Connections that are all
+    new afterwards say that the rank did not hang but crash; so does, over RDMA where nothing is closed, a job that has not gone
+    on for twice as long. Of many silences the `most` longest are looked at.
+    """
+    calm = np.flatnonzero(view.durations <= 1.5 * view.period)
+    if len(calm) < 2 or len(view.edges) < 2:
+        return []
+    found = []
+    for one in sorted(_silences(view, periods * view.period), key=lambda s: s.start - s.end)[:most]:
+        near = calm[calm != one.step]
+        near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
+        cut = _cut(view, one, near)
+        guilty = _guilty(view, cut, share)
+        others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
+        if guilty and cut.moved < 0.99 and cut.begun[others].any():
+            found.append(_finding(view, one, guilty, cut))
+    return found
+
+
+def _silences(view: View, least: float) -> list[Silence]:
+    """Every silence of at least `least` ns, that after the last payload too, if anything else was seen so late."""
+    rows = np.flatnonzero(~view.flows.control())
+    begin, end = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
+    after = np.append(begin[1:], max(view.until, int(end[-1])))
+    rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
-    for step in np.flatnonzero(view.durations >= (1 + periods) * view.period):
-        excess = float(view.durations[step] - view.period)
-        silent = np.flatnonzero(np.nan_to_num(largest[:, step]) >= share * excess)
-        if not len(silent) or 2 * len(silent) >= len(largest):
-            continue
-        first = float(np.nanmin(since[silent, step]))
-        guilty = silent[since[silent, step] <= first + near * view.period]
-        longest = float(np.nanmax(largest[guilty, step]))
-        ids = tuple(view.job.endpoints[i] for i in guilty)
-        if _before_the_step(view, int(step), ids, first + longest):
-            continue
-        hosts = {view.topology.host(a) for a in ids} if view.topology is not None else {None}
-        if len(ids) > 1 and (len(hosts) != 1 or None in hosts):
-            continue
-        out.append(_finding(view, int(step), ids, [host for host in hosts if host is not None], longest))
+    for i in np.flatnonzero(after - end >= least).tolist():
+        step, over = int(view.step_of(end[i : i + 1])[0]), i + 1 < len(end)
+        woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= least / 2)
+        since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]) if step else int(begin[0]))
+        quits = _renewed(view, int(end[i]), int(after[i])) if over else rdma and after[i] - end[i] >= 2 * least
+        out.append(Silence(step, since, int(end[i]), int(after[i]), over, bool(quits)))
     return out
 
 
-def _before_the_step(view: View, step: int, ranks: tuple[str, ...], until: float) -> bool:
-    """Whether first stages fell silent when all had ended a step: then the job paused, and they speak first in any case."""
-    if view.parallelism.layout.pp < 2 or step == 0 or any(view.parallelism.stages.get(rank) != 0 for rank in ranks):
+def _cut(view: View, one: Silence, near: np.ndarray) -> Cut:
+    codes = np.array([view.code[address] for address in view.job.endpoints])
+    full = [s if len(s) >= len(view.ends) else _shared(view) for s in view.timeline.steps]
+    like = np.stack([s[near] for s in full])
+    since = np.array([s[one.step - 1, 1] if one.step else s[0, 0] - 1 for s in full])
+    return overdue(view.flows, codes, like, since, one.start, gone=one.gone)
+
+
+def _shared(view: View) -> np.ndarray:
+    """The steps of the whole job, for a rank that was not seen in all of them."""
+    return np.stack([view.begins, view.ends], axis=1)
+
+
+def _guilty(view: View, cut: Cut, share: float) -> list[int]:
+    """Who was due first in most of the other steps: one rank, else the ranks of one host; nobody if neither is clear."""
+    best = int(np.argmax(cut.votes))
+    mates = _mates(view, best)
+    partners = {m for g in view.parallelism.groups if g.kind == "tp" and g.evidence == "placement" for m in g.members}
+    if cut.votes[best] >= share and (len(mates) < 2 or view.job.endpoints[best] not in partners):
+        return [best]
+    return mates if float(cut.votes[mates].sum()) >= share and len(mates) > 1 else []
+
+
+def _mates(view: View, rank: int) -> list[int]:
+    """The ranks on a rank's host, itself included."""
+    hosts = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
+    return [r for r in range(len(hosts)) if r == rank or (hosts[rank] is not None and hosts[r] == hosts[rank])]
+
+
+def _renewed(view: View, start: int, end: int) -> bool:
+    """Whether the connections after a silence are others than those before."""
+    flows = view.flows
+    names = np.stack([flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp], axis=1).astype(np.int64)
+    after = (flows.start_ns >= end) & (flows.start_ns < end + view.period) & ~flows.control()
+    if not names[:, 2:].any():
         return False
-    begun = view.flows.start_ns[~view.flows.control()]
-    since = int(view.ends[step - 1])
-    return not bool(((begun > since) & (begun < until - 0.01 * view.period)).any())
+    old = {tuple(row) for row in np.unique(names[flows.start_ns <= start], axis=0).tolist()}
+    new = [tuple(row) not in old for row in np.unique(names[after], axis=0).tolist()]
+    return bool(np.mean(new) > 0.9) if new else False
 
 
-def _finding(view: View, step: int, ranks: tuple[str, ...], hosts: list[str], longest: float) -> Finding:
-    start, end = view.during(step, step + 1)
-    waiting = len(view.job.endpoints) - len(ranks)
-    whole = len(ranks) > 1
-    ids = tuple(hosts) if whole else ranks
+def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
+    ranks = tuple(view.job.endpoints[i] for i in guilty)
+    host = view.topology.host(ranks[0]) if view.topology is not None else None
+    whole = len(ranks) > 1 and host is not None
+    ids = (host,) if whole and host is not None else ranks
+    gone, begin = one.gone, one.since
+    length = one.end - one.start
+    how = "and it has not gone on since" if not one.over else "then all connections were new" if gone else "then it went on"
+    votes = float(cut.votes[guilty].sum())
     return Finding(
         detector="hang",
-        kind="hang",
+        kind="crash" if gone else "hang",
         job=view.job.id,
         severity=Severity.CRITICAL,
         subject="host" if whole else "endpoint",
         ids=ids,
-        start_ns=start,
-        end_ns=end,
-        slowdown=round(float(view.durations[step] / view.period), 3),
-        score=round(min(longest / view.period * 10, 999.0), 2),
+        start_ns=one.start if gone else begin,
+        end_ns=one.start if gone else one.end,
+        slowdown=1.0 if gone else round(float((one.end - begin) / view.period), 3),
+        score=round(min(length / view.period * 10 * votes, 999.0), 2),
         message=(
-            f"{', '.join(ids)} said nothing for {longest / 1e9:.2f} s in step {step} and was the first to speak again; "
-            f"the other {waiting} ranks were waiting"
+            f"{ids[0]} was due to speak first when the job fell silent with {min(cut.moved, 1.0):.0%} of step {one.step} moved; "
+            f"the silence lasted {length / 1e9:.2f} s, {how}"
         ),
-        evidence={"step": step, "ranks": list(ranks), "silent_ms": round(longest / 1e6, 3), "waiting": waiting},
+        evidence={
+            "step": one.step,
+            "ranks": list(ranks),
+            "silent_ms": round(length / 1e6, 3),
+            "waiting": len(view.job.endpoints) - len(ranks),
+            "moved": round(cut.moved, 4),
+            "due_first": {view.job.endpoints[i]: round(float(cut.votes[i]), 3) for i in np.flatnonzero(cut.votes)},
+        },
     )

@@ -13,7 +13,7 @@ from collectors.record import Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.waits import longest_silence, needs, own_work, typical_work
+from prism.kernels.waits import needs, own_work, typical_work
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -22,7 +22,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What is known of one job. `flows` are the records between its members, `around` all records of its members."""
+    """What is known of one job. `flows` are the records between its members, `around` all records of its members.
+
+    `until` is when the last record of anybody ended, ns: so long the collection went on.
+    """
 
     flows: Flows
     around: Flows
@@ -31,6 +34,7 @@ class View:
     parallelism: Parallelism
     timeline: Timeline
     topology: Topology | None = None
+    until: int = 0
     inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
 
     @cached_property
@@ -130,13 +134,6 @@ class View:
             self._shared(np.stack([_padded(p, len(self.ends)) for p in part])) for part in zip(*parts, strict=True)
         )
         return typical, largest, total
-
-    @cached_property
-    def silences(self) -> tuple[Floats, Floats]:
-        """Each rank's longest piece of own work by step, and when it began, ns; float64[ranks, steps] each."""
-        parts = [longest_silence(*said, s[:, 1]) for said, s in zip(self.speech, self.timeline.steps, strict=True)]
-        longest, since = (np.stack([_padded(p, len(self.ends)) for p in part]) for part in zip(*parts, strict=True))
-        return self._shared(longest), since
 
     def _shared(self, work: Floats) -> Floats:
         """Work of ranks that are tensor parallel inside a host: no more than the least of them.

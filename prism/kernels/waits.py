@@ -85,17 +85,6 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.8) -> t
     return typical, largest, total
 
 
-def longest_silence(said: Ints, work: Ints, ends: Ints) -> tuple[Floats, Floats]:
-    """Per step: the longest piece of own work, ns, and when it began, ns; float64[len(ends)] each, NaN without any."""
-    step = np.searchsorted(ends, said, "left")
-    longest, since = np.full(len(ends), np.nan), np.full(len(ends), np.nan)
-    for k in np.unique(step[step < len(ends)]).tolist():
-        own = np.flatnonzero(step == k)
-        i = own[np.argmax(work[own])]
-        longest[k], since[k] = work[i], said[i] - work[i]
-    return longest, since
-
-
 def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> Ints:
     """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
 

@@ -78,7 +78,7 @@ def _bulk(asked: Nuisances, attempts: Sequence[Attempt], plant: Plant, until: fl
 
 def _monitoring(asked: Nuisances, plant: Plant, until: float, rng: np.random.Generator) -> Rows:
     """A hub asks every endpoint for its state; each answers."""
-    rounds = np.arange(0, until, asked.monitor_s * 1e9)
+    rounds = np.arange(0, until + asked.monitor_more_s * 1e9, asked.monitor_s * 1e9)
     when = (rounds[:, None] + np.sort(rng.uniform(0, 5e7, plant.gpus))).ravel()
     gpu = np.tile(np.arange(plant.gpus), len(rounds))
     hub = np.full(len(gpu), plant.outsider("monitor"))

@@ -42,6 +42,11 @@ class Attempt:
     crashed: bool = False
 
     @property
+    def epoch(self) -> int:
+        """What is added to the lanes of a job that came back: its connections are new ones."""
+        return 1000 * (self.name != self.job.name)
+
+    @property
     def over(self) -> float:
         """When the last rank closed its connections, ns."""
         return float(self.closes.max())

@@ -148,7 +148,8 @@ class Nuisances:
     """Traffic that is no training: hosts that are no members of any job, storage, monitoring.
 
     `bulk_gbit` flows between two hosts outside the topology under different leaves (or, `bulk_inside`, between two endpoints of
-    the topology that no job uses). A `monitor` sends `monitor_octets` to every endpoint each `monitor_s`.
+    the topology that no job uses). A `monitor` sends `monitor_octets` to every endpoint each `monitor_s`, and goes on for
+    `monitor_more_s` when all jobs are over.
     """
 
     bulk_gbit: float = 0.0
@@ -156,6 +157,7 @@ class Nuisances:
     monitor: bool = False
     monitor_octets: int = 120
     monitor_s: float = 0.5
+    monitor_more_s: float = 0.0
 
 
 @dataclass(frozen=True)

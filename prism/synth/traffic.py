@@ -49,6 +49,7 @@ def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
 def _messages(done: Attempt) -> Rows:
     """One record per RDMA message of at most `message_octets`, over the job's channels in turn."""
     b, lane = joined(done.sent)
+    lane = lane + done.epoch
     most = done.job.message_octets
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
@@ -84,6 +85,7 @@ def _bursts(done: Attempt) -> Rows:
     A pause is one that takes longer than sending eight units does; up to two units' time counts as sending.
     """
     b, lane = joined(done.sent)
+    lane = lane + done.epoch
     order = np.lexsort((b.start, b.dst, b.src, lane))
     start, end, octets = b.start[order], b.end[order], b.octets[order]
     key = np.stack([lane, b.src, b.dst])[:, order]
@@ -124,6 +126,7 @@ def _bursts(done: Attempt) -> Rows:
 def _signals(done: Attempt) -> Rows:
     """One record per control message."""
     b, lane = joined(done.told)
+    lane = lane + done.epoch
     tcp = done.job.transport == "tcp"
     ports = _ports(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)
@@ -149,6 +152,7 @@ def _signals(done: Attempt) -> Rows:
 def _connections(done: Attempt) -> Rows:
     """Every connection that was used opens when the job begins and closes when the first of its ends does."""
     b, lane = joined([*done.sent, *done.told])
+    lane = lane + done.epoch
     used = np.unique(np.stack([lane, np.minimum(b.src, b.dst), np.maximum(b.src, b.dst)], axis=1), axis=0)
     lane, low, high = used.T if len(used) else np.zeros((3, 0), np.int64)
     closes = np.zeros(int(done.ranks.endpoint.max()) + 1)
