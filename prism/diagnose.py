@@ -14,6 +14,7 @@ from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
 from prism.jobs import recognize, rows_of
+from prism.kernels.pauses import without_pauses
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Source
 from prism.parallelism import infer
 from prism.timeline import reconstruct
@@ -84,8 +85,9 @@ def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None)
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows.take(rows)
-    parallelism = infer(own, job, topology)
-    timeline = reconstruct(own, job, parallelism)
+    clock = without_pauses(own, np.flatnonzero(~own.control()))
+    parallelism = infer(clock.on(own), job, topology)
+    timeline = reconstruct(own, job, parallelism, clock)
     members = np.isin(np.array(flows.endpoints), job.endpoints)
     outer = np.flatnonzero(members[flows.src] | members[flows.dst])
     inside = np.searchsorted(outer, rows)

@@ -17,6 +17,7 @@ from collectors.record import Flows
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
+from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm, grouped, rhythm
 from prism.kernels.signals import signals
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
@@ -28,6 +29,7 @@ def reconstruct(
     flows: Flows,
     job: Job,
     parallelism: Parallelism,
+    told: Clock | None = None,
     *,
     voters: int = 64,
     tolerances: tuple[float, ...] = (0.02, 0.08),
@@ -35,12 +37,13 @@ def reconstruct(
     agreed: float = 0.5,
     layered: float = 0.9,
 ) -> Timeline:
-    """The timeline of one job, without its events; `flows` holds its records.
+    """The timeline of one job, without its events; `flows` holds its records. Steps are told by the clock `told`, if any.
 
     `voters` bounds how many streams vote on the step, the heaviest first. Volumes are equal within the first of
     `tolerances`; where that explains less than `sure` of the octets, records were lost, and the next is tried. Where streams
     of less than `agreed` of the octets keep the same time there are no steps.
     """
+    spans, flows = flows, flows if told is None else told.on(flows)
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
     voices = _voices(flows, streams, voters)
@@ -61,9 +64,11 @@ def reconstruct(
     clock = grouped(clock)
     whole = not any(stream.kind == "dp" for stream in streams)
     if clock is NONE:
-        return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(flows, job, streams, start))
+        return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(spans, job, streams))
     steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], whole), clock, start)
-    return Timeline(steps, (), _spans(flows, job, streams, start))
+    if told is not None:
+        steps = tuple(told.back(own) for own in steps)
+    return Timeline(steps, (), _spans(spans, job, streams))
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
@@ -210,8 +215,9 @@ def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows
     return np.maximum.accumulate(np.maximum(late, ends))
 
 
-def _spans(flows: Flows, job: Job, streams: list[Stream], start: Ints) -> Spans:
+def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:
     """One span per record and end of it, with the phase its stream stands for."""
+    start = sending(flows)
     code = {address: i for i, address in enumerate(flows.endpoints)}
     rank = np.full(len(flows.endpoints), -1, np.int32)
     rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints), dtype=np.int32)
