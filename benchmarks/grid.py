@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from collectors.record import Flows, Transits
-from prism.synth.simulate import simulate
+from prism.synth.simulate import Simulation, simulate
 from prism.synth.spec import Algorithm, Cluster, Degradation, Fault, Job, Nuisances, Spec
 
 Rng = np.random.Generator
@@ -256,14 +256,26 @@ def _faults(rng: Rng, spec: Spec, kind: str) -> tuple[Fault, ...]:
 
 
 def drawn(case: Case) -> Drawn:
-    """Simulate a case. Faults that are hidden (`VISIBLE`) are marked so in the truth."""
+    """Simulate a case. Faults that are hidden (`VISIBLE`, `_silent`) are marked so in the truth."""
     done = simulate(case.spec, case.seed)
     passing = [f for f in done.truth["faults"] if f["kind"] not in ("hang", "crash")]
     if passing:
         well = simulate(replace(case.spec, faults=(), degradation=Degradation()), case.seed).truth
         for fault in passing:
             fault["hidden"] = _stretch(fault, done.truth, well) < VISIBLE
+    for fault in (f for f in done.truth["faults"] if f["kind"] == "crash"):
+        fault["hidden"] = _silent(fault, done)
     return Drawn(done.flows, done.transits, done.truth, done.topology)
+
+
+def _silent(crash: Mapping[str, Any], done: Simulation) -> bool:
+    """Whether a job that never came back had sent nothing of the step in which it crashed: then it might have ended there."""
+    if f"{crash['job']}-restart" in done.truth["jobs"]:
+        return False
+    job, flows = done.truth["jobs"][crash["job"]], done.flows
+    ended = max((step[2] for steps in job["steps_wire"].values() for step in steps), default=0)
+    own = np.isin(np.array(flows.endpoints), [rank["ip"] for rank in job["ranks"]])
+    return not bool((own[flows.src] & own[flows.dst] & ~flows.control() & (flows.start_ns > ended)).any())
 
 
 def _stretch(fault: Mapping[str, Any], ill: Mapping[str, Any], well: Mapping[str, Any]) -> float:

@@ -71,7 +71,7 @@ def _cut(view: View, one: Silence, near: np.ndarray) -> Cut:
     full = [s if len(s) >= len(view.ends) else _shared(view) for s in view.timeline.steps]
     like = np.stack([s[near] for s in full])
     since = np.array([s[one.step - 1, 1] if one.step else s[0, 0] - 1 for s in full])
-    return overdue(view.flows, codes, like, since, one.start, gone=one.gone)
+    return overdue(view.flows, codes, like, since, one.start)
 
 
 def _shared(view: View) -> np.ndarray:

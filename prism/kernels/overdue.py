@@ -1,13 +1,14 @@
 """Whom everybody waits for when a job falls silent in the middle of a step: whoever should have spoken first.
 
 Other steps tell in which order everything is sent. What was not sent yet when the job fell silent waits, directly or not, for
-what comes first of it in those steps: an operation never comes before one that it depends on. Its sender hung, unless it was
-in the middle of a transfer, which stands where the receiver does. Where a rank is gone, what was sent to it may be gone too:
-then of both ends it is the one whose own traffic explains more, without which what is left was due later.
+what comes first of it in those steps: an operation never comes before one that it depends on. Its sender hung, unless the
+receiver is not ready: it said so before, in other steps, or the sender is in the middle of a transfer. Of two that wait for one
+another it is who fell silent first.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 class Cut(NamedTuple):
-    """A step that was cut short: each rank's share of votes that it was due first, and whether it had begun the step.
+    """A step that was cut short: each rank's share of votes that it was due first, and whether it had sent payload in it.
 
     `votes` and `begun` are [ranks]; `moved` is the share of the step's octets that had moved.
     """
@@ -31,90 +32,154 @@ class Cut(NamedTuple):
     moved: float
 
 
+@dataclass(eq=False)
+class _Stream:
+    """Payload, or words of readiness, from one rank to another; times of its records, ns, and what each counts.
+
+    `low` to `high` are those of the cut step. By compared step: `due`, when it would have gone on, `first`, when it began, ns
+    since the step's begin; `place`, the record that was due; whether the time is `halfway` in a transfer.
+    """
+
+    src: int
+    dst: int
+    told: bool
+    begin: Ints
+    end: Ints
+    octets: Floats
+    low: int
+    high: int
+    due: Floats
+    first: Floats
+    place: Ints
+    halfway: NDArray[np.bool_]
+    usual: float = 0.0
+
+    @property
+    def moved(self) -> float:
+        """Octets in the cut step."""
+        return 0.0 if self.told else float(self.octets[self.low : self.high].sum())
+
+
 def overdue(
-    flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, *, gone: bool, slack: float = 0.005
+    flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, *, slack: float = 0.005, near: float = 0.001
 ) -> Cut:
     """What the silence that began at `until`, ns, left undone of the step that each rank began at `since`, ns, int64[ranks].
 
     `codes` are the ranks' endpoints, `like` begins and ends of the steps it is compared with, ns, int64[ranks, n, 2]. Of a
-    stream that moved all but the share `slack` nothing is due. `gone`: the job did not go on on the same connections.
+    stream that moved all but the share `slack` nothing is due. Shares of a step below `near` are no time.
     """
+    streams = _streams(flows, codes, like, since, until, slack)
+    begun = np.zeros(len(codes), np.bool_)
+    for s in streams:
+        begun[s.src] |= s.moved > np.median(s.octets) / 2
+    usual = sum(s.usual for s in streams)
+    length = float(np.median(like[:, :, 1] - like[:, :, 0]))
+    votes = _votes(streams, len(codes), until, near * length) if streams else np.zeros(len(codes))
+    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0)
+
+
+def _streams(flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, slack: float) -> list[_Stream]:
     start, control = sending(flows), flows.control()
     place = np.full(len(flows.endpoints), -1)
     place[codes] = np.arange(len(codes))
     inside = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & (flows.octets > 0))
     key = (flows.src[inside].astype(np.int64) * len(place) + flows.dst[inside]) * 2 + control[inside]
     by = np.lexsort((start[inside], key))
-    streams = np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1)
     zero = np.min(like[:, :, 0], axis=0)
-    due, first = (np.full((len(streams), like.shape[1]), np.inf) for _ in range(2))
-    halfway = np.zeros(due.shape, np.bool_)
-    ends = np.array([(place[flows.src[rows[0]]], place[flows.dst[rows[0]]]) for rows in streams])
-    moved = usual = 0.0
-    for i, rows in enumerate(streams):
-        begin, end = start[rows], flows.end_ns[rows]
-        bounds = np.searchsorted(begin, like[ends[i, 0]], "right")
-        told = bool(control[rows[0]])
+    out = []
+    for rows in np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1):
+        src, told = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
         octets = np.ones(len(rows)) if told else flows.octets[rows].astype(np.float64)
-        size = octets if told else _steady(begin, end, octets, bounds, 4 * slack)
-        low, high = np.searchsorted(begin, [since[ends[i, 0]], until], "right")
-        done = float(size[low:high].sum())
-        count = np.diff(bounds, axis=1)
-        for k, (a, b) in enumerate(bounds.tolist()):
-            if a < b and not (told and np.ptp(count)):  # words near a step's border fall on either side of it
-                first[i, k] = begin[a] - zero[k]
-                due[i, k], halfway[i, k] = _due(begin[a:b] - zero[k], end[a:b] - zero[k], size[a:b], done, slack)
-        if not told:
-            moved += float(octets[low:high].sum())
-            usual += float(np.median([octets[a:b].sum() for a, b in bounds.tolist()]))
-    begun = [np.mean(_least(due, ends[:, 0] == r) > _least(first, ends[:, 0] == r)) > 0.5 for r in range(len(codes))]
-    return Cut(_votes(due, halfway, ends, len(codes), gone=gone), np.array(begun, np.bool_), moved / usual if usual else 0.0)
+        low, high = np.searchsorted(start[rows], [since[src], until], "right").tolist()
+        none = np.full(like.shape[1], np.inf)
+        one = _Stream(
+            src, int(place[flows.dst[rows[0]]]), told, start[rows], flows.end_ns[rows], octets, low, high,
+            none, none.copy(), np.zeros(len(none), np.int64), np.zeros(len(none), np.bool_),
+        )  # fmt: skip
+        _compare(one, np.searchsorted(start[rows], like[src], "right"), zero, slack)
+        out.append(one)
+    return out
 
 
-def _steady(begin: Ints, end: Ints, octets: Floats, bounds: Ints, slack: float) -> Floats:
+def _compare(one: _Stream, bounds: Ints, zero: Ints, slack: float) -> None:
+    """Fill in when the stream would have gone on in other steps, whose records are those between `bounds`, int64[n, 2]."""
+    size = one.octets if one.told else _steady(one, bounds, 4 * slack)
+    done = float(size[one.low : one.high].sum())
+    border = one.told and np.ptp(np.diff(bounds, axis=1)) > 0  # words near a step's border fall on either side of it
+    totals = []
+    for k, (a, b) in enumerate(bounds.tolist()):
+        totals.append(0.0 if one.told else float(one.octets[a:b].sum()))
+        if a < b and not border:
+            one.first[k] = one.begin[a] - zero[k]
+            place, part = _reached(size[a:b], done, slack)
+            if place < b - a:
+                i = a + place
+                straight = place > 0 and one.begin[i] - one.end[i - 1] <= np.median(one.end[a:b] - one.begin[a:b])
+                one.due[k] = one.begin[i] + part * (one.end[i] - one.begin[i]) - zero[k]
+                one.place[k], one.halfway[k] = i, part > 0 or straight
+    one.usual = float(np.median(totals))
+
+
+def _steady(one: _Stream, bounds: Ints, slack: float) -> Floats:
     """What each record counts: its octets, or where these vary from step to step, its part of a run of records."""
-    total = np.array([octets[a:b].sum() for a, b in bounds.tolist()])
+    total = np.array([one.octets[a:b].sum() for a, b in bounds.tolist()])
     if not len(total) or np.ptp(total) <= slack * np.median(total):
-        return octets
-    pause = begin[1:] - np.maximum.accumulate(end)[:-1]
-    run = np.concatenate([[0], np.cumsum(pause > np.median(end - begin))])
+        return one.octets
+    pause = one.begin[1:] - np.maximum.accumulate(one.end)[:-1]
+    run = np.concatenate([[0], np.cumsum(pause > np.median(one.end - one.begin))])
     return np.asarray(1.0 / np.bincount(run)[run], dtype=np.float64)
 
 
-def _due(start: Ints, end: Ints, size: Floats, done: float, slack: float) -> tuple[float, bool]:
-    """When a stream that moves `size` would go on after `done`, on the clock of its records, and whether that is in a transfer.
+def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
+    """In which of a step's records, and how far into it, a stream has come that moved `done`; behind the last if it is through.
 
-    Infinite where it is through. What lacks less than half a record of one may be a record counted otherwise.
+    What lacks less than half a record of one may be a record counted otherwise.
     """
     total = np.cumsum(size)
     if done >= total[-1] * (1 - slack):
-        return np.inf, False
+        return len(size), 0.0
     near = min(slack * total[-1], float(np.median(size)) / 2)
     i = min(int(np.searchsorted(total, done + near, "right")), len(total) - 1)
-    part = float(np.clip((done + near - (total[i] - size[i])) / size[i], 0.0, 1.0))
-    part = 0.0 if part * size[i] <= 2 * near else part
-    straight = i > 0 and start[i] - end[i - 1] <= np.median(end - start)
-    return float(start[i] + part * (end[i] - start[i])), bool(part > 0 or straight)
+    into = done + near - (total[i] - size[i])
+    return i, 0.0 if into <= 2 * near else float(min(into / size[i], 1.0))
 
 
-def _least(times: Floats, which: NDArray[np.bool_]) -> Floats:
-    """The earliest of some streams' times by step; infinite without any."""
-    return np.asarray(np.min(times[which], axis=0, initial=np.inf), dtype=np.float64)
-
-
-def _votes(due: Floats, halfway: NDArray[np.bool_], ends: Ints, ranks: int, *, gone: bool, sure: float = 0.9) -> Floats:
+def _votes(streams: list[_Stream], ranks: int, until: int, near: float, *, sure: float = 0.9) -> Floats:
     """Each rank's share of the steps in which it is to blame for what was due first.
 
-    Times of the same operation of several ranks may be too near to one another to tell which was first; a rank that is at one
-    end in `sure` of the steps, and nobody else in more than half of them, is to blame.
+    Times that are nearer than `near`, ns, do not tell what was first. A rank that is at one end in `sure` of the steps, and
+    nobody else in more than half of them, is to blame.
     """
+    due = np.stack([s.due for s in streams])
+    last = np.full(ranks, -np.inf)
+    for s in streams:
+        last[s.src] = max(last[s.src], s.end[s.high - 1] if s.high else -np.inf)
     blamed, either = np.zeros(ranks), np.zeros(ranks)
+    share = 1 / due.shape[1]
     for k in np.flatnonzero(np.isfinite(due).any(axis=0)).tolist():
-        times = due[:, k]
-        i = int(np.argmin(times))
-        a, b = ends[i]
-        without = [np.min(times[(ends != one).all(axis=1)], initial=np.inf) for one in (a, b)]
-        blamed[b if halfway[i, k] or (gone and without[0] < without[1]) else a] += 1 / due.shape[1]
-        either[[a, b]] += 1 / due.shape[1]
+        one = streams[int(np.argmin(due[:, k]))]
+        either[[one.src, one.dst]] += share
+        back = [s for s in streams if (s.src, s.dst) == (one.dst, one.src)]
+        same = [s for s in back if not s.told and s.due[k] - one.due[k] <= near and s.halfway[k] == one.halfway[k]]
+        if same and not one.told:
+            if abs(last[one.src] - last[one.dst]) > near:
+                blamed[min(one.src, one.dst, key=lambda r: last[r])] += share
+        else:
+            ready = _ready(one, [s for s in back if s.told], until)
+            blamed[one.dst if ready is False or (ready is None and one.halfway[k]) else one.src] += share
     second, top = np.sort(either)[-2:]
     return either * (either >= sure) if top >= sure and second <= 0.5 else blamed
+
+
+def _ready(one: _Stream, words: list[_Stream], until: int, *, share: float = 0.8) -> bool | None:
+    """Whether the receiver of what was due had said all that it says before; None where it says nothing, or at any time."""
+    places = one.place[np.isfinite(one.due) & (one.place > 0)]
+    if one.told or not words or not len(places):
+        return None
+    said = words[0].begin
+    before = np.array([np.diff(np.searchsorted(said, [one.end[i - 1], one.begin[i]]))[0] for i in places.tolist()])
+    usual = np.median(before)
+    if usual < 1 or np.mean(before == usual) < share:
+        return None
+    since = one.end[one.high - 1] if one.high else 0
+    return bool(np.diff(np.searchsorted(said, [since, until], "right"))[0] >= usual)

@@ -186,10 +186,12 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     high = np.searchsorted(reached, reached + volume + slack, "right")
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
     width = np.minimum(width, 2 * np.median(width))  # a few hangs at the same place of a step outweigh no step
+    wide = float(np.median(width)) / 2
     run = np.arange(len(cuts))
     for i in range(len(cuts)):
         if low[i] < high[i]:
-            run[int(low[i]) + int(np.argmax(width[low[i] : high[i]]))] = run[i]
+            near = slice(int(low[i]), int(high[i]))
+            run[near.start + _rest(width[near], reached[near] - reached[i] - volume, wide)] = run[i]
     runs = [np.flatnonzero(run == first) for first in np.unique(run)]
     runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
     taken: list[tuple[int, int]] = []
@@ -202,16 +204,25 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     return np.sort(np.concatenate(ends)) if ends else cuts[:0]
 
 
+def _rest(gap: Ints, off: Ints, wide: float) -> int:
+    """Which of some gaps ends a step: the nearest to a full volume of those that are `wide`, else the widest.
+
+    A rank that hangs when it has just begun the next step leaves a gap wider than the one after the step.
+    """
+    fit = np.flatnonzero(gap >= wide)
+    return int(fit[np.argmin(np.abs(off[fit]))]) if len(fit) else int(np.argmax(gap))
+
+
 def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int | None:
-    """The record near octet `goal` that the largest gap follows, at least `usual` ns; both ends of the stream count as one."""
+    """The record near octet `goal` that ends a step there, before a gap of `usual` ns; both ends of the stream count as one."""
     low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, "right"))
     if abs(goal) <= slack:
         return -1
     if goal < 0 or low >= high:
         return None
-    if high == len(edge):
+    if high == len(edge) and not (gap[low:] >= 4 * usual).any():
         return len(edge) - 1
-    best = low + int(np.argmax(gap[low:high]))
+    best = low + _rest(gap[low:high], edge[low : min(high, len(gap))] - goal, 4 * usual)
     return best if gap[best] >= usual else None
 
 

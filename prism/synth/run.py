@@ -150,7 +150,7 @@ def _buried(done: Attempt, work: Work, rng: np.random.Generator) -> Attempt:
     closes[list(crash.fault.ranks)] = crash.begin + 1e5
     if done.job.transport == "rdma":  # who is blocked learns of it when its retries are over
         closes = np.where(closes > crash.begin + 1e5, closes + 3e9, closes)
-    dead = done.ranks.endpoint[list(crash.fault.ranks)]
+    heard = done.job.transport == "tcp"
     latest = np.full(int(done.ranks.endpoint.max()) + 1, np.inf)
     latest[done.ranks.endpoint] = closes
     return replace(
@@ -158,16 +158,18 @@ def _buried(done: Attempt, work: Work, rng: np.random.Generator) -> Attempt:
         begins=done.begins[:-1],
         ends=done.ends[:-1],
         wires=done.wires[:-1],
-        sent=[_until(b, latest, dead, crash.begin) for b in done.sent],
-        told=[_until(b, latest, dead, crash.begin) for b in done.told],
+        sent=[_until(b, latest, heard=heard) for b in done.sent],
+        told=[_until(b, latest, heard=heard) for b in done.told],
         closes=closes,
     )
 
 
-def _until(batch: Batch, latest: Floats, dead: Ints, crash: float) -> Batch:
-    """What was sent before either end closed its connections, transfers cut short there."""
-    end = np.minimum(latest[batch.src], latest[batch.dst])
-    end = np.where(np.isin(batch.src, dead) | np.isin(batch.dst, dead), crash, end)
+def _until(batch: Batch, latest: Floats, *, heard: bool) -> Batch:
+    """What was sent before its sender closed its connections, transfers cut short there.
+
+    Where a receiver's end is not `heard` of (RDMA), what it is sent is on the wire, unanswered.
+    """
+    end = np.minimum(latest[batch.src], latest[batch.dst]) if heard else latest[batch.src]
     keep = batch.start < end
     length = np.maximum(batch.end - batch.start, 1.0)
     share = np.clip((end - batch.start) / length, 0.0, 1.0)
