@@ -11,13 +11,11 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.kernels.edges import Edge, Pair, ahead, flipped
-from prism.kernels.handover import Handover, Tide
+from prism.kernels.handover import NEVER, Handover, Tide
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.kinds import steps_of
 from prism.model import GroupKind
-
-NEVER = np.zeros(0, np.int64)
 
 
 def chains_of(

@@ -20,7 +20,7 @@ from prism.chains import chains_of, rests_of
 from prism.kernels.communicators import communicators
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
 from prism.kernels.handover import handovers
-from prism.kernels.lanes import lanes
+from prism.kernels.lanes import lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, joined
 from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.kinds import kinds_of
@@ -30,7 +30,6 @@ from prism.shape import Shape
 from prism.topology import Topology
 
 Members = frozenset[int]
-NEVER = np.zeros(0, np.int64)
 
 
 def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: float = 1e-3) -> Parallelism:
@@ -46,7 +45,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     pure = _pure(flows, payload)
-    tides, trees = handovers(edges)
+    tides, trees = handovers(edges, renewals(flows, payload))
     if not pure:
         tides, trees = {}, []
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}

@@ -126,7 +126,9 @@ def _by_work(view: View, finding: Finding) -> Weights:
 
 def _by_silence(finding: Finding) -> Weights:
     """Suspects of a hang by the share of other steps in which each was due to speak first."""
-    return {(a,): float(np.log(share)) for a, share in finding.evidence.get("due_first", {}).items()} or {tuple(finding.ids): 0.0}
+    return {(a,): float(np.log(share)) for a, share in finding.evidence.get("due_first", {}).items()} or {
+        tuple(finding.ids): 0.0
+    }
 
 
 def _by_farewell(finding: Finding) -> Weights:

@@ -9,6 +9,7 @@ import numpy as np
 from collectors.record import UDP
 from prism.detectors.view import View
 from prism.kernels.intervals import union
+from prism.kernels.lanes import renewals
 from prism.kernels.overdue import Cut, overdue
 from prism.model import Finding, Severity
 
@@ -55,13 +56,14 @@ def _silences(view: View, least: float) -> list[Silence]:
     rows = np.flatnonzero(~view.flows.control())
     begin, end = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
     after = np.append(begin[1:], max(view.until, int(end[-1])))
+    anew = np.isin(after, renewals(view.flows, rows))
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
     for i in np.flatnonzero(after - end >= least).tolist():
         step, over = int(view.step_of(end[i : i + 1])[0]), i + 1 < len(end)
         woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= least / 2)
         since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]) if step else int(begin[0]))
-        quits = _renewed(view, int(end[i]), int(after[i])) if over else rdma and after[i] - end[i] >= 2 * least
+        quits = anew[i] if over else rdma and after[i] - end[i] >= 2 * least
         out.append(Silence(step, since, int(end[i]), int(after[i]), over, bool(quits)))
     return out
 
@@ -95,18 +97,6 @@ def _mates(view: View, rank: int) -> list[int]:
     return [r for r in range(len(hosts)) if r == rank or (hosts[rank] is not None and hosts[r] == hosts[rank])]
 
 
-def _renewed(view: View, start: int, end: int) -> bool:
-    """Whether the connections after a silence are others than those before."""
-    flows = view.flows
-    names = np.stack([flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp], axis=1).astype(np.int64)
-    after = (flows.start_ns >= end) & (flows.start_ns < end + view.period) & ~flows.control()
-    if not names[:, 2:].any():
-        return False
-    old = {tuple(row) for row in np.unique(names[flows.start_ns <= start], axis=0).tolist()}
-    new = [tuple(row) not in old for row in np.unique(names[after], axis=0).tolist()]
-    return bool(np.mean(new) > 0.9) if new else False
-
-
 def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
     ranks = tuple(view.job.endpoints[i] for i in guilty)
     host = view.topology.host(ranks[0]) if view.topology is not None else None
@@ -128,8 +118,8 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
         slowdown=1.0 if gone else round(float((one.end - begin) / view.period), 3),
         score=round(min(length / view.period * 10 * votes, 999.0), 2),
         message=(
-            f"{ids[0]} was due to speak first when the job fell silent with {min(cut.moved, 1.0):.0%} of step {one.step} moved; "
-            f"the silence lasted {length / 1e9:.2f} s, {how}"
+            f"{ids[0]} was due to speak first when the job fell silent with {min(cut.moved, 1.0):.0%} of step {one.step} "
+            f"moved; the silence lasted {length / 1e9:.2f} s, {how}"
         ),
         evidence={
             "step": one.step,

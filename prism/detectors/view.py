@@ -94,7 +94,7 @@ class View:
         return out
 
     def _telling(self, *, share: float = 0.01) -> NDArray[np.bool_]:
-        """Which records of `around` tell whether a rank works: the job's own, and what a rank sends away in bulk (a checkpoint).
+        """Which records of `around` tell whether a rank works: the job's own, and what it sends away in bulk (a checkpoint).
 
         To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is `share` of what a rank sends.
         """

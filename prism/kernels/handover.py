@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
 
+NEVER: Ints = np.zeros(0, np.int64)
+
 
 class Tide(NamedTuple):
     """`busy` is the share of idle time in which something was in flight. It was empty again at `empty`, ns, for `rest` ns."""
@@ -36,11 +38,13 @@ class Handover(NamedTuple):
 NEITHER = Handover(Tide(0.0, np.zeros(0, np.int64), 0.0), Tide(0.0, np.zeros(0, np.int64), 0.0))
 
 
-def handovers(edges: Mapping[Pair, Edge], *, equal: float = 0.03) -> tuple[dict[Pair, Handover], list[frozenset[Pair]]]:
+def handovers(
+    edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = 0.03
+) -> tuple[dict[Pair, Handover], list[frozenset[Pair]]]:
     """The lanes that hand over, by the direction that begins at the lower endpoint; and trees, which look alike but branch.
 
     Pairs of equal volume do the same and are judged together, by most of them. A stage has one before it and one after it;
-    where pairs of a volume branch they are a tree that reduces.
+    where pairs of a volume branch they are a tree that reduces. `breaks` are times, ns, at which the job began anew.
     """
     moved = {k: e.volume + edges[flipped(k)].volume for k, e in edges.items() if k[0] < k[1] and flipped(k) in edges}
     classes: list[list[Pair]] = []
@@ -52,7 +56,7 @@ def handovers(edges: Mapping[Pair, Edge], *, equal: float = 0.03) -> tuple[dict[
     piped: list[tuple[float, dict[Pair, Handover]]] = []
     trees: list[frozenset[Pair]] = []
     for own in classes:
-        tides = {pair: handover(edges[pair], edges[flipped(pair)]) for pair in own}
+        tides = {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in own}
         if 2 * sum(tide is not None for tide in tides.values()) <= len(own):
             continue
         graph = nx.Graph((pair[0], pair[1]) for pair in own)
@@ -86,27 +90,36 @@ def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[di
 
 
 def handover(
-    there: Edge, back: Edge, *, share: float = 0.08, level: float = 0.25, apart: float = 0.35, brief: float = 0.2
+    there: Edge,
+    back: Edge,
+    breaks: Ints = NEVER,
+    *,
+    share: float = 0.08,
+    level: float = 0.25,
+    apart: float = 0.35,
+    brief: float = 0.2,
 ) -> Handover | None:
     """What is in flight between two endpoints; None where they hand nothing over.
 
     In flight is more than `level` of a typical record from the level at which a pair stays longest, for at least `share` of the
     time in which neither sends, and in pauses not `brief` against those at that level: members of a collective are apart for
-    less. It is empty again and again: never apart by more than the share `apart` of its life.
+    less. It is empty again and again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which
+    the job began anew.
     """
     if len(there.rows) < 4 or len(back.rows) < 4:
         return None
     times, excess, idle = _excess(there, back)
+    cuts = np.unique(np.searchsorted(times, breaks))
     unit = level * float(min(np.median(there.octets), np.median(back.octets)))
     total = float(idle.sum())
     if total <= 0 or unit <= 0:
         return None
-    usual = _usual(excess, idle, unit)
+    usual = _usual(_levelled(excess, idle, cuts), idle, unit)
     if idle[~usual].sum() < share * total:
         return None
     if weighted_median(idle[~usual], idle[~usual]) < brief * weighted_median(idle[usual], idle[usual]):
         return None
-    tides = [_tide(times, way * excess, idle, unit) for way in (1, -1)]
+    tides = [_tide(times, _levelled(way * excess, idle, cuts), idle, unit) for way in (1, -1)]
     life = float(times[-1] - times[0])
     if not any(
         len(t.empty) >= 3 and np.diff(np.concatenate([times[:1], t.empty, times[-1:]])).max() <= apart * life for t in tides
@@ -125,13 +138,18 @@ def _usual(excess: Floats, idle: Floats, unit: float) -> NDArray[np.bool_]:
 
 
 def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> Tide:
-    above = level - _floor(level, idle)
-    calm = above <= unit
+    calm = level <= unit
     begun = np.flatnonzero(calm & ~np.concatenate([[False], calm[:-1]]))
     visit = np.cumsum(calm & ~np.concatenate([[False], calm[:-1]]))[calm] - 1
     rest = np.zeros(len(begun))
     np.maximum.at(rest, visit, idle[calm])
     return Tide(float(idle[~calm].sum() / idle.sum()), times[begun], float(np.median(rest)) if len(rest) else 0.0)
+
+
+def _levelled(level: Floats, idle: Floats, cuts: Ints) -> Floats:
+    """Levels above the floor of their part: what was in flight when a job crashed never comes back."""
+    parts = [part for part in np.split(np.arange(len(level)), cuts) if len(part)]
+    return np.concatenate([level[part] - _floor(level[part], idle[part]) for part in parts])
 
 
 def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
@@ -156,4 +174,4 @@ def _floor(level: Floats, idle: Floats, *, share: float = 0.02) -> float:
     """The lowest level at which a pair stays for a while: the `share` quantile of its idle time."""
     order = np.argsort(level)
     time: NDArray[np.float64] = np.cumsum(idle[order])
-    return float(level[order][int(np.searchsorted(time, share * time[-1]))])
+    return float(level[order][min(int(np.searchsorted(time, share * time[-1])), len(order) - 1)])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, union
 
 Rows = NDArray[np.intp]
 
@@ -49,6 +49,25 @@ def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) 
                 for line in lane:
                     out[line.rows] = number
     return out
+
+
+def renewals(flows: Flows, rows: Rows, *, most: int = 8) -> Ints:
+    """Times, ns, from which on all of the given rows are on other connections than before: a job begins anew then.
+
+    More than `most` of them are no restarts but a habit. None without ports or queue pairs.
+    """
+    names = [column[rows] for column in (flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp)]
+    if not len(rows) or not any(column.any() for column in names[2:]):
+        return np.zeros(0, np.int64)
+    if flows.dst_qp[rows].all():
+        names[2] = np.zeros_like(names[2])  # the source port of RoCEv2 is entropy
+    order = np.lexsort(names)
+    fresh = np.any([np.diff(column[order]) != 0 for column in names], axis=0)
+    begins = np.concatenate([[0], np.flatnonzero(fresh) + 1])
+    first = np.minimum.reduceat(flows.start_ns[rows][order], begins)
+    last = np.maximum.reduceat(flows.end_ns[rows][order], begins)
+    lives = union(first, last)[0]
+    return lives[1:] if len(lives) - 1 <= most else lives[:0]
 
 
 def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:

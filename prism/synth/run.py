@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from prism.synth.cluster import Ints, Plant
+from prism.synth.cluster import Plant
 from prism.synth.collectives import Talk
 from prism.synth.fabric import NEVER, Batch, Fabric, Floats, Window
 from prism.synth.faults import Work
