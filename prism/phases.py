@@ -1,0 +1,130 @@
+"""What every rank did all through its steps, as far as its traffic shows it.
+
+Communication is what streams carried; where kinds overlap, the one that work waits for is shown, in the order of `SHOWN`. Time
+between is work or waiting. What a rank says next tells which: a stage that hands on activations had gone forward, one that
+hands back gradients backward, and before its input had come it waited. In a collective a rank that gave more than it was given
+waits for its peers, and so does one that said that it was ready. The optimizer, and loading of data, shows as what the first
+stage takes longer for the first micro-batch than for the next ones. Everything else is `compute`: work of which nobody can tell
+the kind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.calls import ready
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Floats, Ints, union, weighted_median
+from prism.kernels.paint import NOTHING, Line, fused, line, painted
+from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
+from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
+from prism.turns import take_turns
+
+SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
+JOINT: tuple[Phase, ...] = ("tp", "cp", "dp")  # collectives in which every rank gives as much as it is given
+
+
+def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline) -> Phases:
+    """The phases of every rank in every step of a `timeline`; `flows` are the records of the job."""
+    on = line(timeline.steps, (int(sending(flows).min()), int(flows.end_ns.max())) if len(flows) else None)
+    if not len(on.begin):
+        return NO_PHASES
+    talk, stage = _talk(flows, job, parallelism, on)
+    colours = {}
+    for name in SHOWN:
+        own = talk.kind == PHASES.index(name)
+        if own.any():
+            start, end = talk.start[own], talk.end[own]
+            colours[PHASES.index(name)] = union(start, end, close=weighted_median(end - start, talk.octets[own]) / 4)
+    begin, end, slot, colour = painted(on, colours)
+    quiet = colour == NOTHING
+    gaps = silences(begin[quiet], end[quiet], slot[quiet], talk, on)
+    said = _labelled(gaps, talk, stage, on)
+    parts = (
+        (begin[~quiet], end[~quiet], slot[~quiet], colour[~quiet]),
+        (gaps.begin, said.cut, gaps.slot, said.before),
+        (said.cut, gaps.end, gaps.slot, said.label),
+    )
+    begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((end, begin))
+    begin, end, slot, colour = fused(begin[order], end[order], slot[order], colour[order])
+    return Phases(
+        on.time(slot, begin),
+        on.time(slot, end),
+        on.rank[slot].astype(np.int32),
+        on.step[slot].astype(np.int32),
+        colour.astype(np.int8),
+    )
+
+
+def _talk(flows: Flows, job: Job, parallelism: Parallelism, on: Line) -> tuple[Talk, Ints]:
+    """Both ends of the records of all streams, and the stage of each rank (`NOTHING` where unknown)."""
+    code = {address: i for i, address in enumerate(flows.endpoints)}
+    rank = np.full(len(flows.endpoints), NOTHING, np.int64)
+    rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
+    stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
+    streams = [s for s in parallelism.streams if len(s.rows)]
+    rows = np.concatenate([s.rows for s in streams]) if streams else np.zeros(0, np.intp)
+    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int64)
+    src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
+    apart, last = stage[dst] - stage[src], int(stage.max(initial=0))
+    around = (np.abs(apart) == last) & (last > 1)  # interleaved stages: the last hands on to the first
+    piped = (kind == PP) & (stage[src] >= 0) & (stage[dst] >= 0)
+    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0)
+    who, sends = np.concatenate([src, dst]), np.repeat([True, False], len(rows))
+    start, end = (on.place(who, np.tile(time, 2)) for time in (sending(flows)[rows], flows.end_ns[rows]))
+    offered, called = (
+        np.where(sends & (np.tile(time, 2) >= 0), on.place(who, np.tile(time, 2)), NOTHING) for time in ready(flows, rows)
+    )
+    offered = np.where(offered >= 0, offered, start)
+    talk = Talk(
+        start, end, on.slot(end), np.tile(kind, 2), np.tile(way, 2), np.tile(flows.octets[rows], 2), sends, offered, called
+    )
+    return talk.only(np.argsort(start, kind="stable")), stage
+
+
+def _labelled(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Said:
+    """What went on in each silence."""
+    said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int64) for _ in range(2)))
+    if (stage >= 0).any() and (talk.kind == PP).any() and len(gaps.begin):
+        take_turns(said, gaps, talk, stage, on)
+    said.put(_waiting(gaps, talk, on), IDLE)
+    said.put(gaps.tail, IDLE)  # a step that does not end with payload ends with a signal to all
+    return said
+
+
+def _waiting(gaps: Gaps, talk: Talk, on: Line) -> Mask:
+    """Silences in a collective in which a rank had given and its peers had not, or was ready and its peer was not."""
+    joins = by_ready(talk.only(talk.sends & (talk.kind != PP)))
+    at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
+    out = (
+        (at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot) if len(at) and len(joins.start) else gaps.tail
+    )
+    for name in JOINT:
+        own = talk.only(talk.kind == PHASES.index(name))
+        if len(own.start):
+            out |= _owed(gaps, own, on) > _unit(own) / 2
+    return out & ~gaps.speaks
+
+
+def _unit(talk: Talk) -> float:
+    """Octets of a small record of some traffic, of those that matter."""
+    order = np.argsort(talk.octets)
+    total = np.cumsum(talk.octets[order])
+    return float(talk.octets[order][np.searchsorted(total, total[-1] / 10)])
+
+
+def _owed(gaps: Gaps, talk: Talk, on: Line) -> Floats:
+    """By how many octets a rank had given more than it was given, since its step began, when each silence began.
+
+    What is given is scaled to what is taken over the step: lost records and uneven volumes cancel out.
+    """
+    n, seen = len(on.begin), talk.slot >= 0
+    gave, took = (
+        np.bincount(talk.slot[seen & side], weights=talk.octets[seen & side], minlength=n) for side in (talk.sends, ~talk.sends)
+    )
+    scale = np.where((gave > 0) & (took > 0), gave / np.maximum(took, 1), 1.0)[talk.slot]
+    level = np.concatenate([[0.0], np.cumsum(np.where(talk.sends, 1.0, -scale) * talk.octets)])
+    since = np.searchsorted(talk.start, on.begin, "left")
+    return np.asarray(level[np.searchsorted(talk.start, gaps.begin, "right")] - level[since[gaps.slot]])
