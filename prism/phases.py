@@ -22,7 +22,7 @@ from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, 
 from prism.turns import take_turns
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
-JOINT: tuple[Phase, ...] = ("tp", "cp", "dp")  # collectives in which every rank gives as much as it is given
+JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
 
 
 def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline) -> Phases:
@@ -87,25 +87,37 @@ def _talk(flows: Flows, job: Job, parallelism: Parallelism, on: Line) -> tuple[T
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Said:
     """What went on in each silence."""
     said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int64) for _ in range(2)))
-    if (stage >= 0).any() and (talk.kind == PP).any() and len(gaps.begin):
+    if stage.max(initial=0) > 0 and (talk.way != 0).any() and len(gaps.begin):
         take_turns(said, gaps, talk, stage, on)
-    said.put(_waiting(gaps, talk, on), IDLE)
+    said.put(_waiting(gaps, talk, stage, on), IDLE)
     said.put(gaps.tail, IDLE)  # a step that does not end with payload ends with a signal to all
     return said
 
 
-def _waiting(gaps: Gaps, talk: Talk, on: Line) -> Mask:
-    """Silences in a collective in which a rank had given and its peers had not, or was ready and its peer was not."""
-    joins = by_ready(talk.only(talk.sends & (talk.kind != PP)))
-    at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
-    out = (
-        (at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot) if len(at) and len(joins.start) else gaps.tail
-    )
+def _waiting(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Mask:
+    """Silences in a collective in which a rank had given and its peers had not, or was ready and its peer was not.
+
+    Without a pipeline a rank may go on working while gradients are reduced: it waits only once it has joined the last time.
+    """
+    out = np.zeros(len(gaps.begin), np.bool_)
+    final = np.full(len(on.begin), NOTHING, np.int64)
+    np.maximum.at(final, gaps.slot[gaps.speaks], gaps.end[gaps.speaks])
+    over = (stage[on.rank[gaps.slot]] >= 0) | (gaps.begin >= final[gaps.slot])
     for name in JOINT:
         own = talk.only(talk.kind == PHASES.index(name))
         if len(own.start):
-            out |= _owed(gaps, own, on) > _unit(own) / 2
+            waits = (_owed(gaps, own, on) > _unit(own) / 2) | _pending(gaps, own)
+            out |= waits & (over | (name != "dp"))
     return out & ~gaps.speaks
+
+
+def _pending(gaps: Gaps, talk: Talk) -> Mask:
+    """Silences in which ranks that had been ready had not begun to send."""
+    joins = by_ready(talk.only(talk.sends))
+    at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
+    if not len(joins.start):
+        return np.zeros(len(at), np.bool_)
+    return np.asarray((at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot))
 
 
 def _unit(talk: Talk) -> float:

@@ -45,6 +45,8 @@ class Turns(NamedTuple):
 def take_turns(said: Said, gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> None:
     """Label the silences of ranks in a pipeline by what they hand on next."""
     turns = turns_of(talk, stage, on)
+    if not len(turns.own.start):
+        return
     at, known = following(turns.own, gaps, on)
     kind, way, need = (np.where(known, column[at], NOTHING) for column in (turns.own.kind, turns.own.way, turns.need))
     first, last = (stage[on.rank[gaps.slot]] == end for end in (0, stage.max()))
@@ -53,11 +55,11 @@ def take_turns(said: Said, gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Non
     said.put((kind == PP) & (way < 0) & ~last, BACKWARD)
     _no_longer(said, gaps, turns, on, (kind == PP) & (said.label != COMPUTE) & ~fresh)
     said.put((kind == PP) & (need > gaps.begin), IDLE)
-    reduces = (kind == DP) & ~fresh
-    _cool_down(said, gaps, turns, on, reduces & first)
     begun = talk.start[talk.sends & (talk.kind == DP)]
     none = np.searchsorted(begun, gaps.begin, "right") == np.searchsorted(begun, on.begin[gaps.slot], "left")
-    said.put(reduces & ~first & none, BACKWARD)
+    reduces = (kind == DP) & none & ~fresh
+    _cool_down(said, gaps, turns, on, reduces & first)
+    said.put(reduces & ~first, BACKWARD)
     _optimizer(said, gaps, turns, stage, on)
 
 
@@ -71,9 +73,11 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     asks = np.where(leads | ends, group ^ 1, group)
     came = Moved(2 * given.slot + (given.way > 0), given.end, given.octets)
     goes = Moved(group, handed.ready, handed.octets)
-    inner = ~leads & (~ends if (~leads & ~ends).any() else ends)
+    outer = (at_stage == 0) | (at_stage == stage.max())
+    inner = ~outer if not outer.all() else ends
     pieces = pieces_of(came, Moved(*(column[inner] for column in goes)), asks[inner])
     need = needed(came, goes, asks, turns=leads, pieces=pieces)
+    need[outer & ~leads & ~ends] = NOTHING  # from the last stage on to the first: which of what is given is not told
     first = first_of(goes, pieces)
     reduces = talk.only(talk.sends & (talk.kind == DP))
     both = Talk(*(np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True)))
@@ -91,7 +95,7 @@ def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Mask) -> No
     which = 2 * on.rank[own.slot] + (own.way > 0)
     free = np.zeros(len(own.start), np.bool_)
     free[at[rows & gaps.speaks & ~gaps.called & (own.ready[at] <= gaps.end)]] = True
-    usual = medians(which[free], (own.ready - turns.since)[free], 2 * len(on.rank))[which[at]]
+    usual = medians(which[free], (own.ready - turns.since)[free], 2 * int(on.rank[-1]) + 2)[which[at]]
     waits = rows & gaps.called & (usual >= 0)
     label = said.label.copy()
     said.label[waits] = IDLE
@@ -101,20 +105,24 @@ def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Mask) -> No
 
 def _cool_down(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Mask) -> None:
     """The first stage after its last activations: it goes backward with each gradient, as long as with the last, or waits."""
-    given, handed = _last(turns.come, gaps.begin), _last(turns.own.ready[turns.own.kind == PP], gaps.begin)
-    work = rows & (given > handed)
-    final = work & gaps.speaks
+    own = turns.own
+    piped = np.flatnonzero(own.kind == PP)
+    given, handed = _last(turns.come, gaps.begin), _last(own.ready[piped], gaps.begin)
+    answered = _last(own.ready[piped], gaps.begin, turns.need[piped])
+    work = given > np.maximum(answered, on.begin[gaps.slot])
+    reduces = np.flatnonzero(own.kind == DP)
+    slot, at = np.unique(own.slot[reduces], return_index=True)
     length = np.full(len(on.begin), NOTHING, np.int64)
-    length[gaps.slot[final]] = (gaps.end - gaps.begin)[final]
+    length[slot] = (own.ready - _last(turns.come, own.ready))[reduces[at]]
     usual = length[gaps.slot]
+    until = np.clip(np.maximum(given, handed) + usual, gaps.begin, gaps.end)
     said.put(rows & ~work, IDLE)
-    said.put(final, BACKWARD)
-    said.split(work & ~final & (usual >= 0), np.minimum(gaps.begin + usual, gaps.end), BACKWARD, IDLE)
+    said.split(rows & work & (usual >= 0), until, BACKWARD, IDLE)
 
 
-def _last(places: Ints, before: Ints) -> Ints:
-    """The last of some sorted places up to each of others."""
-    return np.concatenate([[NOTHING], places])[np.searchsorted(places, before, "right")]
+def _last(places: Ints, before: Ints, values: Ints | None = None) -> Ints:
+    """The last of some sorted places up to each of others, or the value that goes with it; `NOTHING` where there is none."""
+    return np.concatenate([[NOTHING], places if values is None else values])[np.searchsorted(places, before, "right")]
 
 
 def _optimizer(said: Said, gaps: Gaps, turns: Turns, stage: Ints, on: Line) -> None:

@@ -44,9 +44,10 @@ class Line(NamedTuple):
 
 
 def line(steps: Sequence[Ints], window: tuple[int, int] | None = None) -> Line:
-    """The line of ranks with the given steps (int64[n, 2] each, in order); `window` holds other times that will be asked for, ns.
+    """The line of ranks with the given steps, int64[n, 2] each, in order of time.
 
-    Stretches are twice as long as the window, so that what is close on the line is of one rank.
+    `window` holds what other times will be asked for, ns. Stretches are twice as long as all times, so that what is close on
+    the line is of one rank.
     """
     rank = np.repeat(np.arange(len(steps)), [len(s) for s in steps])
     number = np.concatenate([np.arange(len(s)) for s in steps]) if len(steps) else np.zeros(0, np.int64)

@@ -23,7 +23,7 @@ NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
 class Attempt:
     """What one attempt of a job did. Times are ns since the simulation's start; `begins`, `ends`, `wires` are [steps, ranks].
 
-    `worked` is what ranks worked when, `faults` the faults that happened, with when. `closes` is when each rank closed its connections.
+    `worked` is what ranks worked, `faults` what faults happened, with when. `closes` is when each rank closed its connections.
     """
 
     name: str

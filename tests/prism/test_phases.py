@@ -1,11 +1,18 @@
+import json
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.model import Job, Layout, Parallelism, Spans, Stream, Timeline
+from prism.kernels.intervals import length_before
+from prism.model import PHASES, Job, Layout, Parallelism, Spans, Stream, Timeline
 from prism.phases import phases
+from prism.synth.presets import PRESETS
+from prism.synth.simulate import simulate
+from prism.topology import parse
 from tests.prism.traffic import T0, placed, seen, shifted, training
 
 EMPTY = np.zeros(0, np.int64)
@@ -82,3 +89,49 @@ def test_without_steps_there_are_no_phases():
     view = seen(training(dp=4).flows())
     steps = tuple(np.zeros((0, 2), np.int64) for _ in range(4))
     assert len(phases(view.flows, view.job, view.parallelism, Timeline(steps, (), NO_SPANS))) == 0
+
+
+def shares_of_truth(spec, seed=0):
+    """For each label, the share of its time in which ranks really did each kind of work; and the share that it has."""
+    made = simulate(spec, seed)
+    view, found = told(made.flows, parse(json.dumps(made.topology), "topology.json"))
+    rank = {one["ip"]: one["rank"] for one in made.truth["jobs"]["A"]["ranks"]}
+    out = {label: Counter() for label in found.shares()}
+    for i, address in enumerate(view.job.endpoints):
+        for kind in ("load", "forward", "backward", "optimizer"):
+            own = [(p.begin[at], p.end[at]) for p in made.worked["A"] if p.kind == kind for at in (p.ranks == rank[address],)]
+            begin, end = (np.concatenate(side).round().astype(np.int64) + spec.start_ns for side in zip(*own, strict=True))
+            order = np.argsort(begin)
+            for label, times in out.items():
+                mine = (found.rank == i) & (found.phase == PHASES.index(label))
+                inside = [length_before(t[mine], (begin[order], end[order])) for t in (found.end_ns, found.start_ns)]
+                times[kind] += int((inside[0] - inside[1]).sum())
+    total = {label: (found.end_ns - found.start_ns)[found.phase == PHASES.index(label)].sum() for label in out}
+    return {label: {kind: t / total[label] for kind, t in times.items()} for label, times in out.items()}, found.shares()
+
+
+@pytest.mark.parametrize("preset", ["pipeline", "pipeline-rdma", "3d", "context"])
+def test_labels_of_a_pipeline_are_true(preset):
+    true, share = shares_of_truth(PRESETS[preset])
+    assert true["forward"]["forward"] > 0.95
+    assert true["backward"]["backward"] > 0.84
+    assert sum(true["idle"].values()) < 0.07
+    assert true["optimizer"]["load"] + true["optimizer"]["optimizer"] > 0.75
+    assert sum(true["compute"].values()) > 0.95
+    assert sum(true["dp"].values()) < 0.02
+    assert share["idle"] > 0.1
+
+
+def test_interleaved_stages_are_mostly_told():
+    true, _ = shares_of_truth(PRESETS["interleaved"])
+    assert true["forward"]["forward"] > 0.75
+    assert true["backward"]["backward"] > 0.9
+    assert sum(true["idle"].values()) < 0.3
+
+
+@pytest.mark.parametrize("preset", ["ddp", "ddp-rdma", "fsdp"])
+def test_without_a_pipeline_work_is_work_of_unknown_kind(preset):
+    true, share = shares_of_truth(PRESETS[preset])
+    assert set(share) == {"compute", "dp", "idle"}
+    assert sum(true["compute"].values()) > 0.95
+    assert share["idle"] < 0.02

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.kernels.shares import UNKNOWN, Moved, moved_by, needed
+from prism.kernels.shares import UNKNOWN, Moved, completes, first_of, moved_by, needed, pieces_of
 
 NO, YES = np.array([False]), np.array([True])
 
@@ -50,3 +50,35 @@ def test_nothing_needs_nothing():
 def test_the_share_moved_by_a_time():
     given = moved(1, [5, 10, 20, 30])
     assert moved_by(given, np.array([1, 1, 1, 0, 1]), np.array([4, 5, 12, 12, 40])).tolist() == [0.0, 0.25, 0.5, 0.0, 1.0]
+
+
+def test_pieces_are_counted_by_what_cannot_have_been_sent_before_it_came():
+    """Four micro-batches in two halves each; the first half of the next comes early."""
+    given = moved(0, [10, 11, 14, 21, 24, 31, 34, 41])
+    handed = moved(1, [16, 17, 26, 28, 36, 38, 46, 48])
+    assert pieces_of(given, handed, asks(handed, 0)) == 4
+    assert needed(given, handed, asks(handed, 0), turns=np.zeros(8, np.bool_), pieces=4).tolist() == [
+        11,
+        11,
+        21,
+        21,
+        31,
+        31,
+        41,
+        41,
+    ]
+    assert first_of(handed, 4).tolist() == [True, False] * 4
+    assert completes(given, 4).tolist() == [False, True] * 4
+
+
+def test_one_piece_is_what_is_sent_when_all_has_come():
+    given, handed = moved(0, [1, 2, 3, 4]), moved(1, [5, 6, 7, 8])
+    assert pieces_of(given, handed, asks(handed, 0)) == 1
+
+
+def test_no_number_of_pieces_where_more_is_sent_than_has_come():
+    given, handed = moved(0, [10, 20, 30]), moved(1, [1, 2, 3])
+    assert pieces_of(given, handed, asks(handed, 0)) == 0
+    assert first_of(handed, 0).all()
+    assert completes(given, 0).all()
+    assert pieces_of(given, moved(1, []), np.zeros(0, np.int64)) == 0
