@@ -16,6 +16,7 @@ from prism.events import events
 from prism.jobs import recognize, rows_of
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Source
 from prism.parallelism import infer
+from prism.phases import phases
 from prism.timeline import reconstruct
 from prism.topology import Topology
 
@@ -49,7 +50,8 @@ def diagnose(
         uneven += [] if steady else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
         findings += assessed(view, settled(raw, happened))
-        found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
+        worked = phases(view.flows, job, view.parallelism, view.timeline)
+        found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened, phases=worked)))
     return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers, uneven)))
 
 

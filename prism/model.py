@@ -134,10 +134,17 @@ class Phases:
     def __len__(self) -> int:
         return len(self.start_ns)
 
-    def shares(self) -> dict[Phase, float]:
-        """Share of the ranks' time in steps that each phase took, 0 … 1, in the order of `PHASES`; phases not seen left out."""
-        time = np.bincount(self.phase, weights=(self.end_ns - self.start_ns).astype(np.float64), minlength=len(PHASES))
-        return {phase: float(part / time.sum()) for phase, part in zip(PHASES, time, strict=True) if part > 0}
+    def by_rank(self, ranks: int) -> NDArray[np.float64]:
+        """How long each of so many ranks was in each phase, ns; float64[ranks, len(PHASES)]."""
+        place = self.rank.astype(np.int64) * len(PHASES) + self.phase
+        length = (self.end_ns - self.start_ns).astype(np.float64)
+        time: NDArray[np.float64] = np.bincount(place, weights=length, minlength=ranks * len(PHASES)).astype(np.float64)
+        return time.reshape(ranks, len(PHASES))
+
+
+def shares(time: NDArray[np.float64]) -> dict[Phase, float]:
+    """The share 0 … 1 of each phase in times by phase (in the order of `PHASES`); phases that took none are left out."""
+    return {phase: float(part / time.sum()) for phase, part in zip(PHASES, time, strict=True) if part > 0}
 
 
 NO_PHASES = Phases(

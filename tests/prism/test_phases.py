@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collectors.record import Flows
 from prism.kernels.intervals import length_before
-from prism.model import PHASES, Job, Layout, Parallelism, Spans, Stream, Timeline
+from prism.model import PHASES, Job, Layout, Parallelism, Spans, Stream, Timeline, shares
 from prism.phases import phases
 from prism.synth.presets import PRESETS
 from prism.synth.simulate import simulate
@@ -22,6 +22,10 @@ NO_SPANS = Spans(EMPTY, EMPTY, EMPTY.astype(np.int32), EMPTY.astype(np.int8), EM
 def told(flows, topology=None):
     view = seen(flows, topology)
     return view, phases(view.flows, view.job, view.parallelism, view.timeline)
+
+
+def spent(found):
+    return found.by_rank(int(found.rank.max()) + 1).sum(axis=0)
 
 
 def check_cover(found, steps):
@@ -43,8 +47,8 @@ def test_phases_cover_the_steps(dp, pp):
     view, found = told(training(dp=dp, pp=pp).flows(), placed(8))
     assert len(view.timeline.steps[0]) == 14
     check_cover(found, view.timeline.steps)
-    assert sum(found.shares().values()) == pytest.approx(1)
-    assert "dp" in found.shares()
+    assert sum(shares(spent(found)).values()) == pytest.approx(1)
+    assert "dp" in shares(spent(found))
 
 
 ADDRESSES = tuple(f"10.0.{r}.1" for r in range(4))
@@ -96,7 +100,8 @@ def shares_of_truth(spec, seed=0):
     made = simulate(spec, seed)
     view, found = told(made.flows, parse(json.dumps(made.topology), "topology.json"))
     rank = {one["ip"]: one["rank"] for one in made.truth["jobs"]["A"]["ranks"]}
-    out = {label: Counter() for label in found.shares()}
+    share = shares(spent(found))
+    out = {label: Counter() for label in share}
     for i, address in enumerate(view.job.endpoints):
         for kind in ("load", "forward", "backward", "optimizer"):
             own = [(p.begin[at], p.end[at]) for p in made.worked["A"] if p.kind == kind for at in (p.ranks == rank[address],)]
@@ -107,7 +112,7 @@ def shares_of_truth(spec, seed=0):
                 inside = [length_before(t[mine], (begin[order], end[order])) for t in (found.end_ns, found.start_ns)]
                 times[kind] += int((inside[0] - inside[1]).sum())
     total = {label: (found.end_ns - found.start_ns)[found.phase == PHASES.index(label)].sum() for label in out}
-    return {label: {kind: t / total[label] for kind, t in times.items()} for label, times in out.items()}, found.shares()
+    return {label: {kind: t / total[label] for kind, t in times.items()} for label, times in out.items()}, share
 
 
 @pytest.mark.parametrize("preset", ["pipeline", "pipeline-rdma", "3d", "context"])
