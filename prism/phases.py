@@ -10,6 +10,9 @@ the kind.
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import NamedTuple
+
 import numpy as np
 
 from collectors.record import Flows
@@ -25,12 +28,53 @@ SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
 JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
 
 
-def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline) -> Phases:
-    """The phases of every rank in every step of a `timeline`; `flows` are the records of the job."""
-    on = line(timeline.steps, (int(sending(flows).min()), int(flows.end_ns.max())) if len(flows) else None)
+class Records(NamedTuple):
+    """The records of all streams: when, from which rank to which, of what kind; times in ns.
+
+    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as kernels.calls tells them.
+    """
+
+    start: Ints
+    end: Ints
+    src: Ints
+    dst: Ints
+    kind: Ints
+    way: Ints
+    octets: Ints
+    ready: Ints
+    called: Ints
+
+
+def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, at_once: int = 1 << 20) -> Phases:
+    """The phases of every rank in every step of a `timeline`; `flows` are the records of the job.
+
+    As many steps are looked at together as have `at_once` records, so that memory holds many ranks.
+    """
+    stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
+    records = _records(flows, job, parallelism, stage)
+    most = max((len(own) for own in timeline.steps), default=0)
+    each = max(most // (len(records.start) // at_once + 1), 1)
+    found = []
+    for first in range(0, most, each):
+        steps = [own[first : first + each] for own in timeline.steps]
+        times = np.concatenate(steps)
+        near = (records.start <= times.max()) & (records.end >= times.min())
+        own = Records(*(column[near] for column in records)) if each < most else records
+        found.append(_phases(own, steps, stage, first))
+    if len(found) < 2:
+        return found[0] if found else NO_PHASES
+    joined = Phases(*(np.concatenate([getattr(part, f.name) for part in found]) for f in fields(Phases)))
+    order = np.argsort(joined.rank, kind="stable")
+    return Phases(*(getattr(joined, f.name)[order] for f in fields(Phases)))
+
+
+def _phases(records: Records, steps: list[Ints], stage: Ints, number: int) -> Phases:
+    """The phases of some steps, of which the first is the step `number`."""
+    times = (int(records.start.min()), int(records.end.max())) if len(records.start) else None
+    on = line(steps, times)
     if not len(on.begin):
         return NO_PHASES
-    talk, stage = _talk(flows, job, parallelism, on)
+    talk = _talk(records, on)
     colours = {}
     for name in SHOWN:
         own = talk.kind == PHASES.index(name)
@@ -49,21 +93,14 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline)
     begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((end, begin))
     begin, end, slot, colour = fused(begin[order], end[order], slot[order], colour[order])
-    return Phases(
-        on.time(slot, begin),
-        on.time(slot, end),
-        on.rank[slot].astype(np.int32),
-        on.step[slot].astype(np.int32),
-        colour.astype(np.int8),
-    )
+    rank, step = on.rank[slot].astype(np.int32), (on.step[slot] + number).astype(np.int32)
+    return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour.astype(np.int8))
 
 
-def _talk(flows: Flows, job: Job, parallelism: Parallelism, on: Line) -> tuple[Talk, Ints]:
-    """Both ends of the records of all streams, and the stage of each rank (`NOTHING` where unknown)."""
+def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> Records:
     code = {address: i for i, address in enumerate(flows.endpoints)}
     rank = np.full(len(flows.endpoints), NOTHING, np.int64)
     rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
-    stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
     streams = [s for s in parallelism.streams if len(s.rows)]
     rows = np.concatenate([s.rows for s in streams]) if streams else np.zeros(0, np.intp)
     kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int64)
@@ -72,16 +109,20 @@ def _talk(flows: Flows, job: Job, parallelism: Parallelism, on: Line) -> tuple[T
     around = (np.abs(apart) == last) & (last > 1)  # interleaved stages: the last hands on to the first
     piped = (kind == PP) & (stage[src] >= 0) & (stage[dst] >= 0)
     way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0)
-    who, sends = np.concatenate([src, dst]), np.repeat([True, False], len(rows))
-    start, end = (on.place(who, np.tile(time, 2)) for time in (sending(flows)[rows], flows.end_ns[rows]))
+    return Records(sending(flows)[rows], flows.end_ns[rows], src, dst, kind, way, flows.octets[rows], *ready(flows, rows))
+
+
+def _talk(records: Records, on: Line) -> Talk:
+    """Both ends of records."""
+    who, sends = np.concatenate([records.src, records.dst]), np.repeat([True, False], len(records.src))
+    both = Records(*(np.tile(column, 2) for column in records))
+    start, end = on.place(who, both.start), on.place(who, both.end)
     offered, called = (
-        np.where(sends & (np.tile(time, 2) >= 0), on.place(who, np.tile(time, 2)), NOTHING) for time in ready(flows, rows)
+        np.where(sends & (time >= 0), on.place(who, time), other)
+        for time, other in ((both.ready, start), (both.called, np.int64(NOTHING)))
     )
-    offered = np.where(offered >= 0, offered, start)
-    talk = Talk(
-        start, end, on.slot(end), np.tile(kind, 2), np.tile(way, 2), np.tile(flows.octets[rows], 2), sends, offered, called
-    )
-    return talk.only(np.argsort(start, kind="stable")), stage
+    talk = Talk(start, end, on.slot(end), both.kind, both.way, both.octets, sends, offered, called)
+    return talk.only(np.argsort(start, kind="stable"))
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Said:

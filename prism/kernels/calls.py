@@ -23,6 +23,8 @@ def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
     pair = flows.src.astype(np.int64) * n + flows.dst
     back = flows.dst.astype(np.int64) * n + flows.src
     words = np.flatnonzero(flows.control() & (flows.octets > 0))
+    if not len(words):
+        return np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
     asked, said = back[rows], start[rows]
     called = latest(pair[words], flows.end_ns[words], asked, said)
     offered = latest(pair[words], start[words], pair[rows], np.where(called >= 0, called, -1))

@@ -72,9 +72,9 @@ def painted(on: Line, colours: Mapping[int, Union]) -> tuple[Ints, Ints, Ints, I
 
     Where colours overlap the first of `colours` is seen.
     """
-    cuts = np.unique(np.concatenate([on.begin, on.end, *(side for union in colours.values() for side in union)]))
+    cuts = np.sort(np.concatenate([on.begin, on.end, *(side for union in colours.values() for side in union)]))
     begin, end = cuts[:-1], cuts[1:]
-    within = inside(begin, (on.begin, on.end))
+    within = inside(begin, (on.begin, on.end)) & (begin < end)
     begin, end = begin[within], end[within]
     slot = np.searchsorted(on.begin, begin, "right") - 1
     colour = np.full(len(begin), NOTHING, np.int64)
