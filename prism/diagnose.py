@@ -13,6 +13,7 @@ from prism.causes import settled
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
+from prism.identity import distinct
 from prism.jobs import recognize, rows_of
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Source
 from prism.parallelism import infer
@@ -38,7 +39,7 @@ def diagnose(
     findings: list[Finding] = []
     strangers: list[Job] = []
     uneven: list[Job] = []
-    candidates = recognize(flows, topology)
+    candidates = distinct(recognize(flows, topology))
     for done, job in enumerate(candidates):
         progress(done, len(candidates))
         view = _view(flows, transits, job, topology)
