@@ -79,7 +79,9 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     need = needed(came, goes, asks, turns=leads, pieces=pieces)
     need[outer & ~leads & ~ends] = NOTHING  # from the last stage on to the first: which of what is given is not told
     first = first_of(goes, pieces)
-    reduces = talk.only(talk.sends & (talk.kind == DP))
+    last = np.full(len(on.begin), NOTHING, np.int64)
+    np.maximum.at(last, handed.slot, handed.ready)
+    reduces = talk.only(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells no turn
     both = Talk(*(np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True)))
     order = np.argsort(both.ready, kind="stable")
     own, need = both.only(order), np.concatenate([need[first], np.full(len(reduces.start), NOTHING)])[order]
