@@ -15,10 +15,11 @@ import typer
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rich.progress import Progress, TaskID
 
+    from prism.identity import Marks
     from prism.model import Diagnosis
     from prism.topology import Topology
 
@@ -63,6 +64,9 @@ def replay(
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there; - for standard output.")] = None,
     trace: Annotated[str | None, typer.Option(metavar="FILE", help="Write a Chrome trace there, for Perfetto.")] = None,
+    known: Annotated[
+        str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar, and no warnings on stderr.")] = False,
 ) -> None:
     """Diagnose the training jobs in captures or flow dumps.
@@ -74,10 +78,13 @@ def replay(
         _check_outputs(inputs, json, trace)
         placed = _topology(topology) if topology else None
 
+        earlier = _known(known) if known else {}
+
+        from prism.identity import renamed
         from prism.replay import replay as run
 
         with _progress(quiet=quiet) as progress:
-            diagnosis = run(inputs, placed, progress)
+            diagnosis = renamed(run(inputs, placed, progress), earlier)
         _tell(diagnosis, json, trace, quiet=quiet)
 
 
@@ -111,8 +118,18 @@ def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str |
 def _topology(path: str) -> Topology:
     from prism.topology import parse
 
+    return parse(_text(path), path)
+
+
+def _known(path: str) -> Mapping[str, Marks]:
+    from prism.identity import known
+
+    return known(_text(path), path)
+
+
+def _text(path: str) -> str:
     try:
-        return parse(Path(path).read_text(encoding="utf-8-sig"), path)
+        return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text at offset {error.start}") from None
 

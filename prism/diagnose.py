@@ -13,10 +13,12 @@ from prism.causes import settled
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
+from prism.identity import distinct
 from prism.jobs import recognize, rows_of
 from prism.kernels.pauses import without_pauses
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Source
 from prism.parallelism import infer
+from prism.phases import phases
 from prism.timeline import reconstruct
 from prism.topology import Topology
 
@@ -38,7 +40,7 @@ def diagnose(
     findings: list[Finding] = []
     strangers: list[Job] = []
     uneven: list[Job] = []
-    candidates = recognize(flows, topology)
+    candidates = distinct(recognize(flows, topology))
     for done, job in enumerate(candidates):
         progress(done, len(candidates))
         view = _view(flows, transits, job, topology)
@@ -50,7 +52,8 @@ def diagnose(
         uneven += [] if steady else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
         findings += assessed(view, settled(raw, happened))
-        found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened)))
+        worked = phases(view.flows, job, view.parallelism, view.timeline)
+        found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened, phases=worked)))
     return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers, uneven)))
 
 

@@ -18,8 +18,8 @@ PairKind = Literal["dp", "pp", "tp", "ep", "cp", "unknown"]
 FindingKind = Literal["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"]
 EventKind = Literal["start", "stop", "evaluation", "checkpoint", "restart"]
 SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
-Phase = Literal["compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle"]
-PHASES: tuple[Phase, ...] = ("compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle")
+Phase = Literal["compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle", "forward", "backward", "optimizer"]
+PHASES: tuple[Phase, ...] = ("compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle", "forward", "backward", "optimizer")
 
 
 class Severity(StrEnum):
@@ -118,12 +118,48 @@ class Spans:
 
 
 @dataclass(frozen=True, eq=False)
+class Phases:
+    """What every rank did all through its steps: intervals of a rank follow one another without overlap and without gap.
+
+    Arrays of equal length, in order of rank and time. `compute` is work of which traffic does not show the kind; what goes on
+    under a communication is not shown.
+    """
+
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    rank: NDArray[np.int32]  # index into Job.endpoints
+    step: NDArray[np.int32]
+    phase: NDArray[np.int8]  # index into PHASES
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def by_rank(self, ranks: int) -> NDArray[np.float64]:
+        """How long each of so many ranks was in each phase, ns; float64[ranks, len(PHASES)]."""
+        place = self.rank.astype(np.int64) * len(PHASES) + self.phase
+        length = (self.end_ns - self.start_ns).astype(np.float64)
+        time: NDArray[np.float64] = np.bincount(place, weights=length, minlength=ranks * len(PHASES)).astype(np.float64)
+        return time.reshape(ranks, len(PHASES))
+
+
+def shares(time: NDArray[np.float64]) -> dict[Phase, float]:
+    """The share 0 … 1 of each phase in times by phase (in the order of `PHASES`); phases that took none are left out."""
+    return {phase: float(part / time.sum()) for phase, part in zip(PHASES, time, strict=True) if part > 0}
+
+
+NO_PHASES = Phases(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int8)
+)
+
+
+@dataclass(frozen=True, eq=False)
 class Timeline:
     """What every rank did when. `steps[r]` is int64[n, 2]: begin and end of each step of rank r, ns."""
 
     steps: tuple[NDArray[np.int64], ...]
     events: tuple[Event, ...]
     spans: Spans
+    phases: Phases = NO_PHASES
 
     def durations_ms(self) -> NDArray[np.float64]:
         """Duration of every step, ms: the median over ranks of the distance between consecutive step ends.

@@ -5,6 +5,9 @@ where that could not be replayed; `observed_slowdown` is what the detector saw),
 GPUs so far, `confidence` the share of such claims that should be right. `isolate` says whom to take out first: `hosts`
 (endpoints without a topology) that hold the culprit with `confidence`, or `parts`, a switch or the ends of a link;
 `alternatives` are all suspects, each with its `ids` and `probability`, given that something is wrong.
+
+Of a job and of each of its ranks, `phases` are the shares of the time in steps, by the words of `model.PHASES` (prism.phases);
+those that took none are left out. When which was is in the Chrome trace.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from prism.model import Diagnosis, Finding, JobDiagnosis, Source
+from prism.model import Diagnosis, Finding, JobDiagnosis, Phase, Source, shares
 
 SCHEMA = "prism-report/1"
 
@@ -64,6 +68,7 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
     job, parallelism, timeline = found.job, found.parallelism, found.timeline
     layout = parallelism.layout
     unknown = 0 if layout.pp == 1 else None
+    spent = timeline.phases.by_rank(len(job.endpoints))
     return {
         "id": job.id,
         "endpoints": job.endpoints,
@@ -75,12 +80,17 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
         "groups": [vars(group) for group in parallelism.groups],
         "pairs": [vars(pair) for pair in parallelism.pairs],
         "step_ms": step_ms(found),
+        "phases": _shares(spent.sum(axis=0)),
         "events": [vars(event) for event in timeline.events],
         "ranks": [
-            {"endpoint": endpoint, "stage": parallelism.stages.get(endpoint, unknown), "steps": steps}
-            for endpoint, steps in zip(job.endpoints, timeline.steps, strict=True)
+            {"endpoint": endpoint, "stage": parallelism.stages.get(endpoint, unknown), "steps": steps, "phases": _shares(own)}
+            for endpoint, steps, own in zip(job.endpoints, timeline.steps, spent, strict=True)
         ],
     }
+
+
+def _shares(time: NDArray[np.float64]) -> dict[Phase, float]:
+    return {phase: round(share, 4) for phase, share in shares(time).items()}
 
 
 def _finding(found: Finding) -> dict[str, Any]:

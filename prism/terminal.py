@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Severity, Source
+from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Severity, Source, shares
 from prism.report import step_ms
 
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "cyan"}
@@ -20,6 +20,7 @@ ORDER = tuple(STYLES)
 WORST = 10  # findings shown; the others are counted
 EVENTS = 4  # events shown per job; the others are counted
 TIMED = 3  # up to so many jobs the events are listed by job and time
+WORK = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases that are no kind of traffic
 UNLIMITED = 10_000  # columns where nobody looks: a line is a line
 
 
@@ -40,6 +41,8 @@ def show(diagnosis: Diagnosis, out: Console) -> None:
     if diagnosis.jobs:
         out.print(_jobs(diagnosis.jobs))
         for line in _events(diagnosis.jobs, source):
+            out.print(_line(line))
+        for line in _phases(diagnosis.jobs):
             out.print(_line(line))
     else:
         out.print(_line("No training job seen.", "bold"))
@@ -141,6 +144,18 @@ def _events(jobs: tuple[JobDiagnosis, ...], source: Source) -> list[str]:
     return lines
 
 
+def _phases(jobs: tuple[JobDiagnosis, ...]) -> list[str]:
+    """A line per job: where the time of its steps went; none for many jobs."""
+    lines = []
+    for found in jobs if len(jobs) <= TIMED else ():
+        time = found.timeline.phases.by_rank(len(found.job.endpoints)).sum(axis=0)
+        spent = sorted(shares(time).items(), key=lambda item: -item[1])
+        listed = [f"{name if name in WORK else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
+        if listed:
+            lines.append((f"{found.job.id}: " if len(jobs) > 1 else "") + "a rank's time: " + ", ".join(listed))
+    return lines
+
+
 def _show_findings(diagnosis: Diagnosis, out: Console) -> None:
     ranked = sorted(diagnosis.findings, key=lambda f: (ORDER.index(f.severity), -f.score, f.start_ns))
     if diagnosis.jobs and all(f.severity is Severity.INFO for f in ranked):
@@ -152,7 +167,7 @@ def _show_findings(diagnosis: Diagnosis, out: Console) -> None:
         what = _claim(found, diagnosis.source, name_job=name_job)
         if out.is_terminal:
             grid.add_row(word, _line(what, "bold"))
-            grid.add_row("", _line(_shorten(found.message, 3, out)))
+            grid.add_row("", _line(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
             if cost := _action(found):
                 grid.add_row("", _line(_shorten(cost, 1, out)))
         else:

@@ -1,4 +1,4 @@
-"""A diagnosis as a Chrome trace, which Perfetto opens: a process per job, tracks per rank for steps, compute, communication.
+"""A diagnosis as a Chrome trace, which Perfetto opens: a process per job, tracks per rank for steps, phases, communication.
 
 Format: "Trace Event Format", events `X` (slices) and `M` (names); times are microseconds since `otherData.start_ns`, because
 the epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
@@ -95,7 +95,7 @@ def _event_slice(event: Event) -> Slice:
 
 
 def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
-    """Tracks of every rank, by stage: its steps, its compute, its communication."""
+    """Tracks of every rank, by stage: its steps, their phases, its compute, its communication."""
     endpoints, stages = found.job.endpoints, found.parallelism.stages
     spans = found.timeline.spans
     by_rank = np.argsort(spans.rank, kind="stable")
@@ -105,6 +105,7 @@ def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
         name = f"{endpoints[rank]}{stage}"
         steps = enumerate(found.timeline.steps[rank].tolist())
         process.add(f"{name} · steps", [(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
+        process.add(f"{name} · phases", _phases(found, rank))
         quiet: list[Slice] = []
         busy: list[Slice] = []
         for row in by_rank[bounds[rank] : bounds[rank + 1]].tolist():
@@ -114,3 +115,11 @@ def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
             into.append((int(spans.start_ns[row]), int(spans.end_ns[row]), phase, args))
         process.add(f"{name} · compute", quiet)
         process.add(f"{name} · communication", busy)
+
+
+def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:
+    """What a rank did all through its steps; ranks come in order."""
+    worked = found.timeline.phases
+    low, high = np.searchsorted(worked.rank, [rank, rank + 1])
+    columns = (column[low:high].tolist() for column in (worked.start_ns, worked.end_ns, worked.phase, worked.step))
+    return [(start, end, PHASES[phase], {"step": step}) for start, end, phase, step in zip(*columns, strict=True)]

@@ -15,6 +15,7 @@ from prism.model import (
     Layout,
     Pair,
     Parallelism,
+    Phases,
     Severity,
     Source,
     Spans,
@@ -38,8 +39,16 @@ def make_timeline(ranks: int, steps: int, step_ms: int = 1000, begin: int = STAR
         phase=np.repeat([PHASES.index("compute"), PHASES.index("dp"), PHASES.index("dp")], n).astype(np.int8),
         peer=np.concatenate([np.full(n, -1), (rank + 1) % ranks, (rank - 1) % ranks]).astype(np.int32),
     )
+    bounds = base[:, None] + MS * np.array([0, 600, 950, step_ms])  # of compute, DP, waiting
+    worked = Phases(
+        start_ns=bounds[:, :-1].ravel(),
+        end_ns=bounds[:, 1:].ravel(),
+        rank=np.repeat(rank, 3).astype(np.int32),
+        step=np.repeat(step, 3).astype(np.int32),
+        phase=np.tile([PHASES.index("compute"), PHASES.index("dp"), PHASES.index("idle")], n).astype(np.int8),
+    )
     event = Event("checkpoint", begin + MS * step_ms * 2, begin + MS * step_ms * 2 + 300 * MS)
-    return Timeline(tuple(each for _ in range(ranks)), (event,), spans)
+    return Timeline(tuple(each for _ in range(ranks)), (event,), spans, worked)
 
 
 def _make_job(name: str = "job-1", *, first: int = 0, ranks: int = 8, steps: int = 20) -> JobDiagnosis:

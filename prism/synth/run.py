@@ -13,7 +13,7 @@ from prism.synth.faults import Work
 from prism.synth.layout import Ranks, lay_out
 from prism.synth.sharded import ShardedTrainer
 from prism.synth.spec import Fault, Job
-from prism.synth.training import LANES, Clock, Trainer
+from prism.synth.training import LANES, Clock, Piece, Trainer
 
 NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle")
 NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
@@ -23,7 +23,7 @@ NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
 class Attempt:
     """What one attempt of a job did. Times are ns since the simulation's start; `begins`, `ends`, `wires` are [steps, ranks].
 
-    `faults` are the faults that happened, with when. `closes` is when each rank closed its connections.
+    `worked` is what ranks worked, `faults` what faults happened, with when. `closes` is when each rank closed its connections.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Attempt:
     windows: list[Window]
     pauses: list[tuple[str, int, float, float]]  # evaluation or checkpoint, after which step, from, to
     closes: Floats
+    worked: list[Piece] = field(default_factory=list)
     faults: list[tuple[Fault, float, float]] = field(default_factory=list)
     crashed: bool = False
 
@@ -71,7 +72,7 @@ def attempt(
             _open(window, step, clock)
         work.begin(step)
         begins.append(clock.now.copy())
-        clock.now = clock.now + work.took(np.arange(job.world), job.load_ms)
+        clock.work("load", work.took(np.arange(job.world), job.load_ms))
         trainer.step(clock)
         if job.world_reduce:
             _world(talk, clock)
@@ -83,7 +84,7 @@ def attempt(
     for window in own:
         window.end = min(window.end, float(np.median(clock.now)))
     begun, ended, wired = np.stack(begins), np.stack(ends), np.stack(wires)
-    done = Attempt(name, job, ranks, begin, begun, ended, wired, fabric.sent, fabric.told, own, pauses, clock.now)
+    done = Attempt(name, job, ranks, begin, begun, ended, wired, fabric.sent, fabric.told, own, pauses, clock.now, clock.worked)
     _tell_faults(done, work, faults)
     return _buried(done, work, rng)
 

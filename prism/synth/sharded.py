@@ -22,17 +22,18 @@ class ShardedTrainer(Trainer):
             line = self._forward(clock, line)
             line = self._backward(clock, line, stall=micro == 0)
             clock.heard(line)
-        clock.now = clock.now + self.work.took(np.arange(job.world), job.optimizer_ms)
+        clock.work("optimizer", self.work.took(np.arange(job.world), job.optimizer_ms))
 
     def _gather(self, line: Floats, asked: Floats) -> Floats:
         size = self.job.gradient_octets // self.job.layers
         return self.talk.reduce(LANES["dp"], self.ranks.dp, size, np.maximum(line, asked), self.job.algorithm, half=True)
 
-    def _compute(self, clock: Clock, ms: float, needs: Floats, *, stall: bool = False) -> None:
+    def _compute(self, clock: Clock, kind: str, needs: Floats, *, stall: bool = False) -> None:
         clock.heard(needs)
-        everyone = np.arange(self.job.world)
-        ended = clock.now + self.work.took(everyone, ms / self.job.layers)
-        clock.now = ended + (self.work.stalled(everyone, clock.now, ended)[0] if stall else 0.0)
+        everyone, begun = np.arange(self.job.world), clock.now
+        ms = self.job.forward_ms if kind == "forward" else self.job.backward_ms
+        clock.work(kind, self.work.took(everyone, ms / self.job.layers))
+        clock.now = clock.now + (self.work.stalled(everyone, begun, clock.now)[0] if stall else 0.0)
 
     def _forward(self, clock: Clock, line: Floats) -> Floats:
         line = self._gather(line, clock.now)
@@ -41,7 +42,7 @@ class ShardedTrainer(Trainer):
             asked = np.maximum(clock.now, have)
             if layer + 1 < self.job.layers:
                 line = self._gather(line, asked)
-            self._compute(clock, self.job.forward_ms, have)
+            self._compute(clock, "forward", have)
         return line
 
     def _backward(self, clock: Clock, line: Floats, *, stall: bool) -> Floats:
@@ -51,6 +52,6 @@ class ShardedTrainer(Trainer):
             asked = np.maximum(clock.now, have)
             if layer + 1 < self.job.layers:
                 line = self._gather(line, asked)
-            self._compute(clock, self.job.backward_ms, have, stall=stall and layer == self.job.layers // 2)
+            self._compute(clock, "backward", have, stall=stall and layer == self.job.layers // 2)
             line = self._gather(line, clock.now)  # the scatter of gradients moves as much
         return line

@@ -14,16 +14,18 @@ from prism.synth.nuisances import disturbances
 from prism.synth.run import NETWORK, Attempt, attempt
 from prism.synth.spec import Spec
 from prism.synth.traffic import flows_of, rows_of, transits_of
+from prism.synth.training import Piece
 from prism.synth.truth import truth_of
 
 
 class Simulation(NamedTuple):
-    """What collection would have given, and what was really there."""
+    """What collection would have given, and what was really there; `worked` by job, times since the simulation's start."""
 
     flows: Flows
     transits: Transits
     truth: dict[str, Any]
     topology: dict[str, Any]
+    worked: dict[str, list[Piece]]
 
 
 def simulate(spec: Spec, seed: int = 0) -> Simulation:
@@ -47,4 +49,5 @@ def simulate(spec: Spec, seed: int = 0) -> Simulation:
     seen = (int(flows.start_ns.min()), int(flows.end_ns.max())) if len(flows) else (0, 0)
     seen = window(seen, spec.degradation.keep) if spec.degradation.keep < 1 else (0, 1 << 63)
     flows, transits = degraded(flows, transits, spec.degradation, seen, rng)
-    return Simulation(flows, transits, truth_of(spec, attempts, plant, seen), plant.topology())
+    worked = {done.name: done.worked for done in attempts}
+    return Simulation(flows, transits, truth_of(spec, attempts, plant, seen), plant.topology(), worked)

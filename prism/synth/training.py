@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,27 @@ from prism.synth.spec import Job
 LANES = {"pp": 1, "dp": 2, "tp": 3, "cp": 4, "ep": 5, "edp": 6, "world": 7}  # connections of their own, per kind of group
 
 
+class Piece(NamedTuple):
+    """A piece of work of some ranks, and when each did it, ns: load, forward, backward or optimizer."""
+
+    kind: str
+    ranks: Ints
+    begin: Floats
+    end: Floats
+
+
 @dataclass
 class Clock:
-    """Where every rank is, ns: `now` in its work, `talked` when its last communication of the step ended."""
+    """Where every rank is, ns: `now` in its work, `talked` when its last communication of the step ended; what it `worked`."""
 
     now: Floats
     talked: Floats
+    worked: list[Piece] = field(default_factory=list)
+
+    def work(self, kind: str, took: Floats) -> None:
+        """All ranks work for as long as each takes, ns."""
+        self.worked.append(Piece(kind, np.arange(len(took)), self.now, self.now + took))
+        self.now = self.now + took
 
     def heard(self, done: Floats) -> None:
         """Everybody waits until `done` for what it needed from others."""
@@ -48,7 +64,7 @@ class Trainer:
         for _ in range(job.accumulation):
             ready = self.pipeline(clock)
         self.reduce(clock, ready)
-        clock.now = clock.now + self.work.took(np.arange(job.world), job.optimizer_ms)
+        clock.work("optimizer", self.work.took(np.arange(job.world), job.optimizer_ms))
         if job.zero1:
             gathered = self.talk.reduce(LANES["dp"], self.ranks.dp, job.gradient_octets, clock.now, job.algorithm, half=True)
             clock.heard(gathered)
@@ -110,7 +126,9 @@ class Trainer:
         pieces = max(calls, rounds, 1)
         whole = np.full(job.world, -1.0)
         for k in range(pieces):
-            now = now + self.work.took(ranks, ms / pieces)
+            ended = now + self.work.took(ranks, ms / pieces)
+            clock.worked += self._pieces(tasks, ranks, now, ended)
+            now = ended
             whole[:] = clock.now
             whole[ranks] = now
             if k < calls:
@@ -125,6 +143,14 @@ class Trainer:
                 clock.talked[ranks] = np.maximum(clock.talked[ranks], whole[ranks])
             now = whole[ranks]
         return now
+
+    def _pieces(self, tasks: list[Task], ranks: Ints, begun: Floats, ended: Floats) -> list[Piece]:
+        """What went on, by task; ranks in order of tasks."""
+        own = [slice(i * self.beside, (i + 1) * self.beside) for i in range(len(tasks))]
+        return [
+            Piece("backward" if t.back else "forward", ranks[at], begun[at], ended[at])
+            for t, at in zip(tasks, own, strict=True)
+        ]
 
     def _experts(self, ranks: Ints, whole: Floats) -> Floats:
         """One all-to-all of every expert group, with volumes that vary."""

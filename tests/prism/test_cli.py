@@ -8,7 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from prism import cli, replay
+from prism import cli, replay, report
 from prism.topology import Topology
 
 TOPOLOGY = '{"endpoints": {"10.10.0.1": {"host": "server0", "rail": 0, "leaf": "leaf0"}}}'
@@ -52,6 +52,17 @@ def test_the_topology_is_read(calls, capture, tmp_path):
     assert isinstance(calls[0][1], Topology)
 
 
+def test_jobs_keep_the_names_of_an_earlier_report(calls, capture, diagnosis, tmp_path):
+    earlier = report.dumps(diagnosis).replace('"job-1"', '"cafe"')
+    (tmp_path / "before.json").write_text(earlier)
+    result = run(capture, "--known", tmp_path / "before.json", "--json", "-")
+    assert result.exit_code == 0
+    told = json.loads(result.stdout)
+    assert [job["id"] for job in told["jobs"]] == ["cafe"]
+    assert {f["job"] for f in told["findings"]} == {"cafe"}
+    assert len(calls) == 1
+
+
 def test_report_and_trace_are_written(calls, capture, tmp_path):
     result = run("a=" + str(capture), "--json", tmp_path / "r.json", "--trace", tmp_path / "t.json")
     assert result.exit_code == 0
@@ -78,6 +89,8 @@ def test_warnings_go_to_stderr_beside_a_report_on_stdout(diagnosis, capture, mon
     [
         (["nosuch.pcap"], "prism: nosuch.pcap: no such file or directory"),
         (["CAPTURE", "--topology", "nosuch.json"], "prism: nosuch.json: no such file or directory"),
+        (["CAPTURE", "--known", "nosuch.json"], "prism: nosuch.json: no such file or directory"),
+        (["CAPTURE", "--known", "BAD"], "is no report of prism replay --json"),
         (["CAPTURE", "--topology", "BAD"], "is no IPv4 or IPv6 address"),
         (["CAPTURE", "--topology", "BINARY"], "not UTF-8 text at offset 0"),
         (["CAPTURE", "--json", "nosuch/r.json"], "prism: nosuch/r.json: there is no folder nosuch"),
@@ -124,7 +137,7 @@ def test_version_and_help():
     assert CliRunner().invoke(cli.app, ["--version"]).exit_code == 0
     shown = run("--help")
     assert shown.exit_code == 0
-    for option in ("--topology", "--json", "--trace", "--quiet", "FILE"):
+    for option in ("--topology", "--json", "--trace", "--known", "--quiet", "FILE"):
         assert option in shown.stdout
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.model import Severity, Spans, Timeline
+from prism.model import PHASES, Phases, Severity, Spans, Timeline, shares
 
 MS = 1_000_000
 NO_SPANS = Spans(
@@ -28,3 +28,14 @@ def test_too_few_steps_have_no_duration():
 
 def test_a_severity_is_its_word():
     assert [str(s) for s in Severity] == ["info", "warning", "critical"]
+
+
+def test_time_by_rank_and_phase_and_its_shares():
+    ints = [np.array(column, np.int64) for column in ([0, 30, 0], [30, 40, 10], [0, 0, 2], [0, 0, 0])]
+    idle, dp = PHASES.index("idle"), PHASES.index("dp")
+    phases = Phases(ints[0], ints[1], ints[2].astype(np.int32), ints[3].astype(np.int32), np.array([dp, idle, dp], np.int8))
+    time = phases.by_rank(3)
+    assert time[:, dp].tolist() == [30, 0, 10]
+    assert time[:, idle].tolist() == [10, 0, 0]
+    assert shares(time.sum(axis=0)) == {"dp": 0.8, "idle": 0.2}
+    assert shares(time[1]) == {}

@@ -13,8 +13,8 @@ def test_the_report_has_the_form_the_design_promises(diagnosis):
     assert set(made["input"]) >= {"files", "packets", "flows", "skipped", "start_ns", "end_ns"}
     (job,) = made["jobs"]
     assert set(job) == {
-        "id", "endpoints", "hosts", "start_ns", "end_ns", "parallelism", "confidence", "groups", "pairs", "step_ms", "events",
-        "ranks",
+        "id", "endpoints", "hosts", "start_ns", "end_ns", "parallelism", "confidence", "groups", "pairs", "step_ms", "phases",
+        "events", "ranks",
     }  # fmt: skip
     assert job["parallelism"] == {"dp": 2, "pp": 4, "tp": 1, "ep": 1, "cp": 1}
     assert job["groups"][0] == {"kind": "dp", "members": ["10.10.0.1", "10.10.1.1"], "evidence": "traffic", "confidence": 0.99}
@@ -23,6 +23,7 @@ def test_the_report_has_the_form_the_design_promises(diagnosis):
     assert job["events"][0]["kind"] == "checkpoint"
     assert [r["stage"] for r in job["ranks"]] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert len(job["ranks"][0]["steps"]) == 20
+    assert job["phases"] == job["ranks"][7]["phases"] == {"compute": 0.6, "dp": 0.35, "idle": 0.05}
     finding = made["findings"][0]
     assert set(finding) == {
         "detector", "kind", "job", "severity", "subject", "start_ns", "end_ns", "slowdown", "score", "message", "evidence",
@@ -74,7 +75,7 @@ def test_a_job_of_which_little_is_known(diagnosis):
     )
     (job,) = report.to_json(dataclasses.replace(diagnosis, jobs=(bare,)))["jobs"]
     assert job["step_ms"] == {"median": None, "p95": None}
-    assert job["ranks"][0] == {"endpoint": "10.10.0.1", "stage": None, "steps": []}
+    assert job["ranks"][0] == {"endpoint": "10.10.0.1", "stage": None, "steps": [], "phases": {}}
 
 
 def test_an_empty_diagnosis(diagnosis):

@@ -41,6 +41,7 @@ def test_what_is_said_about_a_job(diagnosis):
     assert "8 on 8 hosts" in text
     assert "1.00 s (1.00 s)" in text
     assert "checkpoint +2.0 s … +2.3 s" in text
+    assert "a rank's time: compute 60%, DP 35%, idle 5%" in text
     assert "171,767 packets in 9,312 flow records, 43.7 s from 2026-11-20 22:42:22 UTC" in text
 
 
@@ -72,6 +73,7 @@ def test_many_jobs_have_a_row_each_and_their_events_are_counted(diagnosis, make_
     text = screen(dataclasses.replace(diagnosis, jobs=jobs))
     assert sum("DP 2 × PP 4" in line for line in text.splitlines()) == 12
     assert "events: 12 × checkpoint" in text
+    assert "a rank's time" not in text
     assert "slow rank 10.10.5.1 of job-1" in text
 
 

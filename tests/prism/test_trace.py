@@ -56,6 +56,10 @@ def test_a_process_per_job_and_tracks_per_rank_by_stage(diagnosis, make_job):
     steps = by_name["10.10.5.1 · stage 2 · steps"]
     assert [s["name"] for s in steps] == [f"step {i}" for i in range(20)]
     assert {s["name"] for s in by_name["10.10.5.1 · stage 2 · compute"]} == {"compute"}
+    phases = by_name["10.10.5.1 · stage 2 · phases"]
+    assert [s["name"] for s in phases] == ["compute", "dp", "idle"] * 20
+    assert [s["args"]["step"] for s in phases[:4]] == [0, 0, 0, 1]
+    assert sum(s["dur"] for s in phases) == sum(s["dur"] for s in steps)
     assert by_name["10.10.0.1 · stage 0 · communication"][0]["args"] == {"peer": "10.10.1.1"}
     assert len(by_name["10.10.0.1 · stage 0 · communication (2)"]) == 20
     assert by_name["events"][0]["name"] == "checkpoint"

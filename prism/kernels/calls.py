@@ -1,0 +1,53 @@
+"""Readiness: senders that have to wait for the receiver's word say themselves, in small messages, when they are ready.
+
+Source: rendezvous in gloo (`NOTIFY_SEND_READY`, `NOTIFY_RECV_READY`); credits over RDMA are the receiver's word alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
+
+
+def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
+    """When the sender of each of the given records was ready, and when the receiver said that it was, ns; −1 where unknown.
+
+    A record waited for the receiver where it began at once when word came, as promptly as the promptest of its kind: within
+    `share` of the time since the sender said that it was ready.
+    """
+    start = sending(flows)
+    n = len(flows.endpoints)
+    pair = flows.src.astype(np.int64) * n + flows.dst
+    back = flows.dst.astype(np.int64) * n + flows.src
+    words = np.flatnonzero(flows.control() & (flows.octets > 0))
+    if not len(words):
+        return np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
+    asked, said = back[rows], start[rows]
+    called = latest(pair[words], flows.end_ns[words], asked, said)
+    offered = latest(pair[words], start[words], pair[rows], np.where(called >= 0, called, -1))
+    answer = said - called
+    heard = called >= 0
+    prompt = 4 * np.percentile(answer[heard], 10) if heard.any() else 0.0
+    waited = heard & (answer <= prompt)
+    own = waited & (offered >= 0) & (answer <= share * (said - offered))
+    before = latest(pair[rows], flows.end_ns[rows], pair[rows], said)  # what it said then was of an earlier record
+    own &= offered >= before
+    return np.where(own, offered, -1), np.where(waited, called, -1)
+
+
+def latest(keys: Ints, times: Ints, of: Ints, by: Ints) -> Ints:
+    """For each query (`of`, `by`) the latest of the `times` with that key that is no later; −1 where there is none."""
+    if not len(keys) or not len(of):
+        return np.full(len(of), -1, np.int64)
+    key, time = np.concatenate([keys, of]), np.concatenate([times, by])
+    asks = np.repeat([False, True], [len(keys), len(of)])
+    order = np.lexsort((asks, time, key))
+    place = np.maximum.accumulate(np.where(asks[order], -1, np.arange(len(order))))
+    found = order[np.maximum(place, 0)]
+    fits = (place >= 0) & (key[found] == key[order])
+    out = np.empty(len(key), np.int64)
+    out[order] = np.where(fits, time[found], -1)
+    return out[len(keys) :]

@@ -1,0 +1,126 @@
+"""What is handed on and what it needed, matched by share: a stage hands on as much as it is given in a step, in order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.kernels.intervals import Floats, Ints
+
+Mask = NDArray[np.bool_]
+UNKNOWN = -1
+SLACK = 0.1  # of a piece: octets of headers, a record lost
+
+
+class Moved(NamedTuple):
+    """Records by group (a rank's step and direction): the group, when each counts, its octets; int64[n] each."""
+
+    group: Ints
+    time: Ints
+    octets: Ints
+
+
+def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int = 0) -> Ints:
+    """When all had come that each of the records handed on needed; `UNKNOWN` where it needed nothing that was seen.
+
+    `asks` is the group of `given` that each needed. Where `turns` a group hands on some before the first it is given, for which
+    it needs nothing, and then one for each: as many as it ever was ahead. A group moves `pieces` (micro-batches) and needs each
+    whole; 0 where that is not known: then records need what moved the same share.
+    """
+    out = np.full(len(handed.group), UNKNOWN, np.int64)
+    if not len(given.group) or not len(out):
+        return out
+    order = np.lexsort((given.time, given.group))
+    group, time, octets = (column[order] for column in given)
+    share, half = share_of(handed)
+    ahead = share + half - moved_by(given, asks, handed.time)
+    lead = np.zeros(int(max(group.max(), asks.max())) + 1)
+    np.maximum.at(lead, asks[turns], ahead[turns])
+    if pieces:
+        lead = np.round(lead * pieces) / pieces
+        share = (np.floor(share * pieces) + 1 - SLACK) / pieces
+    share -= np.where(turns, lead[asks], 0.0)
+    place = 2.0 * group + _moved(group, octets) / _whole(group, octets)
+    at = np.minimum(np.searchsorted(place, 2.0 * asks + share), len(place) - 1)
+    fits = (share > 0) & (group[at] == asks)
+    out[fits] = time[at[fits]]
+    return out
+
+
+def first_of(moved: Moved, pieces: int) -> Mask:
+    """Whether each record is the first of its piece; all are where `pieces` is 0."""
+    if not pieces or not len(moved.group):
+        return np.ones(len(moved.group), np.bool_)
+    order = np.lexsort((moved.time, moved.group))
+    number = (np.floor(share_of(moved)[0] * pieces) + moved.group * (pieces + 1.0))[order]
+    out = np.empty(len(order), np.bool_)
+    out[order] = np.r_[True, number[1:] != number[:-1]]
+    return out
+
+
+def completes(moved: Moved, pieces: int) -> Mask:
+    """Whether each record is the last of its piece; all are where `pieces` is 0."""
+    share, half = share_of(moved)
+    begin, end = (np.floor((share + side) * pieces + SLACK) for side in (-half, half))
+    return np.asarray(end > begin) | (pieces == 0)
+
+
+def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong: float = 0.05, asked: int = 256) -> int:
+    """In how many pieces groups hand on what they are given: the fewest of which none begins before all of it had come.
+
+    Pieces are as large as one another and made of whole records; up to the share `wrong` of them may fail either way. About
+    `asked` groups are looked at. 0 where no number fits.
+    """
+    groups = np.unique(handed.group)
+    few = np.isin(handed.group, groups[:: max(len(groups) // asked, 1)])
+    handed, asks = Moved(*(column[few] for column in handed)), asks[few]
+    given = Moved(*(column[np.isin(given.group, asks)] for column in given))
+    if not len(given.group) or not len(handed.group):
+        return 0
+    share, half = share_of(handed)
+    for pieces in range(1, min(most, int(np.bincount(handed.group).max())) + 1):
+        first = first_of(handed, pieces)
+        begins = (share - half)[first] * pieces
+        whole = np.abs(begins - np.round(begins)) <= np.minimum(half[first] * pieces, SLACK)
+        if first.sum() < (1 - wrong) * pieces * len(np.unique(handed.group)) or whole.mean() < 1 - wrong:
+            continue
+        own = Moved(*(column[first] for column in handed))
+        come = moved_by(given, asks[first], own.time) * pieces
+        if (come + SLACK >= np.round(begins) + 1).mean() >= 1 - wrong:
+            return pieces
+    return 0
+
+
+def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
+    """The share of its octets that each of the groups asked for had moved by a time."""
+    every = np.concatenate([moved.group, group])
+    octets = np.concatenate([moved.octets, np.zeros(len(group), np.int64)])
+    order = np.lexsort((octets == 0, np.concatenate([moved.time, time]), every))
+    out = np.empty(len(every))
+    out[order] = _moved(every[order], octets[order]) / _whole(every[order], octets[order])
+    return out[len(moved.group) :]
+
+
+def _whole(group: Ints, octets: Ints) -> Floats:
+    """Octets of each record's group; at least 1."""
+    return np.asarray(np.maximum(np.bincount(group, weights=octets)[group], 1.0))
+
+
+def _moved(group: Ints, octets: Ints) -> Floats:
+    """Octets that each record's group had moved with it; records by group."""
+    total = np.cumsum(octets.astype(np.float64))
+    first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(group)])
+    base = np.repeat(total[first] - octets[first], np.diff(np.append(first, len(group))))
+    return np.asarray(total - base)
+
+
+def share_of(moved: Moved) -> tuple[Floats, Floats]:
+    """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
+    order = np.lexsort((moved.time, moved.group))
+    group, octets = moved.group[order], moved.octets[order]
+    share, half = np.empty(len(group)), np.empty(len(group))
+    half[order] = octets / _whole(group, octets) / 2
+    share[order] = _moved(group, octets) / _whole(group, octets) - half[order]
+    return share, half

@@ -1,0 +1,183 @@
+"""What every rank did all through its steps, as far as its traffic shows it.
+
+Communication is what streams carried; where kinds overlap, the one that work waits for is shown, in the order of `SHOWN`. Time
+between is work or waiting. What a rank says next tells which: a stage that hands on activations had gone forward, one that
+hands back gradients backward, and before its input had come it waited. In a collective a rank that gave more than it was given
+waits for its peers, and so does one that said that it was ready. The optimizer, and loading of data, shows as what the first
+stage takes longer for the first micro-batch than for the next ones. Everything else is `compute`: work of which nobody can tell
+the kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import NamedTuple
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.calls import ready
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Floats, Ints, union, weighted_median
+from prism.kernels.paint import NOTHING, Line, fused, line, painted
+from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
+from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
+from prism.turns import take_turns
+
+SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
+JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
+
+
+class Records(NamedTuple):
+    """The records of all streams: when, from which rank to which, of what kind; times in ns.
+
+    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as kernels.calls tells them.
+    """
+
+    start: Ints
+    end: Ints
+    src: Ints
+    dst: Ints
+    kind: Ints
+    way: Ints
+    octets: Ints
+    ready: Ints
+    called: Ints
+
+
+def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, at_once: int = 1 << 20) -> Phases:
+    """The phases of every rank in every step of a `timeline`; `flows` are the records of the job.
+
+    As many steps are looked at together as have `at_once` records, so that memory holds many ranks.
+    """
+    stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
+    records = _records(flows, job, parallelism, stage)
+    most = max((len(own) for own in timeline.steps), default=0)
+    each = max(most // (len(records.start) // at_once + 1), 1)
+    found = []
+    for first in range(0, most, each):
+        steps = [own[first : first + each] for own in timeline.steps]
+        times = np.concatenate(steps)
+        near = (records.start <= times.max()) & (records.end >= times.min())
+        own = Records(*(column[near] for column in records)) if each < most else records
+        found.append(_phases(own, steps, stage, first))
+    if len(found) < 2:
+        return found[0] if found else NO_PHASES
+    joined = Phases(*(np.concatenate([getattr(part, f.name) for part in found]) for f in fields(Phases)))
+    order = np.argsort(joined.rank, kind="stable")
+    return Phases(*(getattr(joined, f.name)[order] for f in fields(Phases)))
+
+
+def _phases(records: Records, steps: list[Ints], stage: Ints, number: int) -> Phases:
+    """The phases of some steps, of which the first is the step `number`."""
+    times = (int(records.start.min()), int(records.end.max())) if len(records.start) else None
+    on = line(steps, times)
+    if not len(on.begin):
+        return NO_PHASES
+    talk = _talk(records, on)
+    colours = {}
+    for name in SHOWN:
+        own = talk.kind == PHASES.index(name)
+        if own.any():
+            start, end = talk.start[own], talk.end[own]
+            colours[PHASES.index(name)] = union(start, end, close=weighted_median(end - start, talk.octets[own]) / 4)
+    begin, end, slot, colour = painted(on, colours)
+    quiet = colour == NOTHING
+    gaps = silences(begin[quiet], end[quiet], slot[quiet], talk, on)
+    said = _labelled(gaps, talk, stage, on)
+    parts = (
+        (begin[~quiet], end[~quiet], slot[~quiet], colour[~quiet]),
+        (gaps.begin, said.cut, gaps.slot, said.before),
+        (said.cut, gaps.end, gaps.slot, said.label),
+    )
+    begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((end, begin))
+    begin, end, slot, colour = fused(begin[order], end[order], slot[order], colour[order])
+    rank, step = on.rank[slot].astype(np.int32), (on.step[slot] + number).astype(np.int32)
+    return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour.astype(np.int8))
+
+
+def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> Records:
+    code = {address: i for i, address in enumerate(flows.endpoints)}
+    rank = np.full(len(flows.endpoints), NOTHING, np.int64)
+    rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
+    streams = [s for s in parallelism.streams if len(s.rows)]
+    rows = np.concatenate([s.rows for s in streams]) if streams else np.zeros(0, np.intp)
+    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int64)
+    src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
+    apart, last = stage[dst] - stage[src], int(stage.max(initial=0))
+    around = (np.abs(apart) == last) & (last > 1)  # interleaved stages: the last hands on to the first
+    piped = (kind == PP) & (stage[src] >= 0) & (stage[dst] >= 0)
+    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0)
+    return Records(sending(flows)[rows], flows.end_ns[rows], src, dst, kind, way, flows.octets[rows], *ready(flows, rows))
+
+
+def _talk(records: Records, on: Line) -> Talk:
+    """Both ends of records."""
+    who, sends = np.concatenate([records.src, records.dst]), np.repeat([True, False], len(records.src))
+    both = Records(*(np.tile(column, 2) for column in records))
+    start, end = on.place(who, both.start), on.place(who, both.end)
+    offered, called = (
+        np.where(sends & (time >= 0), on.place(who, time), other)
+        for time, other in ((both.ready, start), (both.called, np.int64(NOTHING)))
+    )
+    talk = Talk(start, end, on.slot(end), both.kind, both.way, both.octets, sends, offered, called)
+    return talk.only(np.argsort(start, kind="stable"))
+
+
+def _labelled(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Said:
+    """What went on in each silence."""
+    said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int64) for _ in range(2)))
+    if stage.max(initial=0) > 0 and (talk.way != 0).any() and len(gaps.begin):
+        take_turns(said, gaps, talk, stage, on)
+    said.put(_waiting(gaps, talk, stage, on), IDLE)
+    said.put(gaps.tail, IDLE)  # a step that does not end with payload ends with a signal to all
+    return said
+
+
+def _waiting(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Mask:
+    """Silences in a collective in which a rank had given and its peers had not, or was ready and its peer was not.
+
+    Without a pipeline a rank may go on working while gradients are reduced: it waits only once it has joined the last time.
+    """
+    out = np.zeros(len(gaps.begin), np.bool_)
+    final = np.full(len(on.begin), NOTHING, np.int64)
+    np.maximum.at(final, gaps.slot[gaps.speaks], gaps.end[gaps.speaks])
+    over = (stage[on.rank[gaps.slot]] >= 0) | (gaps.begin >= final[gaps.slot])
+    for name in JOINT:
+        own = talk.only(talk.kind == PHASES.index(name))
+        if len(own.start):
+            waits = (_owed(gaps, own, on) > _unit(own) / 2) | _pending(gaps, own)
+            out |= waits & (over | (name != "dp"))
+    return out & ~gaps.speaks
+
+
+def _pending(gaps: Gaps, talk: Talk) -> Mask:
+    """Silences in which ranks that had been ready had not begun to send."""
+    joins = by_ready(talk.only(talk.sends))
+    at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
+    if not len(joins.start):
+        return np.zeros(len(at), np.bool_)
+    return np.asarray((at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot))
+
+
+def _unit(talk: Talk) -> float:
+    """Octets of a small record of some traffic, of those that matter."""
+    order = np.argsort(talk.octets)
+    total = np.cumsum(talk.octets[order])
+    return float(talk.octets[order][np.searchsorted(total, total[-1] / 10)])
+
+
+def _owed(gaps: Gaps, talk: Talk, on: Line) -> Floats:
+    """By how many octets a rank had given more than it was given, since its step began, when each silence began.
+
+    What is given is scaled to what is taken over the step: lost records and uneven volumes cancel out.
+    """
+    n, seen = len(on.begin), talk.slot >= 0
+    gave, took = (
+        np.bincount(talk.slot[seen & side], weights=talk.octets[seen & side], minlength=n) for side in (talk.sends, ~talk.sends)
+    )
+    scale = np.where((gave > 0) & (took > 0), gave / np.maximum(took, 1), 1.0)[talk.slot]
+    level = np.concatenate([[0.0], np.cumsum(np.where(talk.sends, 1.0, -scale) * talk.octets)])
+    since = np.searchsorted(talk.start, on.begin, "left")
+    return np.asarray(level[np.searchsorted(talk.start, gaps.begin, "right")] - level[since[gaps.slot]])

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.intervals import union
+from prism.kernels.paint import NOTHING, fused, inside, line, painted
+
+PAIRS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 40)), max_size=12)
+
+
+def made(pairs):
+    start = np.array([a for a, _ in pairs], np.int64)
+    return union(start, start + np.array([n for _, n in pairs], np.int64))
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def test_a_line_has_a_stretch_for_every_rank():
+    steps = [np.array([[10, 20], [20, 20], [20, 35]]), np.zeros((0, 2), np.int64), np.array([[12, 30]])]
+    on = line([s.astype(np.int64) for s in steps], (5, 30))
+    assert on.rank.tolist() == [0, 0, 2]
+    assert on.step.tolist() == [0, 2, 0]  # an empty step is left out
+    assert (np.diff(on.begin) > 0).all()
+    assert on.time(np.arange(3), on.begin).tolist() == [10, 20, 12]
+    assert on.slot(on.place(ints(0, 0, 0, 1, 2), ints(10, 21, 5, 20, 30))).tolist() == [0, 1, NOTHING, NOTHING, 2]
+
+
+def test_a_line_that_is_too_long_is_refused():
+    with pytest.raises(OverflowError, match="ranks"):
+        line([ints(0, 1 << 60).reshape(1, 2)] * 8, (0, 1))
+
+
+@given(PAIRS, PAIRS, PAIRS)
+def test_every_place_of_a_step_has_the_first_colour_that_covers_it(own, first, second):
+    steps = made([(a, n) for a, n in own if n])
+    on = line([np.stack(steps, axis=1)], (0, 240))
+    colours = {7: made(first), 3: made(second)}
+    begin, end, slot, colour = painted(on, colours)
+    for t in range(240):
+        at = np.flatnonzero((begin <= t) & (t < end))
+        assert len(at) == any(a <= t < b for a, b in zip(*steps, strict=True))
+        for i in at:
+            over = [name for name, (a, b) in colours.items() if ((a <= t) & (t < b)).any()]
+            assert colour[i] == (over[0] if over else NOTHING)
+            assert on.begin[slot[i]] <= t < on.end[slot[i]]
+
+
+def test_inside_is_open_at_the_end():
+    assert inside(ints(0, 1, 2, 3), (ints(1), ints(3))).tolist() == [False, True, True, False]
+
+
+def test_neighbours_are_fused_unless_a_step_divides_them():
+    begin, end, slot, colour = fused(ints(0, 2, 4, 4, 6), ints(2, 4, 4, 6, 9), ints(0, 0, 0, 0, 1), ints(1, 1, 5, 1, 1))
+    assert (begin.tolist(), end.tolist(), slot.tolist(), colour.tolist()) == ([0, 6], [6, 9], [0, 1], [1, 1])

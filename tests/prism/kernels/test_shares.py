@@ -1,0 +1,84 @@
+import numpy as np
+
+from prism.kernels.shares import UNKNOWN, Moved, completes, first_of, moved_by, needed, pieces_of
+
+NO, YES = np.array([False]), np.array([True])
+
+
+def moved(group, times, octets=None):
+    n = len(times)
+    return Moved(np.full(n, group), np.array(times, np.int64), np.array(octets or [10] * n, np.int64))
+
+
+def asks(handed, group):
+    return np.full(len(handed.group), group)
+
+
+def test_what_is_handed_on_is_matched_in_order():
+    given, handed = moved(3, [5, 10, 20, 30]), moved(4, [12, 15, 25, 40])
+    assert needed(given, handed, asks(handed, 3), turns=np.zeros(4, np.bool_)).tolist() == [5, 10, 20, 30]
+
+
+def test_a_message_in_pieces_needs_the_same_piece_or_the_whole():
+    given, handed = moved(0, [10, 20]), moved(1, [11, 12, 21, 22], [5, 5, 5, 5])
+    assert needed(given, handed, asks(handed, 0), turns=np.zeros(4, np.bool_)).tolist() == [10, 10, 20, 20]
+
+
+def test_the_first_stage_needs_nothing_for_those_it_sends_ahead():
+    given, handed = moved(0, [50, 60, 70, 80]), moved(1, [10, 20, 55, 65])
+    assert needed(given, handed, asks(handed, 0), turns=np.ones(4, np.bool_)).tolist() == [UNKNOWN, UNKNOWN, 50, 60]
+
+
+def test_one_sent_late_does_not_shift_the_others():
+    """The second was ready early and began when the first gradient had come, the next before the second had."""
+    given, handed = moved(0, [50, 60, 70, 80]), moved(1, [10, 51, 58, 68])
+    assert needed(given, handed, asks(handed, 0), turns=np.ones(4, np.bool_)).tolist() == [UNKNOWN, UNKNOWN, 50, 60]
+
+
+def test_groups_do_not_mix_and_one_without_input_is_unknown():
+    given = Moved(*(np.concatenate(pair) for pair in zip(moved(0, [5, 9]), moved(2, [105, 109]), strict=True)))
+    handed = Moved(*(np.concatenate(pair) for pair in zip(moved(2, [106, 110]), moved(0, [6, 10]), moved(4, [1]), strict=True)))
+    assert needed(given, handed, handed.group, turns=np.zeros(5, np.bool_)).tolist() == [105, 109, 5, 9, UNKNOWN]
+
+
+def test_nothing_needs_nothing():
+    none = moved(0, [])
+    assert len(needed(none, none, none.group, turns=np.zeros(0, np.bool_))) == 0
+    assert needed(none, moved(0, [1]), np.zeros(1, np.int64), turns=NO).tolist() == [UNKNOWN]
+
+
+def test_the_share_moved_by_a_time():
+    given = moved(1, [5, 10, 20, 30])
+    assert moved_by(given, np.array([1, 1, 1, 0, 1]), np.array([4, 5, 12, 12, 40])).tolist() == [0.0, 0.25, 0.5, 0.0, 1.0]
+
+
+def test_pieces_are_counted_by_what_cannot_have_been_sent_before_it_came():
+    """Four micro-batches in two halves each; the first half of the next comes early."""
+    given = moved(0, [10, 11, 14, 21, 24, 31, 34, 41])
+    handed = moved(1, [16, 17, 26, 28, 36, 38, 46, 48])
+    assert pieces_of(given, handed, asks(handed, 0)) == 4
+    assert needed(given, handed, asks(handed, 0), turns=np.zeros(8, np.bool_), pieces=4).tolist() == [
+        11,
+        11,
+        21,
+        21,
+        31,
+        31,
+        41,
+        41,
+    ]
+    assert first_of(handed, 4).tolist() == [True, False] * 4
+    assert completes(given, 4).tolist() == [False, True] * 4
+
+
+def test_one_piece_is_what_is_sent_when_all_has_come():
+    given, handed = moved(0, [1, 2, 3, 4]), moved(1, [5, 6, 7, 8])
+    assert pieces_of(given, handed, asks(handed, 0)) == 1
+
+
+def test_no_number_of_pieces_where_more_is_sent_than_has_come():
+    given, handed = moved(0, [10, 20, 30]), moved(1, [1, 2, 3])
+    assert pieces_of(given, handed, asks(handed, 0)) == 0
+    assert first_of(handed, 0).all()
+    assert completes(given, 0).all()
+    assert pieces_of(given, moved(1, []), np.zeros(0, np.int64)) == 0
