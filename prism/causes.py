@@ -8,6 +8,7 @@ from dataclasses import replace
 from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
+DECIDED = "laggard"  # where one rank worked for all that was lost, nothing else is to blame for it
 
 
 def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Finding]:
@@ -16,7 +17,7 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
     claim or an event already explains is dropped into the claim's evidence.
     """
-    order = sorted(findings, key=lambda f: (RANK.index(f.kind), -f.score))
+    order = sorted(findings, key=lambda f: (0 if f.detector == DECIDED else RANK.index(f.kind), -f.score))
     claims: list[Finding] = []
     notes: list[Finding] = []
     for finding in order:
@@ -39,7 +40,8 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
 
 def _explains(claim: Finding, other: Finding) -> bool:
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
-    return _meet(claim, other) and (bool(named & set(other.ids)) or claim.kind in ("crash", "hang"))
+    whatever = claim.kind in ("crash", "hang") or claim.detector == DECIDED
+    return _meet(claim, other) and (whatever or bool(named & set(other.ids)))
 
 
 def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from prism.cost import steps_of
 from prism.detectors.view import View
+from prism.kernels.edges import edges_of
 from prism.kernels.intervals import weighted_median
 from prism.kernels.shifts import spread
 from prism.model import Finding
@@ -49,18 +50,20 @@ def _varies(view: View) -> float:
     Steps' borders may be off, and trees' edges are unlike: only what differs both between an edge's steps and between edges
     that should move the same in all (those of a group, the two directions of a pair) is missing.
     """
-    moved = {key: view.per_step(edge, view.flows.octets)[1:] for key, edge in view.edges.items()}
-    groups = [{view.code[m] for m in g.members} for g in view.parallelism.groups if g.kind == "dp" and g.evidence == "traffic"]
-    kind: dict[tuple[int, ...], str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
-    alike = [[key for key in moved if set(key) <= own and kind.get(key) == "dp"] for own in groups]
-    alike += [[key, key[::-1]] for key in moved if key[0] < key[1] and key[::-1] in moved and kind.get(key) == "pp"]
+    hands = {s.members: s.rows for s in view.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+    alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
+    alike += [np.concatenate([rows, hands[b, a]]) for (a, b), rows in hands.items() if a < b and (b, a) in hands]
     by_step, by_edge = list[float](), list[float]()
-    for keys in (keys for keys in alike if len(keys) > 1):
-        total = np.array([float(view.edges[key].volume) for key in keys])
+    for rows in alike:
+        edges = [e for e in edges_of(view.flows, rows).values() if 2 * len(np.unique(view.step_of(e.end))) >= len(view.ends)]
+        if len(edges) < 2:
+            continue
+        total = np.array([float(edge.volume) for edge in edges])
         by_edge += (total / np.median(total) - 1).tolist()
-        for key in keys:
-            middle = float(np.median(moved[key])) if len(moved[key]) else 0.0
-            by_step += [spread(moved[key] / middle, floor=0.0)] if middle > 0 else []
+        for edge in edges:
+            moved = view.per_step(edge, view.flows.octets)[1:]
+            middle = float(np.median(moved)) if len(moved) else 0.0
+            by_step += [spread(moved / middle, floor=0.0)] if middle > 0 else []
     if not by_step:
         return 0.0
     between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))

@@ -72,9 +72,12 @@ class View:
 
     @cached_property
     def uneven(self) -> float:
-        """Robust spread of the logarithms of step durations; infinite without any."""
-        known = self.durations[np.isfinite(self.durations)]
-        return spread(np.log(np.maximum(known, 1.0))) if len(known) > 1 else float("inf")
+        """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
+
+        Long stretches of slow steps are steps all the same.
+        """
+        known = np.log(np.maximum(self.durations[np.isfinite(self.durations)], 1.0))
+        return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
 
     @cached_property
     def speech(self) -> list[tuple[Ints, Ints]]:
@@ -96,13 +99,14 @@ class View:
     def _telling(self, *, share: float = 0.01) -> NDArray[np.bool_]:
         """Which records of `around` tell whether a rank works: the job's own, and what it sends away in bulk (a checkpoint).
 
-        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is `share` of what a rank sends.
+        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is `share` of what a rank moves.
         """
         flows = self.around
         members = np.isin(np.array(flows.endpoints), self.job.endpoints)
         inside = members[flows.src] & members[flows.dst]
         away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
-        own = np.bincount(flows.src[inside], weights=flows.octets[inside], minlength=len(members))
+        ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)
+        own = np.bincount(ends, weights=weight, minlength=len(members))
         pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
         pairs, place = np.unique(pair, return_inverse=True)
         bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= share * own[flows.src[away]]

@@ -1,0 +1,87 @@
+"""The rank that worked while the steps were longer: who took the time that everybody lost.
+
+While all wait for one rank, the others' own work is what it was, or less, for they wait where they would have worked on what
+comes next; the one they wait for works for as much longer as the steps take.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.detectors.slow_rank import severity
+from prism.detectors.view import Floats, View
+from prism.kernels.intervals import Ints
+from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.model import Finding
+
+
+def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
+    """Who worked longer by the `share` of what steps grew by, and by as much more than anybody else did.
+
+    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise.
+    """
+    total = view.work[2]
+    if len(view.ends) < 6 or len(total) < 3:
+        return []
+    level = np.log(view.durations / view.period)
+    found = []
+    for one in shifts(level, spread(level, floor=0.005), height=np.log(factor), score=sigmas):
+        grown = _grown(total, one)
+        lost = float(view.period * (np.exp(one.height) - 1))
+        best = int(np.argmax(grown))
+        others = _strangers(view, best)
+        if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < share * lost:
+            continue
+        noise = _noise(total[best], one)
+        score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
+        if score >= sigmas / 2:
+            found.append(_finding(view, best, one, float(grown[best]), min(one.score, score)))
+    return found
+
+
+def _strangers(view: View, rank: int) -> Ints:
+    """The ranks on other hosts than one: what slows it may slow its neighbours too, unseen on the wire."""
+    host = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
+    return np.array([r for r in range(len(host)) if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
+
+
+def _finding(view: View, rank: int, one: Shift, grown: float, score: float) -> Finding:
+    address, (start, end) = view.job.endpoints[rank], view.during(one.start, one.stop)
+    slowdown = view.slowdown(one.start, one.stop)
+    return Finding(
+        detector="laggard",
+        kind="slow_rank",
+        job=view.job.id,
+        severity=severity(slowdown, grown / view.period),
+        subject="endpoint",
+        ids=(address,),
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(slowdown, 3),
+        score=round(min(score, 999.0), 2),
+        message=(
+            f"{address} works {grown / 1e6:.1f} ms longer in each of steps {one.start} to {one.stop - 1}, which take "
+            f"{slowdown:.2f}× as long; nobody else works so much longer"
+        ),
+        evidence={
+            "steps": [one.start, one.stop],
+            "ranks": [address],
+            "lost_ms_per_step": round(grown / 1e6, 3),
+        },
+    )
+
+
+def _grown(total: Floats, one: Shift) -> Floats:
+    """How much more each rank worked in some steps than in the others, ns; −inf where it is not known."""
+    rest = np.ones(total.shape[1], np.bool_)
+    rest[one.start : one.stop] = False
+    grown = middle(total[:, one.start : one.stop], axis=1)[:, 0] - middle(total[:, rest], axis=1)[:, 0]
+    return np.where(np.isfinite(grown), grown, -np.inf)
+
+
+def _noise(work: Floats, one: Shift) -> float:
+    """Standard error of the difference of a rank's work in some steps and in the others, ns."""
+    rest = np.ones(len(work), np.bool_)
+    rest[one.start : one.stop] = False
+    parts = [work[~rest], work[rest]]
+    return float(np.sqrt(sum(spread(part, floor=0.0) ** 2 / max(np.isfinite(part).sum(), 1) for part in parts)))
