@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
@@ -15,13 +16,17 @@ from prism.kernels.shifts import Shift, middle, shifts, spread
 from prism.model import Finding
 
 
-def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
-    """Who worked longer by the `share` of what steps grew by, and by as much more than anybody else did.
+def laggard(
+    view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25
+) -> list[Finding]:
+    """Who worked longer by the `share` of what steps grew by, and by the share `apart` of it longer than anybody else did.
 
-    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise.
+    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise. In collectives of one-sided writes a
+    sender that waits for room at its receiver looks as if it worked: there late_rank sees who came last.
     """
     total = view.work[2]
-    if len(view.ends) < 6 or len(total) < 3:
+    one_sided = bool((view.flows.protocol == UDP).all())
+    if len(view.ends) < 6 or len(total) < 3 or (one_sided and view.parallelism.layout.pp == 1):
         return []
     level = np.log(view.durations / view.period)
     found = []
@@ -30,11 +35,11 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
         lost = float(view.period * (np.exp(one.height) - 1))
         best = int(np.argmax(grown))
         others = _strangers(view, best)
-        if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < share * lost:
+        if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < apart * lost:
             continue
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
-        if score >= sigmas / 2:
+        if score >= sigmas:
             found.append(_finding(view, best, one, float(grown[best]), min(one.score, score)))
     return found
 
