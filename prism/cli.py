@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 
     from prism.model import Diagnosis
     from prism.topology import Topology
+
+
+class Wrapping(StrEnum):
+    """In what packets are written."""
+
+    pcap = "pcap"
+    erspan = "erspan"
+
 
 SOON = 1.0  # seconds of work before a progress bar is worth drawing
 
@@ -88,15 +97,28 @@ def simulate(
     ],
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to write; made if it is not there.")],
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The same seed gives the same run.")] = 0,
+    packets: Annotated[
+        Wrapping | None, typer.Option(help="Write packets, not flow records: bare, or as ERSPAN sessions bring them.")
+    ] = None,
+    ends_only: Annotated[
+        bool, typer.Option("--ends-only", help="Of RDMA messages, only first and last packets, as a filter lets through.")
+    ] = False,
+    snaplen: Annotated[int, typer.Option(metavar="OCTETS", min=120, max=9216, help="Octets kept of each frame.")] = 128,
 ) -> None:
     """Write the flows of simulated training, with its topology and truth.
 
-    FOLDER gets flows.csv.gz, topology.json and truth.json, for replay and for python -m benchmarks.accuracy.
+    FOLDER gets flows.csv.gz (with --packets a capture per switch, leaf0.pcap.gz …), topology.json and truth.json, for replay
+    and for python -m benchmarks.accuracy.
     """
     with complaints("prism"):
-        from prism.simulate import write
+        from prism import simulate as run
 
-        typer.echo(f"{write(preset, folder, seed):,} flow records in {folder}")
+        if packets is None:
+            typer.echo(f"{run.write(run.preset(preset), folder, seed):,} flow records in {folder}")
+            return
+        erspan = packets is Wrapping.erspan
+        made = run.write_packets(run.preset(preset), folder, seed, erspan=erspan, ends_only=ends_only, snaplen=snaplen)
+        typer.echo(f"{made:,} packets in {folder}")
 
 
 def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:

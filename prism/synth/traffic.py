@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP, Flows, Transits
+from collectors.record import ACK, COLUMNS, FIN, PSH, SYN, TCP, UDP, Flows, Transits
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch, Floats
 from prism.synth.run import Attempt
+from prism.synth.spec import Job
 
 UNIT = 1 << 16  # octets a host hands to its NIC at once
 BIN = 50_000_000  # ns, of transits
+KNOWN = {c.name for c in COLUMNS} | {"spine"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +33,9 @@ class Rows:
 def rows_of(done: Attempt) -> list[Rows]:
     """The records of one attempt."""
     if done.job.transport == "tcp":
-        return [_bursts(done), _signals(done), _connections(done)]
-    return [_messages(done), _signals(done)]
+        return [_bursts(done), signals(done), connections(done)]
+    b, lane = joined(done.sent)
+    return [messages(b, lane, done.job, *pieces(b, done.job.message_octets)), signals(done)]
 
 
 def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
@@ -46,16 +49,19 @@ def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     return Batch(lane=0, **whole), lanes
 
 
-def _messages(done: Attempt) -> Rows:
-    """One record per RDMA message of at most `message_octets`, over the job's channels in turn."""
-    b, lane = joined(done.sent)
-    most = done.job.message_octets
+def pieces(b: Batch, most: int) -> tuple[Ints, Ints]:
+    """Transfers in messages of at most so many octets: which transfer each message is of, and its place in it."""
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    length = b.end - b.start
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+
+
+def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
+    """One record per RDMA message (`pieces`), over the job's channels in turn."""
+    most = job.message_octets
+    count = np.maximum(-(-b.octets // most), 1)
     octets = np.minimum(most, b.octets[row] - place * most)
-    per = length[row] / np.maximum(b.octets[row], 1)
+    per = (b.end - b.start)[row] / np.maximum(b.octets[row], 1)
     start = b.start[row] + place * most * per
     end = start + octets * per
     again = b.again[row] * (place + 1) // count[row] - b.again[row] * place // count[row]
@@ -67,7 +73,7 @@ def _messages(done: Attempt) -> Rows:
             "dst": b.dst[row],
             "protocol": np.full(len(row), UDP),
             "dst_port": np.full(len(row), 4791),
-            "dst_qp": _number(b.dst[row], b.src[row], lane[row] * 64 + place % done.job.channels),
+            "dst_qp": number(b.dst[row], b.src[row], lane[row] * 64 + place % job.channels),
             "octets": octets,
             "packets": -(-octets // SEGMENT["rdma"]),
             "messages": np.ones(len(row), np.int64),
@@ -100,7 +106,7 @@ def _bursts(done: Attempt) -> Rows:
 
     src, dst, lane = key[1][firsts], key[2][firsts], key[0][firsts]
     octets = total(octets)
-    ports = _ports(src, dst, lane)
+    ports = ports_of(src, dst, lane)
     return Rows(
         {
             "start_ns": start[firsts],
@@ -121,11 +127,11 @@ def _bursts(done: Attempt) -> Rows:
     )
 
 
-def _signals(done: Attempt) -> Rows:
+def signals(done: Attempt) -> Rows:
     """One record per control message."""
     b, lane = joined(done.told)
     tcp = done.job.transport == "tcp"
-    ports = _ports(b.src, b.dst, lane)
+    ports = ports_of(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)
     return Rows(
         {
@@ -136,7 +142,7 @@ def _signals(done: Attempt) -> Rows:
             "src_port": ports[0] if tcp else zero,
             "dst_port": ports[1] if tcp else zero + 4791,
             "protocol": zero + (TCP if tcp else UDP),
-            "dst_qp": zero if tcp else _number(b.dst, b.src, lane * 64),
+            "dst_qp": zero if tcp else number(b.dst, b.src, lane * 64),
             "octets": b.octets,
             "packets": zero + 1,
             "messages": zero + 1,
@@ -146,7 +152,7 @@ def _signals(done: Attempt) -> Rows:
     )
 
 
-def _connections(done: Attempt) -> Rows:
+def connections(done: Attempt) -> Rows:
     """Every connection that was used opens when the job begins and closes when the first of its ends does."""
     b, lane = joined([*done.sent, *done.told])
     used = np.unique(np.stack([lane, np.minimum(b.src, b.dst), np.maximum(b.src, b.dst)], axis=1), axis=0)
@@ -160,7 +166,7 @@ def _connections(done: Attempt) -> Rows:
     dst = np.concatenate([low, high, late, early])
     when = np.concatenate([opens, opens + 3e4, closes[early], np.maximum(closes[late], closes[early] + 5e4)])
     flags = np.repeat([SYN, SYN | ACK, FIN | ACK, FIN | ACK], len(low))
-    ports = _ports(src, dst, np.tile(lane, 4))
+    ports = ports_of(src, dst, np.tile(lane, 4))
     zero = np.zeros(len(src), np.int64)
     spine = np.full(len(src), -2)
     return Rows(
@@ -171,21 +177,22 @@ def _connections(done: Attempt) -> Rows:
     )  # fmt: skip
 
 
-def _number(a: Ints, b: Ints, lane: Ints) -> Ints:
+def number(a: Ints, b: Ints, lane: Ints) -> Ints:
     """A number that belongs to a connection, below 2^24."""
     mixed = (a * 2654435761 + b * 40503 + lane * 2246822519 + 12345) & 0xFFFFFFFF
     return np.asarray((mixed ^ (mixed >> 13)) % ((1 << 24) - 100) + 64)
 
 
-def _ports(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
+def ports_of(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
+    """TCP ports at source and destination of a pair's connection."""
     low, high = np.minimum(src, dst), np.maximum(src, dst)
-    one, other = _number(low, high, lane) % 28000 + 32768, _number(high, low, lane + 1000) % 28000 + 32768
+    one, other = number(low, high, lane) % 28000 + 32768, number(high, low, lane + 1000) % 28000 + 32768
     return np.where(src == low, one, other), np.where(src == low, other, one)
 
 
 def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int) -> Flows:
     """All records as Flows, by start, with exporters and paths."""
-    names = sorted({name for part in parts for name in part.columns} - {"lane"})
+    names = sorted({name for part in parts for name in part.columns} & KNOWN)
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
         pieces = [part.columns.get(name, np.zeros(len(part), np.int64)) for part in parts]

@@ -1,17 +1,22 @@
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.score import compare
 from collectors import dump
-from prism import cli
-from prism.simulate import write
+from prism import cli, report, topology
+from prism.diagnose import diagnose
+from prism.replay import read
+from prism.simulate import preset, write, write_packets
 from prism.synth.presets import PRESETS
 from prism.synth.simulate import simulate
 
 
 def test_a_folder_holds_what_was_simulated(tmp_path):
-    n = write("pipeline", tmp_path / "a" / "b", seed=2)
+    n = write(preset("pipeline"), tmp_path / "a" / "b", seed=2)
     flows, skipped = dump.read(tmp_path / "a" / "b" / "flows.csv.gz")
     made = simulate(PRESETS["pipeline"], 2)
     assert not skipped
@@ -23,8 +28,71 @@ def test_a_folder_holds_what_was_simulated(tmp_path):
 
 def test_an_unknown_preset_is_one_line_and_exit_2(tmp_path):
     with pytest.raises(ValueError, match="pipeline"):
-        write("nosuch", tmp_path)
+        preset("nosuch")
     result = CliRunner().invoke(cli.app, ["simulate", "nosuch", str(tmp_path / "x")])
     assert result.exit_code == 2
     assert result.stderr.startswith("prism: no preset is called 'nosuch'")
     assert not (tmp_path / "x").exists()
+
+
+def test_the_command_writes_packets(tmp_path, monkeypatch):
+    monkeypatch.setitem(PRESETS, "tiny", small("pipeline", steps=2))
+    asked = ["simulate", "tiny", str(tmp_path / "x"), "--packets", "erspan", "--snaplen", "120", "--ends-only"]
+    result = CliRunner().invoke(cli.app, asked)
+    assert result.exit_code == 0
+    assert " packets in " in result.stdout
+    names = {"leaf0.pcap.gz", "leaf1.pcap.gz", "spine0.pcap.gz", "topology.json", "truth.json"}
+    assert {path.name for path in (tmp_path / "x").iterdir()} == names
+
+
+def small(name, **more):
+    spec = PRESETS[name]
+    return replace(spec, jobs=tuple(replace(job, **{"steps": 8} | more) for job in spec.jobs))
+
+
+SMALL = {
+    "ddp": small("ddp", gradient_octets=3_000_000),
+    "ddp-rdma": small("ddp-rdma", gradient_octets=10_000_000, channels=2, credits=True, retransmit=1e-3, first_host=4),
+    "pipeline": small("pipeline"),
+    "interleaved": small("interleaved", gradient_octets=2_000_000, activation_octets=300_000),
+}
+
+
+def opened(folder):
+    files = [(path.name.split(".")[0], str(path)) for path in sorted(folder.iterdir()) if ".json" not in path.name]
+    placed = topology.parse((folder / "topology.json").read_text(), "topology.json")
+    return *read(files, placed, lambda *_: None), placed
+
+
+def score(folder):
+    flows, transits, source, placed = opened(folder)
+    found = diagnose(flows, source, topology=placed, transits=transits)
+    counts = compare(report.to_json(found), json.loads((folder / "truth.json").read_text()))
+    return {
+        name: getattr(counts, name) for name in ("jobs_right", "layouts_right", "groups_right", "steps_right", "steps_claimed")
+    }
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("options", [{}, {"erspan": True}, {"ends_only": True}], ids=lambda o: next(iter(o), "bare"))
+def test_packets_tell_what_the_dump_tells(tmp_path, name, options):
+    write(SMALL[name], tmp_path / "flows", 3)
+    write_packets(SMALL[name], tmp_path / "packets", 3, **options)
+    assert (tmp_path / "packets" / "truth.json").read_text() == (tmp_path / "flows" / "truth.json").read_text()
+    assert score(tmp_path / "packets") == score(tmp_path / "flows")
+
+
+def test_rdma_records_come_back_one_by_one(tmp_path):
+    write(SMALL["ddp-rdma"], tmp_path / "flows", 3)
+    written = write_packets(SMALL["ddp-rdma"], tmp_path / "packets", 3)
+    (there, _, _, _), (back, transits, source, _) = opened(tmp_path / "flows"), opened(tmp_path / "packets")
+    assert source.packets == written
+    data = [f.take(f.octets > 64) for f in (there, back)]
+    names = ("start_ns", "end_ns", "octets", "packets", "dst_qp", "retransmits")
+    rows = [sorted(zip(*(getattr(f, name).tolist() for name in names), strict=True)) for f in data]
+    off = np.array(rows[0]) - np.array(rows[1])
+    assert abs(off[:, :2]).max() <= 2
+    assert not off[:, 2:].any()
+    ways = {("leaf0",), ("leaf1",), ("leaf0", "spine0", "leaf1"), ("leaf1", "spine0", "leaf0")}
+    assert {f.paths[p] for f in data for p in np.unique(f.path)} <= ways
+    assert transits.packets.sum() > 0

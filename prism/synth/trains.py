@@ -1,0 +1,151 @@
+"""Transfers to trains: runs of packets at even pace, with the connection they go over and what queues delay them.
+
+A train is a message, a burst, a control message, acknowledgments, or one packet that opens or closes a connection. A table of
+trains has a row per train; times are ns since the simulation's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.pieces import Table, mixed, run_starts, running_max
+from collectors.record import ACK, PSH, TCP, UDP
+from prism.synth.cluster import Ints, Plant
+from prism.synth.fabric import SEGMENT, Batch
+from prism.synth.run import Attempt
+from prism.synth.traffic import Rows, connections, joined, messages, number, pieces, ports_of, signals
+
+IDLE_HOP = 1300.0  # ns in a switch without a queue
+TCP_ACKS = 1 << 16  # octets a receiver acknowledges at once, as large-receive offload makes it
+COLUMNS: dict[str, type] = {
+    "start": np.float64, "end": np.float64, "src": np.int32, "dst": np.int32, "src_port": np.int32, "dst_port": np.int32,
+    "protocol": np.uint8, "dst_qp": np.int64, "octets": np.int64, "packets": np.int64, "again": np.int64, "flags": np.uint8,
+    "link": np.uint64, "way": np.int8, "first": np.int16, "second": np.int16, "third": np.int16, "up": np.float32,
+    "down": np.float32,
+}  # fmt: skip
+
+
+def departures(done: Attempt) -> list[Rows]:
+    """What one attempt sent, transfer by transfer: rows of `traffic` with the queues on the way and the QP of the way back."""
+    b, lane = joined(done.sent)
+    told, spoke = joined(done.told)
+    said = _queued(signals(done), told, np.arange(len(told.src)), spoke)
+    if done.job.transport == "tcp":
+        return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), said, connections(done)]
+    row, place = pieces(b, done.job.message_octets)
+    back = number(b.src[row], b.dst[row], lane[row] * 64 + place % done.job.channels)
+    sent = Rows(_queued(messages(b, lane, done.job, row, place), b, row, lane).columns | {"back_qp": back})
+    beside = spoke * 64 + 63  # credits go over QPs of their own, so that no message is cut by one
+    said = Rows(said.columns | {"dst_qp": number(told.dst, told.src, beside), "back_qp": number(told.src, told.dst, beside)})
+    return [sent, said]
+
+
+def _queued(rows: Rows, b: Batch, row: Ints, lane: Ints) -> Rows:
+    return Rows(rows.columns | {"up": b.queue[row, 0], "down": b.queue[row, 1], "lane": lane[row]})
+
+
+def _transfers(b: Batch, lane: Ints) -> Rows:
+    """One row per TCP transfer."""
+    src_port, dst_port = ports_of(b.src, b.dst, lane)
+    full = np.full(len(b.src), PSH | ACK)
+    return Rows(
+        {
+            "start_ns": b.start, "end_ns": b.end, "src": b.src, "dst": b.dst, "src_port": src_port, "dst_port": dst_port,
+            "protocol": np.full(len(b.src), TCP), "octets": b.octets, "packets": -(-b.octets // SEGMENT["tcp"]),
+            "retransmits": b.again, "tcp_flags": full, "spine": b.spine,
+        }
+    )  # fmt: skip
+
+
+def trains_of(parts: Sequence[Rows], plant: Plant) -> Table:
+    """All rows as trains with their acknowledgments, by start. RDMA messages of one queue pair go one after the other."""
+    tables = [_train(part, plant) for part in parts if len(part)]
+    if not tables:
+        return {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+    t = _in_turn(stacked(tables))
+    t = stacked([t, _acknowledgments(t, plant)])
+    return by(t, np.argsort(t["start"], kind="stable"))
+
+
+def _train(rows: Rows, plant: Plant) -> Table:
+    c, n = rows.columns, len(rows)
+    zero = np.zeros(n, np.int64)
+    src, dst, lane = c["src"].astype(np.int64), c["dst"].astype(np.int64), c.get("lane", zero)
+    udp = c["protocol"] == UDP
+    low = src < dst
+    here = np.where(udp, c.get("back_qp", zero), c.get("src_port", zero))
+    there = np.where(udp, c.get("dst_qp", zero), c.get("dst_port", zero))
+    ends = np.where(low, here, there), np.where(low, there, here)
+    link = mixed(np.minimum(src, dst), np.maximum(src, dst), *ends, c["protocol"])
+    spine = c["spine"].astype(np.int64)
+    spine = np.where(spine == -2, plant.spine(src, dst, lane), spine)
+    idle = np.full(n, IDLE_HOP)
+    t: Table = {
+        "start": c["start_ns"], "end": c["end_ns"], "src": src, "dst": dst, "dst_port": c["dst_port"],
+        "src_port": np.where(udp, 49152 + (link % np.uint64(1 << 14)).astype(np.int64), c.get("src_port", zero)),
+        "protocol": c["protocol"], "dst_qp": c.get("dst_qp", zero), "octets": c.get("octets", zero),
+        "packets": np.maximum(c.get("packets", zero), 1), "again": c.get("retransmits", zero),
+        "flags": np.where(udp, 0, c.get("tcp_flags", zero)), "link": link, "way": ~low, "up": c.get("up", idle),
+        "down": c.get("down", idle), **_hops(plant, src, dst, spine),
+    }  # fmt: skip
+    t["again"] = np.minimum(t["again"], t["packets"])
+    t["back_qp"] = c.get("back_qp", zero)
+    return t
+
+
+def _hops(plant: Plant, src: Ints, dst: Ints, spine: Ints) -> Table:
+    """Places in `plant.switches` of what packets cross, in order, −1 where there is no more."""
+    first, third = plant.leaf[src], plant.leaf[dst]
+    second = np.where(spine == first, -1, spine)
+    third = np.where((third == first) | (third == spine), -1, third)
+    return {"first": first, "second": second, "third": third}
+
+
+def _in_turn(t: Table) -> Table:
+    """RDMA messages that overlap on a queue pair are put one behind the other: what is begun is finished first."""
+    rows = np.flatnonzero(t["protocol"] == UDP)
+    rows = rows[np.lexsort((t["end"][rows], t["start"][rows], t["way"][rows], t["link"][rows]))]
+    if len(rows):
+        starts = run_starts(t["link"][rows] * np.uint64(2) + t["way"][rows].astype(np.uint64))
+        base = t["start"][rows].min()
+        until = np.ceil(t["end"][rows] - base).astype(np.int64)
+        before = running_max(until, starts, np.zeros(len(starts), np.int64)) + base
+        t["start"][rows] = np.maximum(t["start"][rows], before)
+        t["end"][rows] = np.maximum(t["start"][rows], t["end"][rows])
+    return t
+
+
+def _acknowledgments(t: Table, plant: Plant) -> Table:
+    """One per RDMA message and one per `TCP_ACKS` octets, a round trip behind the data."""
+    rows = np.flatnonzero(t["octets"] > 0)
+    d = by(t, rows)
+    udp = d["protocol"] == UDP
+    many = np.where(udp, 1, -(-d["octets"] // TCP_ACKS))
+    behind = d["up"] + d["down"] + plant.cluster.latency_us * 1e3
+    src, dst = d["dst"].astype(np.int64), d["src"].astype(np.int64)
+    spine = np.where(d["second"] >= 0, plant.spine(src, dst, (d["link"] >> np.uint64(40)).astype(np.int64)), -1)
+    idle, zero = np.full(len(rows), IDLE_HOP), np.zeros(len(rows), np.int64)
+    return d | {
+        "start": np.where(udp, d["end"], d["start"] + (d["end"] - d["start"]) / many) + behind, "end": d["end"] + behind,
+        "src": src, "dst": dst, "src_port": np.where(udp, d["src_port"], d["dst_port"]),
+        "dst_port": np.where(udp, d["dst_port"], d["src_port"]), "dst_qp": d["back_qp"], "back_qp": d["dst_qp"],
+        "octets": zero, "packets": many, "again": zero, "flags": np.where(udp, 0, ACK), "way": 1 - d["way"],
+        "up": idle, "down": idle, **_hops(plant, src, dst, spine),
+    }  # fmt: skip
+
+
+def stacked(tables: Iterable[Table]) -> Table:
+    """The rows of tables one after the other, in the types of `COLUMNS`, which name what is kept (and `back_qp`)."""
+    tables = list(tables)
+    kinds: dict[str, type] = COLUMNS | {name: np.int64 for name in ("back_qp",) if all(name in t for t in tables)}
+    return {
+        name: np.concatenate([np.asarray(t[name]).astype(kind, copy=False) for t in tables]) for name, kind in kinds.items()
+    }
+
+
+def by(t: Table, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
+    """The given rows of a table."""
+    return {name: column[rows] for name, column in t.items()}
