@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +17,27 @@ from prism.synth.packets import Packets
 from prism.synth.presets import PRESETS
 from prism.synth.simulate import plan, simulate
 from prism.synth.spec import Spec
+from prism.synth.specfile import overridden, parse
 from prism.synth.trains import trains_of
 
-Form = Literal["flows", "pcap", "erspan"]
+SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def preset(name: str) -> Spec:
-    """The preset of that name. Raises ValueError where there is none."""
-    if name not in PRESETS:
-        raise ValueError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
-    return PRESETS[name]
+def asked(what: str, settings: Sequence[str] = ()) -> Spec:
+    """The preset of that name, or the spec in the YAML or JSON file of that name, with settings such as jobs.0.dp=16.
+
+    Raises ValueError, one line, where there is neither or it makes no sense; OSError where a file cannot be read.
+    """
+    if what in PRESETS:
+        return overridden(PRESETS[what], settings)
+    path = Path(what)
+    if path.suffix.lower() not in SUFFIXES and not path.is_file():
+        raise ValueError(f"no preset and no file is called {what!r}; presets are {', '.join(PRESETS)}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{what}: not UTF-8 text at offset {error.start}") from None
+    return overridden(parse(text, what), settings)
 
 
 def write(spec: Spec, folder: str | Path, seed: int = 0) -> int:

@@ -51,3 +51,23 @@ PRESETS: Mapping[str, Spec] = {
         Spec("sampled", FAST, (_PIPES,), degradation=Degradation(sampling=64, loss=0.01, skew_ms=1.0)),
     )
 }
+
+ABOUT: Mapping[str, str] = {
+    "ddp": "8 GPUs, DDP over TCP, buckets that overlap with the backward",
+    "ddp-rdma": "the same over RDMA",
+    "pipeline": "PP4 × DP2 over TCP, 1F1B, 8 micro-batches",
+    "pipeline-rdma": "PP4 × DP4 over RDMA",
+    "interleaved": "the same with an interleaved schedule",
+    "3d": "TP8 (inside hosts) × PP4 × DP2, a leaf per rail, distributed optimizer",
+    "fsdp": "FSDP over 8 GPUs, TCP",
+    "moe": "16 GPUs, EP4, all-to-all over RDMA",
+    "context": "PP2 × CP2 × DP4 over RDMA",
+    "slow-rank": "pipeline, rank 5 computes 1.7 × longer in steps 10 to 17",
+    "slow-nic": "ddp, the NIC of rank 3 at a quarter of its rate in steps 10 to 17",
+    "lossy-nic": "pipeline, the NIC of rank 5 loses packets in steps 10 to 17",
+    "slow-uplink": "pipeline, the uplinks of leaf1 at a twelfth in steps 10 to 17",
+    "hang": "pipeline, rank 2 stops for 6 s in step 12",
+    "crash": "ddp, rank 6 exits in step 12, the job comes back",
+    "busy": "two jobs at once, storage, a checkpoint, a bulk copy, monitoring",
+    "sampled": "pipeline-rdma, one packet in 64 seen, records lost, clocks that disagree",
+}

@@ -10,13 +10,14 @@ from collectors import dump
 from prism import cli, report, topology
 from prism.diagnose import diagnose
 from prism.replay import read
-from prism.simulate import preset, write, write_packets
+from prism.simulate import asked, write, write_packets
 from prism.synth.presets import PRESETS
 from prism.synth.simulate import simulate
+from prism.synth.spec import Job, Spec
 
 
 def test_a_folder_holds_what_was_simulated(tmp_path):
-    n = write(preset("pipeline"), tmp_path / "a" / "b", seed=2)
+    n = write(asked("pipeline"), tmp_path / "a" / "b", seed=2)
     flows, skipped = dump.read(tmp_path / "a" / "b" / "flows.csv.gz")
     made = simulate(PRESETS["pipeline"], 2)
     assert not skipped
@@ -28,10 +29,10 @@ def test_a_folder_holds_what_was_simulated(tmp_path):
 
 def test_an_unknown_preset_is_one_line_and_exit_2(tmp_path):
     with pytest.raises(ValueError, match="pipeline"):
-        preset("nosuch")
+        asked("nosuch")
     result = CliRunner().invoke(cli.app, ["simulate", "nosuch", str(tmp_path / "x")])
     assert result.exit_code == 2
-    assert result.stderr.startswith("prism: no preset is called 'nosuch'")
+    assert result.stderr.startswith("prism: no preset and no file is called 'nosuch'")
     assert not (tmp_path / "x").exists()
 
 
@@ -43,6 +44,36 @@ def test_the_command_writes_packets(tmp_path, monkeypatch):
     assert " packets in " in result.stdout
     names = {"leaf0.pcap.gz", "leaf1.pcap.gz", "spine0.pcap.gz", "topology.json", "truth.json"}
     assert {path.name for path in (tmp_path / "x").iterdir()} == names
+
+
+def test_a_file_with_a_spec_and_settings(tmp_path):
+    (tmp_path / "s.yaml").write_text("jobs: [{dp: 8, steps: 3}]", encoding="utf-8-sig")
+    assert asked(str(tmp_path / "s.yaml"), ["jobs.0.steps=2"]) == Spec(jobs=(Job(dp=8, steps=2),))
+    result = CliRunner().invoke(cli.app, ["simulate", str(tmp_path / "s.yaml"), str(tmp_path / "x"), "--set", "jobs.0.steps=2"])
+    assert result.exit_code == 0
+    assert len(json.loads((tmp_path / "x" / "truth.json").read_text())["jobs"]["A"]["steps"]["0"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.yaml", b"jobs: [{dpp: 3}]", "s.yaml: jobs[0].dpp: unknown field, did you mean dp?"),
+        ("s.json", b"\xff", "s.json: not UTF-8 text at offset 0"),
+        ("s.yml", None, "s.yml: no such file or directory"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_exit_2(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    result = CliRunner().invoke(cli.app, ["simulate", str(tmp_path / name), str(tmp_path / "x")])
+    assert result.exit_code == 2
+    assert result.stderr == f"prism: {tmp_path}/{message}\n"
+
+
+def test_the_presets_are_listed():
+    result = CliRunner().invoke(cli.app, ["simulate", "--list"])
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == list(PRESETS)
 
 
 def small(name, **more):
