@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,37 +51,73 @@ class Attempt:
 def attempt(
     job: Job, plant: Plant, faults: tuple[Fault, ...], windows: list[Window], rng: np.random.Generator, begin: float, name: str
 ) -> Attempt:
-    """Simulate a job from `begin`, ns. `windows` are faults of the network that other jobs' steps define."""
-    ranks = lay_out(job, plant)
-    fabric = Fabric(plant, job, rng, list(windows))
-    talk = Talk(fabric, ranks.endpoint, job.transport == "tcp")
-    work = Work(job, rng, faults, plant.host[ranks.endpoint])
-    trainer = (ShardedTrainer if job.mode == "fsdp" else Trainer)(job, ranks, talk, work, rng)
-    clock = Clock(np.full(job.world, begin + 0.3e9) + rng.exponential(5e6, job.world), np.zeros(job.world))
-    own = [_window(f, plant, ranks) for f in faults if f.kind in NETWORK]
-    fabric.windows += own
-    begins, ends, wires = list[Floats](), list[Floats](), list[Floats]()
-    pauses = list[tuple[str, int, float, float]]()
-    for step in range(job.steps):
-        for window in own:
-            _open(window, step, clock)
-        work.begin(step)
-        begins.append(clock.now.copy())
-        clock.now = clock.now + work.took(np.arange(job.world), job.load_ms)
-        trainer.step(clock)
-        if job.world_reduce:
-            _world(talk, clock)
-        ends.append(clock.now.copy())
-        wires.append(clock.talked.copy())
-        if clock.now.max() >= NEVER / 2:
-            break
-        pauses += _pause(job, step, clock)
-    for window in own:
-        window.end = min(window.end, float(np.median(clock.now)))
-    begun, ended, wired = np.stack(begins), np.stack(ends), np.stack(wires)
-    done = Attempt(name, job, ranks, begin, begun, ended, wired, fabric.sent, fabric.told, own, pauses, clock.now)
-    _tell_faults(done, work, faults)
-    return _buried(done, work, rng)
+    """Simulate a job from `begin`, ns, as `Run` does, at once."""
+    run = Run(job, plant, faults, windows, rng, begin, name)
+    for _ in run.steps():
+        pass
+    return run.finish()
+
+
+class Run:
+    """An attempt step by step. `windows` are faults of the network that other jobs' steps define."""
+
+    def __init__(
+        self,
+        job: Job,
+        plant: Plant,
+        faults: tuple[Fault, ...],
+        windows: list[Window],
+        rng: np.random.Generator,
+        begin: float,
+        name: str,
+    ) -> None:
+        self.job, self.faults, self.rng, self.begin, self.name = job, faults, rng, begin, name
+        self.ranks = lay_out(job, plant)
+        self.fabric = Fabric(plant, job, rng, list(windows))
+        self.talk = Talk(self.fabric, self.ranks.endpoint, job.transport == "tcp")
+        self.work = Work(job, rng, faults, plant.host[self.ranks.endpoint])
+        self.trainer = (ShardedTrainer if job.mode == "fsdp" else Trainer)(job, self.ranks, self.talk, self.work, rng)
+        self.clock = Clock(np.full(job.world, begin + 0.3e9) + rng.exponential(5e6, job.world), np.zeros(job.world))
+        self.own = [_window(f, plant, self.ranks) for f in faults if f.kind in NETWORK]
+        self.fabric.windows += self.own
+        self.begins, self.ends, self.wires = list[Floats](), list[Floats](), list[Floats]()
+        self.pauses = list[tuple[str, int, float, float]]()
+
+    def steps(self) -> Iterator[float]:
+        """Simulate, and say after each step that did not crash from when on, ns, everything later is sent."""
+        job, clock = self.job, self.clock
+        for step in range(job.steps):
+            for window in self.own:
+                _open(window, step, clock)
+            self.work.begin(step)
+            self.begins.append(clock.now.copy())
+            clock.now = clock.now + self.work.took(np.arange(job.world), job.load_ms)
+            self.trainer.step(clock)
+            if job.world_reduce:
+                _world(self.talk, clock)
+            self.ends.append(clock.now.copy())
+            self.wires.append(clock.talked.copy())
+            if clock.now.max() >= NEVER / 2:
+                return
+            self.pauses += _pause(job, step, clock)
+            yield float(clock.now.min())
+
+    def taken(self) -> tuple[list[Batch], list[Batch]]:
+        """What was sent and told since this was asked last; `finish` will not have it."""
+        taken = self.fabric.sent, self.fabric.told
+        self.fabric.sent, self.fabric.told = [], []
+        return taken
+
+    def finish(self) -> Attempt:
+        """What the attempt did, with the transfers that were not taken."""
+        now, fabric = self.clock.now, self.fabric
+        for window in self.own:
+            window.end = min(window.end, float(np.median(now)))
+        begun, ended, wired = np.stack(self.begins), np.stack(self.ends), np.stack(self.wires)
+        whole = begun, ended, wired, fabric.sent, fabric.told
+        done = Attempt(self.name, self.job, self.ranks, self.begin, *whole, self.own, self.pauses, now)
+        _tell_faults(done, self.work, self.faults)
+        return _buried(done, self.work, self.rng)
 
 
 def _window(fault: Fault, plant: Plant, ranks: Ranks) -> Window:

@@ -33,9 +33,14 @@ class Rows:
 def rows_of(done: Attempt) -> list[Rows]:
     """The records of one attempt."""
     if done.job.transport == "tcp":
-        return [_bursts(done), signals(done), connections(done)]
-    b, lane = joined(done.sent)
-    return [messages(b, lane, done.job, *pieces(b, done.job.message_octets)), signals(done)]
+        return [_bursts(done), signals(done.job, done.told), connections(done)]
+    return rows_between(done.job, done.sent, done.told)
+
+
+def rows_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+    """The records of some of a job's transfers over RDMA, where each message is one, whatever came before."""
+    b, lane = joined(sent)
+    return [messages(b, lane, job, *pieces(b, job.message_octets)), signals(job, told)]
 
 
 def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
@@ -127,10 +132,10 @@ def _bursts(done: Attempt) -> Rows:
     )
 
 
-def signals(done: Attempt) -> Rows:
+def signals(job: Job, told: Sequence[Batch]) -> Rows:
     """One record per control message."""
-    b, lane = joined(done.told)
-    tcp = done.job.transport == "tcp"
+    b, lane = joined(told)
+    tcp = job.transport == "tcp"
     ports = ports_of(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)
     return Rows(
@@ -190,23 +195,29 @@ def ports_of(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
     return np.where(src == low, one, other), np.where(src == low, other, one)
 
 
-def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int) -> Flows:
-    """All records as Flows, by start, with exporters and paths."""
+def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tuple[str, ...], int] | None = None) -> Flows:
+    """All records as Flows, by start, with exporters and paths. `ways`: codes of paths that are known, which may grow."""
     names = sorted({name for part in parts for name in part.columns} & KNOWN)
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
-        pieces = [part.columns.get(name, np.zeros(len(part), np.int64)) for part in parts]
-        columns[name] = np.concatenate(pieces)
+        own = [part.columns.get(name, np.zeros(len(part), np.int64)) for part in parts]
+        columns[name] = np.concatenate(own)
     lanes = np.concatenate([part.columns.get("lane", np.zeros(len(part), np.int64)) for part in parts])
     spine, src, dst = columns.pop("spine").astype(np.int64), columns["src"], columns["dst"]
-    spine = np.where(spine == -2, plant.spine(src, dst, lanes), spine)
+    if (spine == -2).any():
+        spine = np.where(spine == -2, plant.spine(src, dst, lanes), spine)
     for name in ("start_ns", "end_ns"):
         columns[name] = np.rint(columns[name]).astype(np.int64) + start_ns
-    codes = np.stack([plant.leaf[src], spine, plant.leaf[dst]], axis=1)
-    kinds, place = np.unique(codes, axis=0, return_inverse=True)
-    paths = [tuple(dict.fromkeys(plant.switches[c] for c in row if c >= 0)) for row in kinds.tolist()]
-    known = {path: i + 1 for i, path in enumerate(dict.fromkeys(paths))}
-    columns["path"] = np.array([known[p] for p in paths] or [0])[place.ravel()]
+    many = len(plant.switches) + 1
+    codes = (plant.leaf[src] * many + spine + 1) * many + plant.leaf[dst]
+    kinds, place = np.unique(codes, return_inverse=True)
+    known = {} if ways is None else ways
+    paths = []
+    for code in kinds.tolist():
+        hops = code // many // many, code // many % many - 1, code % many
+        path = tuple(dict.fromkeys(plant.switches[hop] for hop in hops if hop >= 0))
+        paths.append(known.setdefault(path, len(known) + 1))
+    columns["path"] = np.array(paths or [0])[place.ravel()]
     columns["exporter"] = plant.leaf[src]
     order = np.argsort(columns["start_ns"], kind="stable")
     return Flows.build(

@@ -16,6 +16,7 @@ from collectors.record import ACK, PSH, TCP, UDP
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch
 from prism.synth.run import Attempt
+from prism.synth.spec import Job
 from prism.synth.traffic import Rows, connections, joined, messages, number, pieces, ports_of, signals
 
 IDLE_HOP = 1300.0  # ns in a switch without a queue
@@ -30,17 +31,27 @@ COLUMNS: dict[str, type] = {
 
 def departures(done: Attempt) -> list[Rows]:
     """What one attempt sent, transfer by transfer: rows of `traffic` with the queues on the way and the QP of the way back."""
+    if done.job.transport == "rdma":
+        return departures_between(done.job, done.sent, done.told)
     b, lane = joined(done.sent)
-    told, spoke = joined(done.told)
-    said = _queued(signals(done), told, np.arange(len(told.src)), spoke)
-    if done.job.transport == "tcp":
-        return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), said, connections(done)]
-    row, place = pieces(b, done.job.message_octets)
-    back = number(b.src[row], b.dst[row], lane[row] * 64 + place % done.job.channels)
-    sent = Rows(_queued(messages(b, lane, done.job, row, place), b, row, lane).columns | {"back_qp": back})
+    return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), _said(done.job, done.told), connections(done)]
+
+
+def departures_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+    """The same of some of a job's transfers over RDMA."""
+    b, lane = joined(sent)
+    row, place = pieces(b, job.message_octets)
+    rows = _queued(messages(b, lane, job, row, place), b, row, lane)
+    back = number(b.src[row], b.dst[row], lane[row] * 64 + place % job.channels)
+    said, (t, spoke) = _said(job, told), joined(told)
     beside = spoke * 64 + 63  # credits go over QPs of their own, so that no message is cut by one
-    said = Rows(said.columns | {"dst_qp": number(told.dst, told.src, beside), "back_qp": number(told.src, told.dst, beside)})
-    return [sent, said]
+    ends = {"dst_qp": number(t.dst, t.src, beside), "back_qp": number(t.src, t.dst, beside)}
+    return [Rows(rows.columns | {"back_qp": back}), Rows(said.columns | ends)]
+
+
+def _said(job: Job, told: Sequence[Batch]) -> Rows:
+    t, lane = joined(told)
+    return _queued(signals(job, told), t, np.arange(len(t.src)), lane)
 
 
 def _queued(rows: Rows, b: Batch, row: Ints, lane: Ints) -> Rows:
