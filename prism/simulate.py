@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from collectors import dump, pcap
+from collectors import pcap
+from collectors.pieces import Table
+from collectors.record import Transits
+from collectors.writing import Writer
+from prism.synth.degrade import Collection
 from prism.synth.frames import SNAPLEN
 from prism.synth.mirrors import Mirrors
 from prism.synth.packets import Packets
+from prism.synth.play import Play
 from prism.synth.presets import PRESETS
-from prism.synth.simulate import plan, simulate
 from prism.synth.spec import Spec
 from prism.synth.specfile import overridden, parse
+from prism.synth.traffic import flows_of
 from prism.synth.trains import trains_of
 
+MOST = 1_000_000  # flow records in memory at once
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -40,43 +46,56 @@ def asked(what: str, settings: Sequence[str] = ()) -> Spec:
     return overridden(parse(text, what), settings)
 
 
-def write(spec: Spec, folder: str | Path, seed: int = 0) -> int:
-    """Simulate into a folder, which is made if it is not there; how many flow records were written."""
-    made = simulate(spec, seed)
-    folder = _made(folder)
-    dump.write(folder / "flows.csv.gz", made.flows)
-    _tell(folder, made.topology, made.truth)
-    return len(made.flows)
+def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) -> int:
+    """Simulate into a folder, which is made if it is not there; how many flow records were written.
+
+    `most`: records kept in memory at once. What is sampled or lost then differs from what `simulate` gives, no more.
+    """
+    play, ways = Play(spec, seed, most=most), dict[tuple[str, ...], int]()
+    folder, collection = _made(folder), None
+    with Writer(folder / "flows.csv.gz", level=1) as file:
+        for parts, _ in play.pieces():
+            if collection is None:
+                seen = play.seen[0] + spec.start_ns, play.seen[1] + spec.start_ns
+                collection = Collection(spec.degradation, seen, play.rng)
+            flows = flows_of(parts, play.plant, spec.start_ns, ways)
+            file.add(collection.kept(flows, Transits.empty())[0])
+        written = file.count
+    _tell(folder, play.plant.topology(), play.truth())
+    return written
 
 
 def write_packets(
-    spec: Spec, folder: str | Path, seed: int = 0, *, erspan: bool = False, ends_only: bool = False, snaplen: int = SNAPLEN
+    spec: Spec,
+    folder: str | Path,
+    seed: int = 0,
+    *,
+    erspan: bool = False,
+    ends_only: bool = False,
+    snaplen: int = SNAPLEN,
+    most: int = MOST,
 ) -> int:
     """The same as packets: one capture per switch, named after it, as its mirror port or its ERSPAN session would give it.
 
     How many frames were written. `ends_only`: of RDMA messages only the first and the last packet. `snaplen`: octets kept.
     """
-    planned = plan(spec, seed)
-    mirrors = Mirrors(
-        planned.plant,
-        spec.start_ns,
-        np.random.default_rng([seed, 1 << 21]),
-        asked=spec.degradation,
-        seen=planned.seen,
-        erspan=erspan,
-        snaplen=snaplen,
-    )
+    play, packets = Play(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
+    rng = np.random.default_rng([seed, 1 << 21])
+    mirrors = Mirrors(play.plant, spec.start_ns, rng, asked=spec.degradation, erspan=erspan, snaplen=snaplen)
+
+    def numbered() -> Iterator[tuple[Table, float]]:
+        for parts, until in play.pieces():
+            mirrors.seen = play.seen
+            yield from packets.add(trains_of(parts, play.plant), until)
+
     folder, written = _made(folder), 0
     with ExitStack() as stack:
-        files = {
-            name: stack.enter_context(pcap.Writer(folder / f"{name}.pcap.gz", snaplen=snaplen))
-            for name in planned.plant.switches
-        }
-        trains = trains_of(planned.parts, planned.plant)
-        for some in mirrors.captured(Packets(ends_only=ends_only).add(trains)):
+        writers = [(name, pcap.Writer(folder / f"{name}.pcap.gz", snaplen=snaplen)) for name in play.plant.switches]
+        files = {name: stack.enter_context(writer) for name, writer in writers}
+        for some in mirrors.captured(numbered()):
             files[some.switch].add(some.time_ns, some.octets, some.captured, some.wire)
             written += len(some.time_ns)
-    _tell(folder, planned.plant.topology(), planned.truth)
+    _tell(folder, play.plant.topology(), play.truth())
     return written
 
 

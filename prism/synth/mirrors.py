@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.pieces import Table
 from prism.synth.cluster import Ints, Plant
 from prism.synth.frames import SNAPLEN, Matrix, frames, mirrored, numbers_of
-from prism.synth.packets import FAR
+from prism.synth.run import FAR
 from prism.synth.spec import Degradation
 from prism.synth.trains import by
 

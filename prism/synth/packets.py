@@ -15,11 +15,11 @@ from collectors.pieces import Table, mixed, run_sizes, run_starts, running_max
 from collectors.record import ACK, FIN, SYN, TCP
 from prism.synth.cluster import Ints
 from prism.synth.fabric import SEGMENT
+from prism.synth.run import FAR
 from prism.synth.trains import by
 
 FIRST, MIDDLE, LAST, ONLY, ACKNOWLEDGE = 6, 7, 8, 10, 17  # RC WRITEs, IBTA volume 1 table "OpCode field"
 LONG = 4096  # packets of a train that are laid out at once
-FAR = 1e18
 KEPT = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "link", "way", "first", "second", "third", "up", "down")
 
 

@@ -17,6 +17,7 @@ from prism.synth.spec import Fault, Job
 from prism.synth.training import LANES, Clock, Trainer
 
 NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle")
+FAR = 1e18  # ns, after everything
 NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
 
 
@@ -82,6 +83,7 @@ class Run:
         self.fabric.windows += self.own
         self.begins, self.ends, self.wires = list[Floats](), list[Floats](), list[Floats]()
         self.pauses = list[tuple[str, int, float, float]]()
+        self.again = FAR
 
     def steps(self) -> Iterator[float]:
         """Simulate, and say after each step that did not crash from when on, ns, everything later is sent."""
@@ -109,7 +111,7 @@ class Run:
         return taken
 
     def finish(self) -> Attempt:
-        """What the attempt did, with the transfers that were not taken."""
+        """What the attempt did, with the transfers that were not taken. `again` is then when the job comes back, ns."""
         now, fabric = self.clock.now, self.fabric
         for window in self.own:
             window.end = min(window.end, float(np.median(now)))
@@ -117,7 +119,10 @@ class Run:
         whole = begun, ended, wired, fabric.sent, fabric.told
         done = Attempt(self.name, self.job, self.ranks, self.begin, *whole, self.own, self.pauses, now)
         _tell_faults(done, self.work, self.faults)
-        return _buried(done, self.work, self.rng)
+        done = _buried(done, self.work, self.rng)
+        after = next((f.restart_s for f in self.faults if f.kind == "crash" and f.restart_s is not None), None)
+        self.again = done.over + after * 1e9 if done.crashed and after is not None else FAR
+        return done
 
 
 def _window(fault: Fault, plant: Plant, ranks: Ranks) -> Window:

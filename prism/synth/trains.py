@@ -121,8 +121,8 @@ def _in_turn(t: Table) -> Table:
     rows = rows[np.lexsort((t["end"][rows], t["start"][rows], t["way"][rows], t["link"][rows]))]
     if len(rows):
         starts = run_starts(t["link"][rows] * np.uint64(2) + t["way"][rows].astype(np.uint64))
-        base = t["start"][rows].min()
-        until = np.ceil(t["end"][rows] - base).astype(np.int64)
+        base = np.floor(t["start"][rows].min())
+        until = np.floor(t["end"][rows] - base).astype(np.int64)
         before = running_max(until, starts, np.zeros(len(starts), np.int64)) + base
         t["start"][rows] = np.maximum(t["start"][rows], before)
         t["end"][rows] = np.maximum(t["start"][rows], t["end"][rows])
