@@ -48,6 +48,23 @@ PRESETS: Mapping[str, Spec] = {
             ),
             nuisances=Nuisances(bulk_gbit=0.04, monitor=True),
         ),
+        Spec(
+            "varied",
+            FAST,
+            (
+                replace(
+                    _PIPES,
+                    lengths=0.2,
+                    micro_lengths=0.1,
+                    tied_octets=50_000_000,
+                    queues=4,
+                    stall_chance=0.005,
+                    stall_ms=200,
+                    pause_after=12,
+                    pause_s=20.0,
+                ),
+            ),
+        ),
         Spec("sampled", FAST, (_PIPES,), degradation=Degradation(sampling=64, loss=0.01, skew_ms=1.0)),
     )
 }
@@ -69,5 +86,6 @@ ABOUT: Mapping[str, str] = {
     "hang": "pipeline, rank 2 stops for 6 s in step 12",
     "crash": "ddp, rank 6 exits in step 12, the job comes back",
     "busy": "two jobs at once, storage, a checkpoint, a bulk copy, monitoring",
+    "varied": "pipeline-rdma, sequences of any length, tied embeddings, QPs in turn, late data, a long pause",
     "sampled": "pipeline-rdma, one packet in 64 seen, records lost, clocks that disagree",
 }

@@ -38,7 +38,7 @@ class Attempt:
     sent: list[Batch]
     told: list[Batch]
     windows: list[Window]
-    pauses: list[tuple[str, int, float, float]]  # evaluation or checkpoint, after which step, from, to
+    pauses: list[tuple[str, int, float, float]]  # evaluation, checkpoint or sleep, after which step, from, to
     closes: Floats
     faults: list[tuple[Fault, float, float]] = field(default_factory=list)
     crashed: bool = False
@@ -93,7 +93,7 @@ class Run:
                 _open(window, step, clock)
             self.work.begin(step)
             self.begins.append(clock.now.copy())
-            clock.now = clock.now + self.work.took(np.arange(job.world), job.load_ms)
+            clock.now = clock.now + self.work.loaded()
             self.trainer.step(clock)
             if job.world_reduce:
                 _world(self.talk, clock)
@@ -149,7 +149,7 @@ def _world(talk: Talk, clock: Clock) -> None:
 
 
 def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, float]]:
-    """Evaluations and checkpoints after a step."""
+    """Evaluations, checkpoints and sleep after a step."""
     out = []
     for kind, every, seconds in (
         ("eval", job.evaluate_every, job.evaluate_s),
@@ -159,6 +159,10 @@ def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, flo
             begin = float(clock.now.min())
             clock.now = np.full_like(clock.now, clock.now.max() + seconds * 1e9)
             out.append((kind, step, begin, float(clock.now.max())))
+    if job.pause_s and step == job.pause_after and step + 1 < job.steps:
+        begin = float(clock.now.min())
+        clock.now = clock.now + job.pause_s * 1e9
+        out.append(("pause", step, begin, float(clock.now.max())))
     return out
 
 
@@ -211,5 +215,5 @@ def _until(batch: Batch, latest: Floats, dead: Ints, crash: float) -> Batch:
     octets = np.where(batch.octets > 256, (batch.octets * share).astype(np.int64) + 1, batch.octets)
     return Batch(
         batch.start[keep], np.minimum(batch.end, end)[keep], batch.src[keep], batch.dst[keep], octets[keep], batch.lane,
-        batch.again[keep], batch.spine[keep], batch.queue[keep],
+        batch.again[keep], batch.spine[keep], batch.queue[keep], batch.turn[keep],
     )  # fmt: skip

@@ -18,6 +18,7 @@ class ShardedTrainer(Trainer):
         """Gather and compute forward, gather, compute and scatter backward, optimize."""
         job = self.job
         for micro in range(job.accumulation):
+            self.lengths = self.work.lengths(1)
             line = clock.now.copy()  # when a rank's communication stream is free
             line = self._forward(clock, line)
             line = self._backward(clock, line, stall=micro == 0)
@@ -31,7 +32,7 @@ class ShardedTrainer(Trainer):
     def _compute(self, clock: Clock, ms: float, needs: Floats, *, stall: bool = False) -> None:
         clock.heard(needs)
         everyone = np.arange(self.job.world)
-        ended = clock.now + self.work.took(everyone, ms / self.job.layers)
+        ended = clock.now + self.work.took(everyone, ms * float(self.lengths[0]) / self.job.layers)
         clock.now = ended + (self.work.stalled(everyone, clock.now, ended)[0] if stall else 0.0)
 
     def _forward(self, clock: Clock, line: Floats) -> Floats:

@@ -69,6 +69,11 @@ class Job:
     Where senders wait for readiness, a stage asks for its next input when it has sent its last result, or, `batched`, at once.
     `algorithm` is that of the gradient reduction.
 
+    `lengths` is the lognormal spread of the steps' sequence lengths, which all ranks share, `micro_lengths` that of the
+    micro-batches in a step: work and the activations exchanged grow with them. `tied_octets` > 0 is reduced between first and
+    last stage after the gradients (tied embeddings). A pair's messages go over `queues` queue pairs in turn on each channel.
+    With `stall_chance` a rank's data comes about `stall_ms` late. After step `pause_after` the job sleeps for `pause_s`.
+
     `jitter` is the lognormal spread of a piece of work, `uneven_ranks` that of ranks' speeds; with `spike_chance` a piece takes
     `spike_factor` times as long; `foreign` is the share of steps in which a host's other load stretches work by up to half.
     Every `evaluate_every` steps the job evaluates for `evaluate_s`; every `checkpoint_every` it writes `checkpoint_octets` per
@@ -113,6 +118,14 @@ class Job:
     channels: Annotated[int, Bounds(1, 32)] = 1
     credits: bool = False
     most_rounds: Count = 64
+    lengths: Amount = 0.0
+    micro_lengths: Amount = 0.0
+    tied_octets: Whole = 0
+    queues: Annotated[int, Bounds(1, 32)] = 1
+    stall_chance: Share = 0.0
+    stall_ms: Amount = 500.0
+    pause_after: Whole = 0
+    pause_s: Amount = 0.0
     jitter: Amount = 0.03
     uneven_ranks: Amount = 0.01
     spike_chance: Share = 0.002

@@ -182,6 +182,8 @@ def checked(spec: Spec, name: str) -> Spec:
             raise where.at("name").wrong(f"two jobs are called {job.name}")
         if job.first_gpu + max(job.gpus_used, 1) > spec.cluster.gpus:
             raise where.wrong(f"a host has no GPUs beyond {spec.cluster.gpus - 1}")
+        if job.channels * job.queues > 62:
+            raise where.at("queues").wrong(f"{job.channels} channels with {job.queues} each are more than 62 queue pairs")
         if job.mode == "fsdp" and job.world != job.dp:
             raise where.wrong("mode fsdp has no pp, tp and cp")
         try:

@@ -47,8 +47,8 @@ def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     """All batches as one, and the lane of each row."""
     if not batches:
         none, no = np.zeros(0, np.int64), np.zeros(0)
-        return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2))), none
-    names = ("start", "end", "src", "dst", "octets", "again", "spine", "queue")
+        return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2)), none), none
+    names = ("start", "end", "src", "dst", "octets", "again", "spine", "queue", "turn")
     whole = {name: np.concatenate([getattr(b, name) for b in batches]) for name in names}
     lanes = np.repeat([b.lane for b in batches], [len(b.start) for b in batches])
     return Batch(lane=0, **whole), lanes
@@ -59,6 +59,13 @@ def pieces(b: Batch, most: int) -> tuple[Ints, Ints]:
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+
+
+def queue_of(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Ints:
+    """Number of the queue pair each message goes over, below 62 in its lane: channels in turn, their queue pairs in turn."""
+    if job.queues == 1:
+        return lane[row] * 64 + place % job.channels
+    return lane[row] * 64 + (b.turn[row].astype(np.int64) + place) % (job.channels * job.queues)
 
 
 def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
@@ -78,7 +85,7 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
             "dst": b.dst[row],
             "protocol": np.full(len(row), UDP),
             "dst_port": np.full(len(row), 4791),
-            "dst_qp": number(b.dst[row], b.src[row], lane[row] * 64 + place % job.channels),
+            "dst_qp": number(b.dst[row], b.src[row], queue_of(b, lane, job, row, place)),
             "octets": octets,
             "packets": -(-octets // SEGMENT["rdma"]),
             "messages": np.ones(len(row), np.int64),

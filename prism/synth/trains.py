@@ -17,7 +17,7 @@ from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch
 from prism.synth.run import Attempt
 from prism.synth.spec import Job
-from prism.synth.traffic import Rows, connections, joined, messages, number, pieces, ports_of, signals
+from prism.synth.traffic import Rows, connections, joined, messages, number, pieces, ports_of, queue_of, signals
 
 IDLE_HOP = 1300.0  # ns in a switch without a queue
 TCP_ACKS = 1 << 16  # octets a receiver acknowledges at once, as large-receive offload makes it
@@ -42,7 +42,7 @@ def departures_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -
     b, lane = joined(sent)
     row, place = pieces(b, job.message_octets)
     rows = _queued(messages(b, lane, job, row, place), b, row, lane)
-    back = number(b.src[row], b.dst[row], lane[row] * 64 + place % job.channels)
+    back = number(b.src[row], b.dst[row], queue_of(b, lane, job, row, place))
     said, (t, spoke) = _said(job, told), joined(told)
     beside = spoke * 64 + 63  # credits go over QPs of their own, so that no message is cut by one
     ends = {"dst_qp": number(t.dst, t.src, beside), "back_qp": number(t.src, t.dst, beside)}

@@ -70,6 +70,7 @@ def test_every_preset_can_be_written_down(name):
         ),
         ("jobs: [{dp: 4, ep: 3}]", "s.yaml: jobs[0]: job A: 3 experts' ranks do not divide 4 replicas"),
         ("jobs: [{dp: 4, first_gpu: 1}]", "s.yaml: jobs[0]: a host has no GPUs beyond 0"),
+        ("jobs: [{channels: 32, queues: 2}]", "s.yaml: jobs[0].queues: 32 channels with 2 each are more than 62 queue pairs"),
         ("jobs: [{mode: fsdp, pp: 2}]", "s.yaml: jobs[0]: mode fsdp has no pp, tp and cp"),
         ("faults: [{kind: hang, job: B, ranks: [1]}]", "s.yaml: faults[0].job: no job is called B; there are A"),
         ("faults: [{kind: hang, ranks: [8]}]", "s.yaml: faults[0].ranks: 8 is no rank of job A, which has 8"),
