@@ -10,8 +10,9 @@
 8. degrade    sampling, loss, skew, aggregation, truncation                                 `degrade`
 9. tell       the truth in the format of the captures' truth.json                           `truth`
 
-`simulate` does it all at once, `play` in order of time and in bounded memory. Instead of 7 and 8, transfers become trains of packets (`trains`), numbered packets in order of time (`packets`), what each
-switch's mirror port sees of them (`mirrors`), and frames (`frames`).
+`simulate` does it all at once, `play` in order of time and in bounded memory. Instead of 7 and 8, transfers may become trains
+of packets (`trains`), numbered packets in order of time (`packets`), what each switch's mirror port sees of them (`mirrors`),
+and frames (`frames`).
 
 A step is simulated operation by operation, each for all ranks that do it at once: begin = the latest of what it depends on, end
 = begin + how long it takes. So a slow rank delays those who wait for it, and nobody else.

@@ -74,11 +74,12 @@ def _network(layout: np.dtype[Any], t: Table, addresses: Ints, protocol: int, ab
     src, dst = addresses[t["src"]], addresses[t["dst"]]
     f["dst_mac"], f["src_mac"], f["ethertype"] = 0x0200, 0x0200, headers.IPV4
     f["src_host"], f["dst_host"] = src, dst
-    _address(f, (src, dst), protocol, 20 + above, t["ip_id"], CAPABLE if protocol == UDP else 0)
+    tos = np.where(t["marked"], headers.CONGESTION_EXPERIENCED, CAPABLE if protocol == UDP else 0)
+    _address(f, (src, dst), protocol, 20 + above, t["ip_id"], tos)
     return f
 
 
-def _address(f: NDArray[Any], ends: tuple[Ints, Ints], protocol: int, length: Ints, number: Ints, tos: int = 0) -> None:
+def _address(f: NDArray[Any], ends: tuple[Ints, Ints], protocol: int, length: Ints, number: Ints, tos: Ints | int = 0) -> None:
     """The IPv4 header, with its checksum (RFC 1071)."""
     f["version_ihl"], f["tos"], f["fragment"], f["ttl"], f["protocol"] = 0x45, tos, 0x4000, 64, protocol
     f["length"], f["identification"], f["src"], f["dst"] = length, number, *ends

@@ -13,7 +13,7 @@ from prism.synth.cluster import Ints, Plant
 from prism.synth.frames import SNAPLEN, Matrix, frames, mirrored, numbers_of
 from prism.synth.run import FAR
 from prism.synth.spec import Degradation
-from prism.synth.trains import by
+from prism.synth.trains import by, marked
 
 HOPS = (("first", "time"), ("second", "second_time"), ("third", "third_time"))
 NEEDED = (
@@ -68,10 +68,13 @@ class Mirrors:
     def _sightings(self, t: Table) -> Table:
         """A row per packet and switch that mirrored it."""
         parts, t = [], t | {"sent": t["time"]}
-        for hop, time in HOPS:
+        second, third = marked(t)
+        able = (t["opcode"] >= 0) & (t["octets"] > 0)
+        for (hop, time), queued in zip(HOPS, (np.zeros_like(second), second & able, third & able), strict=True):
             rows = np.flatnonzero((t[hop] >= 0) & (t[time] >= self.seen[0]) & (t[time] < self.seen[1]))
             rows = self._mirrored(rows)
-            parts.append({name: t[name][rows] for name in NEEDED} | {"switch": t[hop][rows], "time": t[time][rows]})
+            seen = {"switch": t[hop][rows], "time": t[time][rows], "marked": queued[rows]}
+            parts.append({name: t[name][rows] for name in NEEDED} | seen)
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _mirrored(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:

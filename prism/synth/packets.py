@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.headers import CNP
 from collectors.pieces import Table, mixed, run_sizes, run_starts, running_max
 from collectors.record import ACK, FIN, SYN, TCP
 from prism.synth.cluster import Ints
@@ -98,8 +99,10 @@ def _laid(t: Table) -> Table:
     out["total"] = total
     out["repeat"], out["skipped"] = repeat, skipped
     opcode = np.where(last, np.where(place == 0, ONLY, LAST), np.where(place == 0, FIRST, MIDDLE))
-    out["opcode"] = np.where(tcp, -1, np.where(total == 0, ACKNOWLEDGE, opcode)).astype(np.int16)
-    out["flags"] = np.where(tcp & ~last, ACK, t["flags"][row]).astype(np.uint8)
+    flags = t["flags"][row]
+    opcode = np.where(total > 0, opcode, np.where(flags == CNP, CNP, ACKNOWLEDGE))
+    out["opcode"] = np.where(tcp, -1, opcode).astype(np.int16)
+    out["flags"] = np.where(tcp, np.where(last, flags, ACK), 0).astype(np.uint8)
     return out
 
 
@@ -115,8 +118,8 @@ class _Numbering:
         """Packets by time with their numbers and their times at later switches."""
         link, way = self.codes(t["link"]), t["way"].astype(np.int64)
         tcp, opens = t["protocol"] == TCP, t["flags"] & (SYN | FIN) > 0
-        acknowledges = t["opcode"] == ACKNOWLEDGE
-        advance = np.where(tcp, t["octets"] + opens, np.where(acknowledges, 0, 1 + t["skipped"]))
+        acknowledges, notifies = t["opcode"] == ACKNOWLEDGE, t["opcode"] == CNP
+        advance = np.where(tcp, t["octets"] + opens, np.where(acknowledges | notifies, 0, 1 + t["skipped"]))
         advance[t["repeat"]] = 0
         order = np.argsort(link, kind="stable")
         own, other = self._counted("sent", advance, link, way, order)
@@ -126,6 +129,7 @@ class _Numbering:
         far = (mixed(t["link"], 1 - way) & np.uint64(0xFFFFFFFF)).astype(np.int64)
         sequence = np.where(t["repeat"], before - np.where(tcp, t["octets"], 1), before + t["skipped"])
         t["sequence"] = np.where(acknowledges, far + other - 1, begin + sequence) & np.where(tcp, 0xFFFFFFFF, 0xFFFFFF)
+        t["sequence"][notifies] = 0
         messages, _ = self._counted("acknowledged", acknowledges.astype(np.int64), link, way, order)
         known = np.where(t["flags"] & ACK > 0, (far + other) & 0xFFFFFFFF, 0)
         t["acknowledgment"] = np.where(tcp, known, messages & 0xFFFFFF)

@@ -11,14 +11,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.headers import CNP
 from collectors.pieces import Table, mixed, run_starts, running_max
-from collectors.record import ACK, PSH, TCP, UDP
+from collectors.record import ACK, PSH, TCP, UDP, Mask
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch
 from prism.synth.run import Attempt
 from prism.synth.spec import Job
 from prism.synth.traffic import Rows, connections, joined, messages, number, pieces, ports_of, queue_of, signals
 
+MARKED = 10_000.0  # ns in a queue from which on switches mark packets: congestion experienced
+NOTICES = 50_000.0  # ns between congestion notifications of a connection (DCQCN: Zhu et al., SIGCOMM 2015, section 3)
 IDLE_HOP = 1300.0  # ns in a switch without a queue
 TCP_ACKS = 1 << 16  # octets a receiver acknowledges at once, as large-receive offload makes it
 COLUMNS: dict[str, type] = {
@@ -77,7 +80,7 @@ def trains_of(parts: Sequence[Rows], plant: Plant) -> Table:
     if not tables:
         return {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
     t = _in_turn(stacked(tables))
-    t = stacked([t, _acknowledgments(t, plant)])
+    t = stacked([t, *_answers(t, plant)])
     return by(t, np.argsort(t["start"], kind="stable"))
 
 
@@ -129,8 +132,11 @@ def _in_turn(t: Table) -> Table:
     return t
 
 
-def _acknowledgments(t: Table, plant: Plant) -> Table:
-    """One per RDMA message and one per `TCP_ACKS` octets, a round trip behind the data."""
+def _answers(t: Table, plant: Plant) -> tuple[Table, Table]:
+    """Acknowledgments, one per RDMA message and one per `TCP_ACKS` octets, a round trip behind the data; and notifications.
+
+    These have CNP in the place of flags.
+    """
     rows = np.flatnonzero(t["octets"] > 0)
     d = by(t, rows)
     udp = d["protocol"] == UDP
@@ -139,13 +145,24 @@ def _acknowledgments(t: Table, plant: Plant) -> Table:
     src, dst = d["dst"].astype(np.int64), d["src"].astype(np.int64)
     spine = np.where(d["second"] >= 0, plant.spine(src, dst, (d["link"] >> np.uint64(40)).astype(np.int64)), -1)
     idle, zero = np.full(len(rows), IDLE_HOP), np.zeros(len(rows), np.int64)
-    return d | {
+    told = d | {
         "start": np.where(udp, d["end"], d["start"] + (d["end"] - d["start"]) / many) + behind, "end": d["end"] + behind,
         "src": src, "dst": dst, "src_port": np.where(udp, d["src_port"], d["dst_port"]),
         "dst_port": np.where(udp, d["dst_port"], d["src_port"]), "dst_qp": d["back_qp"], "back_qp": d["dst_qp"],
         "octets": zero, "packets": many, "again": zero, "flags": np.where(udp, 0, ACK), "way": 1 - d["way"],
         "up": idle, "down": idle, **_hops(plant, src, dst, spine),
     }  # fmt: skip
+    queued = np.flatnonzero(udp & marked(d)[1])
+    length = (d["end"] - d["start"])[queued] // NOTICES
+    start = (d["start"] + behind)[queued]
+    ours = {"start": start, "end": start + length * NOTICES, "packets": length + 1, "flags": np.full(len(queued), CNP)}
+    return told, by(told, queued) | ours
+
+
+def marked(t: Table) -> tuple[Mask, Mask]:
+    """Which packets are marked when they come to their second, and to their third switch."""
+    second = t["up"] > MARKED
+    return second, second | (t["down"] > MARKED)
 
 
 def stacked(tables: Iterable[Table]) -> Table:

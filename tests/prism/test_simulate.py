@@ -6,14 +6,16 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.score import compare
-from collectors import dump
+from collectors import dump, pcap
+from collectors.fastpath import Decoder
+from collectors.headers import CNP
 from prism import cli, report, topology
 from prism.diagnose import diagnose
 from prism.replay import read
 from prism.simulate import asked, write, write_packets
 from prism.synth.presets import PRESETS
 from prism.synth.simulate import simulate
-from prism.synth.spec import Job, Spec
+from prism.synth.spec import Fault, Job, Spec
 
 
 def test_a_folder_holds_what_was_simulated(tmp_path):
@@ -127,3 +129,18 @@ def test_rdma_records_come_back_one_by_one(tmp_path):
     ways = {("leaf0",), ("leaf1",), ("leaf0", "spine0", "leaf1"), ("leaf1", "spine0", "leaf0")}
     assert {f.paths[p] for f in data for p in np.unique(f.path)} <= ways
     assert transits.packets.sum() > 0
+
+
+def test_congestion_is_marked_behind_the_queue_and_notified(tmp_path):
+    spec = replace(SMALL["ddp-rdma"], faults=(Fault("uplink_throttle", switch="leaf1", factor=40.0),))
+    write_packets(spec, tmp_path, 3)
+    decoder, seen = Decoder(), {}
+    for name in ("leaf0", "leaf1", "spine0"):
+        parts = [decoder.decode(batch) for batch in pcap.read(tmp_path / f"{name}.pcap.gz")]
+        seen[name] = [(sum(int(p.ecn.sum()) for p in parts)), sum(int((p.opcode == CNP).sum()) for p in parts)]
+    assert all(marks and notices for marks, notices in seen.values())
+    flows, transits, _, _ = opened(tmp_path)
+    assert flows.cnp.sum() > 0
+    hops = np.char.add(np.array(transits.exporters)[transits.sender], np.array(transits.exporters)[transits.receiver])
+    shut = np.isin(hops, ["leaf1spine0", "spine0leaf1"])
+    assert np.median(transits.delay_ns[shut]) > 10 * np.median(transits.delay_ns[~shut])

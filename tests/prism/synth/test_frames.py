@@ -19,7 +19,7 @@ def table():
         rdma(0, 300, 12_301, dst_qp=0xABCDE), rdma(400, 400, 0, dst_qp=0x12345, **BACK), tcp(500, 900, 3001, link=9, again=1)
     )
     (part, _), = Packets().add(rows)  # fmt: skip
-    return part | {"sent": part["time"]}
+    return part | {"sent": part["time"], "marked": np.arange(len(part["time"])) == 1}
 
 
 def built(snaplen):
@@ -36,6 +36,7 @@ def test_our_decoder_reads_what_was_asked_for(snaplen):
         assert isinstance(found, packet.Packet), found
         assert (found.octets, found.sequence, found.ip_id) == tuple(int(t[n][i]) for n in ("octets", "sequence", "ip_id"))
         assert (found.protocol, found.opcode, found.tcp_flags) == tuple(int(t[n][i]) for n in ("protocol", "opcode", "flags"))
+        assert found.ecn == (i == 1)
         assert found.dma_length == (12_301 if t["opcode"][i] in (FIRST, ONLY) else -1)
         assert found.dst_qp == (t["dst_qp"][i] if t["protocol"][i] == 17 else 0)
 

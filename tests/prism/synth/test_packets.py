@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.headers import CNP
 from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP
 from prism.synth.packets import ACKNOWLEDGE, FAR, FIRST, LAST, MIDDLE, ONLY, Packets
 from prism.synth.trains import COLUMNS, by
@@ -140,3 +141,12 @@ def test_packets_are_the_same_in_chunks_and_parts(rows, most, cut):
 def test_few_trains(n):
     table = by(trains(tcp(0, 0, 10)), slice(n))
     assert len([*Packets().add(table)]) == n
+
+
+def test_notifications_have_no_number():
+    p = laid(trains(rdma(0, 300, 12_300), rdma(100, 200, 0, packets=3, flags=CNP, **BACK), rdma(400, 400, 0, **BACK)))
+    notices = p["opcode"] == CNP
+    assert p["time"][notices].tolist() == [100, 150, 200]
+    assert not p["sequence"][notices].any()
+    assert not p["flags"].any()
+    assert p["acknowledgment"][-1] == 1

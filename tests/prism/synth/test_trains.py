@@ -1,12 +1,13 @@
 import numpy as np
 
+from collectors.headers import CNP
 from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP
 from prism.synth.cluster import build
 from prism.synth.nuisances import disturbances
 from prism.synth.run import attempt
 from prism.synth.spec import Cluster, Job, Nuisances, Spec
 from prism.synth.traffic import Rows
-from prism.synth.trains import TCP_ACKS, departures, trains_of
+from prism.synth.trains import TCP_ACKS, by, departures, marked, trains_of
 
 FLAT = Cluster()
 DDP = Job(dp=8, steps=2, gradient_octets=8_000_000, channels=2)
@@ -82,3 +83,19 @@ def test_what_is_no_training_leaves_too():
 
 def test_nothing_sent_is_no_trains():
     assert len(trains_of([], build(Cluster()))["start"]) == 0
+
+
+def test_what_queues_for_long_is_notified():
+    plant = build(Cluster())
+    columns = {
+        "start_ns": np.array([0.0, 0.0]), "end_ns": np.array([220e3, 220e3]), "src": np.array([0, 1]), "dst": np.array([5, 6]),
+        "protocol": np.full(2, UDP), "dst_port": np.full(2, 4791), "dst_qp": np.array([7, 8]), "back_qp": np.array([9, 10]),
+        "octets": np.full(2, 1 << 20), "packets": np.full(2, 256), "spine": np.full(2, 2), "up": np.array([2e4, 1e3]),
+        "down": np.array([1e3, 1e3]),
+    }  # fmt: skip
+    t = trains_of([Rows(columns)], plant)
+    assert [mask[t["octets"] > 0].tolist() for mask in marked(t)] == [[True, False], [True, False]]
+    notices = by(t, t["flags"] == CNP)
+    assert (notices["src"].tolist(), notices["dst"].tolist(), notices["dst_qp"].tolist()) == ([5], [0], [9])
+    assert notices["packets"].tolist() == [5]
+    assert (notices["end"] - notices["start"]).tolist() == [200e3]
