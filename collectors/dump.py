@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from collectors.compression import GZIP, ZSTD
 from collectors.packet import DecodeError
 from collectors.record import COLUMNS, Codes, Flows, Ints
+from collectors.writing import TEXT
+from collectors.writing import write as write
 
 REQUIRED = ("start_ns", "end_ns", "src", "dst", "octets")
-TEXT = ("src", "dst", "exporter", "path")
 NUMBERS = tuple(c for c in COLUMNS if c.name not in TEXT)
-JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 EARLY = "the file ends early"
 CUT_OFF = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
@@ -245,50 +245,3 @@ def _integer(value: Any, default: int | None) -> tuple[int, bool]:
     except (ValueError, TypeError):
         return 0, False
     return (number, True) if abs(number) < 1 << 63 else (0, False)
-
-
-def write(path: str | Path, flows: Flows, *, rows_at_once: int = 100_000) -> None:
-    """Write records as JSON Lines where the name says .jsonl, .ndjson or .json, else as CSV; compressed after .gz or .zst.
-
-    Raises ValueError where the name of a switch holds the bar that separates switches in a path.
-    """
-    if any("|" in switch for way in flows.paths for switch in way):
-        raise ValueError("a switch's name may not contain |")
-    name = str(path).lower()
-    plain = name.removesuffix(".gz").removesuffix(".zst")
-    names = [c.name for c in COLUMNS]
-    with _created(path) as file:
-        if plain.endswith(JSON_ENDINGS):
-            for row in _rows(flows, rows_at_once):
-                file.write(json.dumps(dict(zip(names, row, strict=True)), separators=(",", ":")) + "\n")
-        else:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(names)
-            table.writerows(_rows(flows, rows_at_once))
-
-
-def _created(path: str | Path) -> io.TextIOWrapper:
-    name = str(path).lower()
-    if name.endswith(".gz"):
-        return io.TextIOWrapper(gzip.open(path, "wb"), "utf-8", newline="")
-    file = open(path, "wb")  # noqa: SIM115 (closed with what wraps it)
-    if name.endswith(".zst"):
-        packed: Any = zstandard.ZstdCompressor().stream_writer(file, closefd=True)
-        return io.TextIOWrapper(io.BufferedWriter(packed), "utf-8", newline="")
-    return io.TextIOWrapper(file, "utf-8", newline="")
-
-
-def _rows(flows: Flows, rows_at_once: int) -> Iterator[tuple[Any, ...]]:
-    """Rows of a dump, in order of COLUMNS, with texts for codes."""
-    texts: dict[str, Sequence[str]] = {
-        "src": flows.endpoints,
-        "dst": flows.endpoints,
-        "exporter": flows.exporters or ("",),
-        "path": ["|".join(way) for way in flows.paths],
-    }
-    for start in range(0, len(flows), rows_at_once):
-        columns: list[list[Any]] = []
-        for column in COLUMNS:
-            values = getattr(flows, column.name)[start : start + rows_at_once].tolist()
-            columns.append([texts[column.name][v] for v in values] if column.name in texts else values)
-        yield from zip(*columns, strict=True)

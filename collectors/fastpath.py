@@ -47,11 +47,14 @@ _TCP = np.dtype(
 )
 _PORTS = np.dtype([("src_port", ">u2"), ("dst_port", ">u2")])
 _BTH = np.dtype([("opcode", "u1"), ("flags", "u1"), ("partition", ">u2"), ("dst_qp", ">u4"), ("psn", ">u4")])
+_GRE = np.dtype([("flags", ">u2"), ("protocol", ">u2")])
 _RETH = np.dtype([("address", ">u8"), ("key", ">u4"), ("dma_length", ">u4")])
 _EXTENDED_OCTETS, _RETH_AT = np.array(headers.EXTENDED_OCTETS), np.array(headers.RETH_AT)
 
+_CARRIED = (TCP, UDP, headers.GRE)
+
 # Verdicts on a row. From _NOT_IP on, the reasons of packet.REASONS.
-_KEPT, _COUNTED, _ODD, _NOT_IP, _FRAGMENT, _TRUNCATED, _BAD, _NOT_TCP_OR_UDP = range(8)
+_KEPT, _COUNTED, _ODD, _NOT_IP, _FRAGMENT, _TRUNCATED, _BAD, _NOT_TCP_OR_UDP, _NESTED = range(9)
 _MOST_TAGS = 4  # a frame with more is odd
 
 _MAPPED = np.uint64(0xFFFF << 32)
@@ -115,8 +118,7 @@ class Decoder:
             rows = columns.where(batch.link_type == link_type)
             if not _unpack_link(columns, rows, link_type):
                 self.skipped[f"link type {link_type}"] += int(np.sum(columns.verdict[rows] == _COUNTED))
-        _unpack_ipv4(columns, columns.where(columns.version == 4))
-        _unpack_ipv6(columns, columns.where(columns.version == 6))
+        _unpack_network(columns)
         _unpack_tcp(columns, columns.where(columns.protocol == TCP))
         _unpack_udp(columns, columns.where(columns.protocol == UDP))
         _unpack_roce(columns, columns.where((columns.protocol == UDP) & (columns.dst_port == ROCE_PORT)))
@@ -166,7 +168,8 @@ def _unpack_link(c: _Columns, rows: Rows, link_type: int) -> bool:
     """Find IP version and header; whether the link type is known."""
     begin, end = c.begin[rows], c.end[rows]
     if link_type in packet.ETHERTYPE_AT:
-        _unpack_tagged(c, rows, *packet.ETHERTYPE_AT[link_type])
+        type_at, header = packet.ETHERTYPE_AT[link_type]
+        _unpack_tagged(c, rows, begin + type_at, begin + header)
         return True
     if link_type in packet.RAW:
         at = begin
@@ -187,10 +190,10 @@ def _unpack_link(c: _Columns, rows: Rows, link_type: int) -> bool:
     return True
 
 
-def _unpack_tagged(c: _Columns, rows: Rows, type_at: int, header: int) -> None:
-    """A link header with an ethertype and any tags after it."""
-    at, end = c.begin[rows] + header, c.end[rows]
-    ethertype = c.gather(c.begin[rows] + type_at, _SHORT).astype(np.int64)
+def _unpack_tagged(c: _Columns, rows: Rows, type_at: Ints, at: Ints) -> None:
+    """An ethertype and any tags after it; `at`: where the link header ends."""
+    end = c.end[rows]
+    ethertype = c.gather(type_at, _SHORT).astype(np.int64)
     short = at > end
     for _ in range(_MOST_TAGS):
         tagged = np.flatnonzero(_is_tag(ethertype) & ~short)
@@ -210,6 +213,48 @@ def _is_tag(ethertype: Ints) -> Mask:
     return np.asarray((ethertype == first) | (ethertype == second) | (ethertype == third), np.bool_)
 
 
+def _unpack_network(c: _Columns) -> None:
+    """IP headers, and those inside tunnels."""
+    outer = np.ones(len(c.at), np.bool_)
+    for depth in range(packet.MOST_TUNNELS + 1):
+        _unpack_ipv4(c, c.where(outer & (c.version == 4)))
+        _unpack_ipv6(c, c.where(outer & (c.version == 6)))
+        outer = (c.protocol == headers.GRE) & (c.verdict == _KEPT)
+        if not outer.any():
+            return
+        rows = np.flatnonzero(outer)
+        if depth < packet.MOST_TUNNELS:
+            _unpack_gre(c, rows)
+        c.protocol[rows] = 0
+    c.judge(rows, (np.ones(len(rows), np.bool_), _NESTED))
+
+
+def _unpack_gre(c: _Columns, rows: NDArray[np.intp]) -> None:
+    """Find the IP header inside GRE: of the packet it carries, or of the frame, plain or mirrored."""
+    at, end, until = c.at[rows], c.end[rows], c.at[rows] + c.room[rows]
+    gre = c.gather(at, _GRE)
+    flags, kind = gre["flags"].astype(np.int64), gre["protocol"].astype(np.int64)
+    inside = at + 4 + 4 * np.bitwise_count(flags & headers.GRE_OPTIONS)
+    third = kind == headers.ERSPAN_III
+    long = third & (c.gather(inside + 11, np.dtype("u1")) & 1 > 0)
+    short = third & (inside + 12 > end)
+    second = (kind == headers.ERSPAN) & (flags & headers.GRE_SEQUENCE > 0)
+    inside += np.where(third, np.where(long, 20, 12), np.where(second, 8, 0))
+    packets = (kind == headers.IPV4) | (kind == headers.IPV6)
+    frames = third | (kind == headers.ERSPAN) | (kind == headers.BRIDGED)
+    c.judge(
+        rows,
+        (at + 4 > end, _TRUNCATED),
+        (flags & headers.GRE_REFUSED > 0, _BAD),
+        (~packets & ~frames, _NOT_TCP_OR_UDP),
+        (short, _TRUNCATED),
+        (inside > until, _BAD),
+    )
+    c.at[rows], c.version[rows] = inside, np.where(kind == headers.IPV4, 4, 6)
+    whole = rows[frames & (c.verdict[rows] == _KEPT)]
+    _unpack_tagged(c, whole, c.at[whole] + 12, c.at[whole] + 14)
+
+
 def _unpack_ipv4(c: _Columns, rows: Rows) -> None:
     at, end = c.at[rows], c.end[rows]
     ip = c.gather(at, _IPV4)
@@ -217,13 +262,14 @@ def _unpack_ipv4(c: _Columns, rows: Rows) -> None:
     length = ip["length"].astype(np.int64)
     length = np.where(length == 0, c.wire_end[rows] - at, length)
     wrong = (ip["version_ihl"] >> 4 != 4) | (header < 20) | (length < header)
-    other = (ip["protocol"] != TCP) & (ip["protocol"] != UDP)
+    other = ~np.isin(ip["protocol"], _CARRIED)
     fragment = ip["fragment"] & 0x3FFF != 0
     c.judge(rows, (at + 20 > end, _TRUNCATED), (wrong, _BAD), (fragment, _FRAGMENT), (other, _NOT_TCP_OR_UDP))
     c.at[rows], c.room[rows] = at + header, length - header
     c.protocol[rows], c.ip_id[rows] = ip["protocol"], ip["identification"]
     c.ecn[rows] = ip["tos"] & 3 == headers.CONGESTION_EXPERIENCED
     c.src_low[rows], c.dst_low[rows] = ip["src"] | _MAPPED, ip["dst"] | _MAPPED
+    c.src_high[rows] = c.dst_high[rows] = 0  # IPv6 may have carried it
 
 
 def _unpack_ipv6(c: _Columns, rows: Rows) -> None:
@@ -231,7 +277,7 @@ def _unpack_ipv6(c: _Columns, rows: Rows) -> None:
     ip = c.gather(at, _IPV6)
     label, protocol = ip["label"].astype(np.uint32), ip["protocol"]
     wrong = label >> 28 != 6
-    other = (protocol != TCP) & (protocol != UDP)
+    other = ~np.isin(protocol, _CARRIED)
     extended = np.isin(protocol, headers.EXTENSIONS)
     c.judge(rows, (at + 40 > end, _TRUNCATED), (wrong, _BAD), (extended, _ODD), (other, _NOT_TCP_OR_UDP))
     length = ip["length"].astype(np.int64)

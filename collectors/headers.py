@@ -13,6 +13,10 @@ IPV4, IPV6 = 0x0800, 0x86DD  # IANA, IEEE 802 numbers
 TAGS = (0x8100, 0x88A8, 0x9100)  # IEEE 802.1Q clause 9.6: customer and service tag; 0x9100: QinQ before 802.1ad
 EXTENSIONS = (0, 43, 44, 51, 60)  # hop-by-hop, routing, fragment, authentication, destination: RFC 8200 section 4, RFC 4302
 AUTHENTICATION, FRAGMENTED = 51, 44
+GRE = 47  # IP protocol, RFC 2784
+GRE_OPTIONS, GRE_SEQUENCE = 0xB000, 0x1000  # checksum, key, sequence number: 4 octets each, RFC 2784 and 2890
+GRE_REFUSED = 0x4007  # source routes (RFC 1701) and versions other than 0
+BRIDGED, ERSPAN, ERSPAN_III = 0x6558, 0x88BE, 0x22EB  # protocol types of whole frames; type I and II share one
 CONGESTION_EXPERIENCED = 3  # RFC 3168 section 5
 
 
@@ -116,6 +120,31 @@ class Aeth(NamedTuple):
     word: int  # syndrome in the upper 8 bits, sequence number of the message below
 
 
+class Gre(NamedTuple):
+    """RFC 2784 section 2.1, RFC 2890: flags and version, then the protocol type of what is carried."""
+
+    flags: int
+    protocol: int
+
+
+class Erspan(NamedTuple):
+    """ERSPAN type II, draft-foschiano-erspan-03 section 4.2: version 1 and VLAN, class and session, index of the port."""
+
+    version_vlan: int
+    session: int
+    port: int
+
+
+class Erspan3(NamedTuple):
+    """ERSPAN type III, section 4.3 of the same: a time stamp, and in the last bit of `flags` whether 8 more octets follow."""
+
+    version_vlan: int
+    session: int
+    timestamp: int
+    group: int
+    flags: int
+
+
 _Header = TypeVar("_Header", bound=tuple[Any, ...])
 
 
@@ -142,6 +171,9 @@ unpack_udp, pack_udp = _twins("!HHHH", Udp)
 unpack_bth, pack_bth = _twins("!BBHII", Bth)
 unpack_reth, pack_reth = _twins("!QII", Reth)
 unpack_aeth, pack_aeth = _twins("!I", Aeth)
+unpack_gre, pack_gre = _twins("!HH", Gre)
+unpack_erspan, pack_erspan = _twins("!HHI", Erspan)
+unpack_erspan3, pack_erspan3 = _twins("!HHIHH", Erspan3)
 unpack_ports, pack_ports = _twins("!HH", Ports)
 
 RC, UC, RD, UD, XRC = 0, 1, 2, 3, 5  # upper 3 bits of a BTH opcode, IBTA volume 1 section 9.2.1, table "OpCode field"

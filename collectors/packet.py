@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 from collectors.headers import (
     AUTHENTICATION,
+    BRIDGED,
     BTH_OCTETS,
     CONGESTION_EXPERIENCED,
+    ERSPAN,
+    ERSPAN_III,
     EXTENDED_OCTETS,
     EXTENSIONS,
     FRAGMENTED,
+    GRE,
+    GRE_OPTIONS,
+    GRE_REFUSED,
+    GRE_SEQUENCE,
     ICRC_OCTETS,
     IPV4,
     IPV6,
@@ -19,7 +26,9 @@ from collectors.headers import (
     RETH_OCTETS,
     TAGS,
     unpack_bth,
+    unpack_erspan3,
     unpack_extension,
+    unpack_gre,
     unpack_ipv4,
     unpack_ipv6,
     unpack_ports,
@@ -30,8 +39,9 @@ from collectors.headers import (
 from collectors.record import ROCE_PORT, TCP, UDP
 
 NOT_IP, FRAGMENT, TRUNCATED, BAD = "not ip", "fragment", "truncated header", "bad header"
-NOT_TCP_OR_UDP = "not tcp or udp"
-REASONS = (NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP)  # and "link type N"
+NOT_TCP_OR_UDP, NESTED = "not tcp or udp", "tunnels in tunnels"
+REASONS = (NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP, NESTED)  # and "link type N"
+MOST_TUNNELS = 2  # GRE headers in one frame: a mirrored packet that was in a tunnel itself
 
 # Link types: https://www.tcpdump.org/linktypes.html; 12 and 14 are the DLT_RAW of some systems, as old tools wrote it.
 ETHERTYPE_AT = {1: (12, 14), 113: (14, 16), 276: (0, 20)}  # Ethernet, Linux cooked v1, v2: where the type is, header length
@@ -90,12 +100,17 @@ def unpack(frame: bytes, wire_length: int, link_type: int) -> Packet | str:
     wire_length = max(wire_length, len(frame))
     try:
         version, at = _unpack_link(frame, link_type)
-        network = _unpack_ipv4(frame, at, wire_length) if version == 4 else _unpack_ipv6(frame, at, wire_length)
-        if network.protocol == TCP:
-            return _unpack_tcp(frame, network)
-        if network.protocol == UDP:
-            return _unpack_udp(frame, network)
-        return NOT_TCP_OR_UDP
+        for depth in range(MOST_TUNNELS + 1):
+            network = _unpack_ipv4(frame, at, wire_length) if version == 4 else _unpack_ipv6(frame, at, wire_length)
+            if network.protocol == TCP:
+                return _unpack_tcp(frame, network)
+            if network.protocol == UDP:
+                return _unpack_udp(frame, network)
+            if network.protocol != GRE:
+                return NOT_TCP_OR_UDP
+            if depth < MOST_TUNNELS:
+                version, at = _unpack_gre(frame, network)
+        return NESTED
     except _Skipped as skipped:
         return str(skipped)
     except struct.error:
@@ -105,13 +120,7 @@ def unpack(frame: bytes, wire_length: int, link_type: int) -> Packet | str:
 def _unpack_link(frame: bytes, link_type: int) -> tuple[int, int]:
     """IP version and where the IP header starts."""
     if link_type in ETHERTYPE_AT:
-        type_at, at = ETHERTYPE_AT[link_type]
-        if len(frame) < at:
-            raise _Skipped(TRUNCATED)
-        ethertype = int.from_bytes(frame[type_at : type_at + 2], "big")
-        while ethertype in TAGS:
-            ethertype, at = unpack_tag(frame, at).ethertype, at + 4
-        version = {IPV4: 4, IPV6: 6}.get(ethertype, 0)
+        version, at = _unpack_ethertype(frame, *ETHERTYPE_AT[link_type])
     elif link_type in RAW:
         at, version = 0, RAW[link_type]
         if not frame:
@@ -125,6 +134,38 @@ def _unpack_link(frame: bytes, link_type: int) -> tuple[int, int]:
     else:
         raise _Skipped(f"link type {link_type}")
     if version not in (4, 6):
+        raise _Skipped(NOT_IP)
+    return version, at
+
+
+def _unpack_ethertype(frame: bytes, type_at: int, at: int) -> tuple[int, int]:
+    """IP version (0: not IP) and where the IP header starts, after any tags; `at`: where the link header ends."""
+    if len(frame) < at:
+        raise _Skipped(TRUNCATED)
+    ethertype = int.from_bytes(frame[type_at : type_at + 2], "big")
+    while ethertype in TAGS:
+        ethertype, at = unpack_tag(frame, at).ethertype, at + 4
+    return {IPV4: 4, IPV6: 6}.get(ethertype, 0), at
+
+
+def _unpack_gre(frame: bytes, ip: _Network) -> tuple[int, int]:
+    """IP version and place of the IP header inside GRE: of the packet it carries, or of the frame, plain or mirrored."""
+    gre = unpack_gre(frame, ip.at)
+    if gre.flags & GRE_REFUSED:
+        raise _Skipped(BAD)
+    if gre.protocol not in (IPV4, IPV6, BRIDGED, ERSPAN, ERSPAN_III):
+        raise _Skipped(NOT_TCP_OR_UDP)
+    at = ip.at + 4 + 4 * (gre.flags & GRE_OPTIONS).bit_count()
+    if gre.protocol == ERSPAN_III:
+        at += 20 if unpack_erspan3(frame, at).flags & 1 else 12
+    elif gre.protocol == ERSPAN and gre.flags & GRE_SEQUENCE:  # without a sequence number it is type I: no header
+        at += 8
+    if at > ip.at + ip.room:
+        raise _Skipped(BAD)
+    if gre.protocol in (IPV4, IPV6):
+        return 4 if gre.protocol == IPV4 else 6, at
+    version, at = _unpack_ethertype(frame, at + 12, at + 14)
+    if not version:
         raise _Skipped(NOT_IP)
     return version, at
 

@@ -17,6 +17,7 @@ from typing import BinaryIO, Self
 
 import numpy as np
 import zstandard
+from numpy.typing import NDArray
 
 from collectors import pcapng
 from collectors.batch import Batch, words
@@ -207,11 +208,43 @@ def write(
     return count
 
 
+class Writer:
+    """A pcap of nanoseconds that frames are added to, many at once; compressed if the name ends in .gz or .zst. A context."""
+
+    def __init__(self, path: str | Path, *, link_type: int = 1, snaplen: int = SNAPLEN, level: int = 1) -> None:
+        self.count = 0
+        self._stack = contextlib.ExitStack()
+        self._file = self._stack.enter_context(_created(Path(path), level))
+        self._file.write(struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link_type))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def add(self, time_ns: Ints, octets: NDArray[np.uint8], captured: Ints, wire: Ints) -> None:
+        """Add frames: the first `captured` of the `octets` [n, most] of each, which had `wire` octets.
+
+        Raises ValueError on a time that 32 bits of seconds cannot hold.
+        """
+        seconds = time_ns // SECOND
+        wrong = (seconds < 0) | (seconds >= 1 << 32)
+        if wrong.any():
+            raise ValueError(f"time {time_ns[wrong][0]} ns does not fit a pcap")
+        rows = np.empty((len(time_ns), 16 + octets.shape[1]), np.uint8)
+        head = np.stack([seconds, time_ns % SECOND, captured, wire], axis=1).astype("<u4")
+        rows[:, :16], rows[:, 16:] = head.view(np.uint8), octets
+        kept = np.arange(rows.shape[1]) < (16 + captured)[:, None]
+        self._file.write((rows if kept.all() else rows[kept]).tobytes())
+        self.count += len(time_ns)
+
+
 @contextlib.contextmanager
-def _created(path: Path) -> Iterator[BinaryIO]:
+def _created(path: Path, level: int = 9) -> Iterator[BinaryIO]:
     with path.open("wb") as file:
         if path.suffix == ".gz":
-            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            with gzip.GzipFile("", "wb", level, fileobj=file, mtime=0) as packed:
                 yield packed  # type: ignore[misc]
         elif path.suffix == ".zst":
             with zstandard.ZstdCompressor(write_checksum=True).stream_writer(file, closefd=False) as packed:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from prism.identity import Marks
     from prism.model import Diagnosis
     from prism.topology import Topology
+
+
+class Wrapping(StrEnum):
+    """In what packets are written."""
+
+    pcap = "pcap"
+    erspan = "erspan"
+
 
 SOON = 1.0  # seconds of work before a progress bar is worth drawing
 
@@ -88,22 +97,51 @@ def replay(
         _tell(diagnosis, json, trace, quiet=quiet)
 
 
+def show_presets(asked: bool) -> None:
+    """Print the presets and end, where that was asked."""
+    if asked:
+        from prism.synth.presets import ABOUT
+
+        typer.echo("\n".join(f"{name:14}{about}" for name, about in ABOUT.items()))
+        raise typer.Exit
+
+
 @app.command()
 def simulate(
-    preset: Annotated[
-        str, typer.Argument(metavar="PRESET", help="What to simulate: ddp, pipeline, 3d, fsdp, moe, slow-rank, …")
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="What to simulate: a preset (--list) or a YAML or JSON file with a spec.")
     ],
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to write; made if it is not there.")],
     seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The same seed gives the same run.")] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PLACE=VALUE", help="Change the spec, such as jobs.0.dp=16.")
+    ] = None,
+    presets: Annotated[  # noqa: ARG001 - its callback does it
+        bool, typer.Option("--list", callback=show_presets, is_eager=True, help="Show the presets and exit.")
+    ] = False,
+    packets: Annotated[
+        Wrapping | None, typer.Option(help="Write packets, not flow records: bare, or as ERSPAN sessions bring them.")
+    ] = None,
+    ends_only: Annotated[
+        bool, typer.Option("--ends-only", help="Of RDMA messages, only first and last packets, as a filter lets through.")
+    ] = False,
+    snaplen: Annotated[int, typer.Option(metavar="OCTETS", min=120, max=9216, help="Octets kept of each frame.")] = 128,
 ) -> None:
-    """Write the flows of simulated training, with its topology and truth.
+    """Write the flows or packets of simulated training, with its topology and truth.
 
-    FOLDER gets flows.csv.gz, topology.json and truth.json, for replay and for python -m benchmarks.accuracy.
+    FOLDER gets flows.csv.gz (with --packets a capture per switch, leaf0.pcap.gz …), topology.json and truth.json, for replay
+    and for python -m benchmarks.accuracy.
     """
     with complaints("prism"):
-        from prism.simulate import write
+        from prism import simulate as run
 
-        typer.echo(f"{write(preset, folder, seed):,} flow records in {folder}")
+        asked = run.asked(spec, settings or ())
+        if packets is None:
+            typer.echo(f"{run.write(asked, folder, seed):,} flow records in {folder}")
+            return
+        erspan = packets is Wrapping.erspan
+        made = run.write_packets(asked, folder, seed, erspan=erspan, ends_only=ends_only, snaplen=snaplen)
+        typer.echo(f"{made:,} packets in {folder}")
 
 
 def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:

@@ -10,12 +10,11 @@ import csv
 import io
 import ipaddress
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-import yaml
+from prism.documents import Object, load_json, load_yaml
 
 _FIELDS = ("host", "rail", "leaf")
 _UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
@@ -61,27 +60,6 @@ class Topology:
         return tuple(link for link in self.links if switch in link)
 
 
-class _Object(dict[str, Any]):
-    """A JSON object that remembers a key it was given twice."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        counts = Counter(key for key, _ in pairs)
-        self.twice = next((key for key, n in counts.items() if n > 1), None)
-
-
-class _Loader(yaml.BaseLoader):
-    """YAML in which every scalar is text (a host named 0x10 or `no` stays one) and no key stands twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if str(key.value) in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep=deep)
-
-
 def parse(text: str, name: str) -> Topology:
     """The topology in `text`; `name` is its file, for the format (.json, .csv, .yaml, else by content) and for errors.
 
@@ -91,7 +69,7 @@ def parse(text: str, name: str) -> Topology:
     kind = _format(text, name)
     if kind == "csv":
         return Topology(_endpoints(_csv_rows(text, name), name))
-    document = _load_json(text, name) if kind == "json" else _load_yaml(text, name)
+    document = load_json(text, name) if kind == "json" else load_yaml(text, name)
     _check_object(document, name, ("endpoints", "links"))
     if "endpoints" not in document:
         raise ValueError(f'{name}: "endpoints" is missing')
@@ -113,35 +91,11 @@ def _format(text: str, name: str) -> str:
     return "csv" if "address" in first.lower().split(",") else "yaml"
 
 
-def _load_json(text: str, name: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_Object)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
-    except RecursionError:
-        raise ValueError(f"{name}: nested too deeply") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise ValueError(f"{name}: {error}") from None
-
-
-def _load_yaml(text: str, name: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        at = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise ValueError(f"{name}{at}: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"{name}: {str(error).splitlines()[0]}") from None
-    except RecursionError:
-        raise ValueError(f"{name}: nested too deeply") from None
-
-
 def _check_object(value: Any, where: str, known: tuple[str, ...] | None = None) -> None:
     """Raises ValueError unless the value is an object, without a key twice, and with known keys only."""
     if not isinstance(value, dict):
         raise ValueError(f"{where}: an object is needed here, not {_show(value)}")
-    if isinstance(value, _Object) and value.twice is not None:
+    if isinstance(value, Object) and value.twice is not None:
         raise ValueError(f"{where}: {value.twice!r} stands there twice")
     stray = next((key for key in value if known and key not in known), None)
     if known and stray is not None:

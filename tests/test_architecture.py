@@ -18,7 +18,10 @@ MODULES = sorted(
     path.relative_to(ROOT) for package in ("prism", "collectors", "benchmarks") for path in (ROOT / package).rglob("*.py")
 )
 # these do I/O
-EDGE = {"collectors.cli", "collectors.dump", "collectors.pcap", "prism.cli", "prism.replay", "prism.simulate", "prism.terminal"}
+EDGE = {
+    *("collectors.cli", "collectors.dump", "collectors.pcap", "collectors.writing"),
+    *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
+}
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
     line

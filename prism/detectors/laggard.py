@@ -16,9 +16,7 @@ from prism.kernels.shifts import Shift, middle, shifts, spread
 from prism.model import Finding
 
 
-def laggard(
-    view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25
-) -> list[Finding]:
+def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
     """Who worked longer by the `share` of what steps grew by, and by the share `apart` of it longer than anybody else did.
 
     Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise. In collectives of one-sided writes a

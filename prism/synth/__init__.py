@@ -1,6 +1,6 @@
 """Training traffic out of thin air, with its truth: `simulate.simulate(spec, seed)` gives flows, transits, truth, topology.
 
-1. spec       what is asked for: cluster, jobs, faults, nuisances, degradation              `spec`, `presets`
+1. spec       what is asked for: cluster, jobs, faults, nuisances, degradation              `spec`, `presets`, `specfile`
 2. place      hosts, leaves, spines, addresses; which rank sits where, who talks to whom    `cluster`, `layout`
 3. schedule   a step's work in an order that respects who waits for whom                    `pipeline`, `training`, `sharded`
 4. move       transfers with rates, shares of links, readiness, faults                      `fabric`, `collectives`
@@ -9,6 +9,10 @@
 7. record     transfers to flow records: RDMA messages, TCP bursts and control messages     `traffic`
 8. degrade    sampling, loss, skew, aggregation, truncation                                 `degrade`
 9. tell       the truth in the format of the captures' truth.json                           `truth`
+
+`simulate` does it all at once, `play` in order of time and in bounded memory. Instead of 7 and 8, transfers may become trains
+of packets (`trains`), numbered packets in order of time (`packets`), what each switch's mirror port sees of them (`mirrors`),
+and frames (`frames`).
 
 A step is simulated operation by operation, each for all ranks that do it at once: begin = the latest of what it depends on, end
 = begin + how long it takes. So a slow rank delays those who wait for it, and nobody else.

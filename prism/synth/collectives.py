@@ -28,20 +28,30 @@ class Talk:
     endpoint: Ints
     polite: bool
 
-    def send(self, lane: int, src: Ints, dst: Ints, octets: int, ready: Floats, posted: Floats) -> Floats:
-        """When messages have arrived. `posted`: when each receiver asked for its own."""
-        return self._push(lane, self.endpoint[src], self.endpoint[dst], octets, ready, posted)
+    def send(self, lane: int, src: Ints, dst: Ints, octets: Ints, ready: Floats, posted: Floats) -> Floats:
+        """When messages of so many octets each have arrived. `posted`: when each receiver asked for its own."""
+        a, b = self.endpoint[src], self.endpoint[dst]
+        small = octets <= self.fabric.job.window_octets
+        if self.polite or small.all() or not small.any():
+            return self._push(lane, a, b, octets, ready, posted)
+        arrived = np.empty(len(a))
+        for some in (small, ~small):
+            arrived[some] = self._push(lane, a[some], b[some], octets[some], ready[some], posted[some])
+        return arrived
 
-    def _push(self, lane: int, a: Ints, b: Ints, octets: int, ready: Floats, posted: Floats) -> Floats:
-        """When transfers between endpoints have arrived: what fits into the receiver's window at once, the rest when posted."""
+    def _push(self, lane: int, a: Ints, b: Ints, octets: Ints, ready: Floats, posted: Floats) -> Floats:
+        """When transfers between endpoints have arrived: what fits into the receiver's window at once, the rest when posted.
+
+        All fit, or none.
+        """
         window = 0 if self.polite else self.fabric.job.window_octets
-        if octets <= window:
-            return self.fabric.move(lane, a, b, np.full(len(a), octets), ready)[1]
+        if octets[:1].max(initial=0) <= window:
+            return self.fabric.move(lane, a, b, octets, ready)[1]
         end = ready
         if window:
             _, end = self.fabric.move(lane, a, b, np.full(len(a), window), ready)
         gate = self.welcome(lane, a, b, end, posted)
-        return self.fabric.move(lane, a, b, np.full(len(a), octets - window), gate)[1]
+        return self.fabric.move(lane, a, b, octets - window, gate)[1]
 
     def welcome(self, lane: int, a: Ints, b: Ints, ready: Floats, posted: Floats) -> Floats:
         """When senders may begin: ready themselves and, having heard of it, the receiver too (a credit, over RDMA)."""
@@ -111,7 +121,7 @@ class Talk:
             if few < rounds and 2 * k >= few:  # rounds were merged: a word still comes from everybody
                 ready = np.maximum(ready, join.max(axis=1, keepdims=True))
             if k < ahead:
-                end = self._push(lane, a, b, size, ready.ravel(), posted.ravel())
+                end = self._push(lane, a, b, np.full(len(a), size), ready.ravel(), posted.ravel())
             else:  # the window is full of earlier rounds
                 gate = self.welcome(lane, a, b, ready.ravel(), posted.ravel())
                 _, end = self.fabric.move(lane, a, b, np.full(len(a), size), gate)

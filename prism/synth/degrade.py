@@ -13,21 +13,31 @@ KEY = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "exporter", "
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 
 
-def degraded(
-    flows: Flows, transits: Transits, asked: Degradation, seen: tuple[int, int], rng: np.random.Generator
-) -> tuple[Flows, Transits]:
-    """The records, by start, and transits as an imperfect collection would give them; `seen` is when it ran, ns."""
-    if asked.keep < 1:
-        flows, transits = _cut(flows, transits, *seen)
-    if asked.sampling > 1:
-        flows, transits = _sampled(flows, asked.sampling, rng), Transits.empty(transits.exporters)
-    if asked.loss:
-        flows = flows.take(rng.random(len(flows)) >= asked.loss)
-    if asked.aggregate_s:
-        flows = _summed(flows, round(asked.aggregate_s * 1e9))
-    if asked.skew_ms:
-        flows = _skewed(flows, asked.skew_ms, rng)
-    return flows.take(np.argsort(flows.start_ns, kind="stable")), transits
+class Collection:
+    """An imperfect collection that ran during `seen`, ns; records may come in parts, by start."""
+
+    def __init__(self, asked: Degradation, seen: tuple[int, int], rng: np.random.Generator) -> None:
+        self.asked, self.seen, self.rng = asked, seen, rng
+        self.off: Ints | None = None
+
+    def kept(self, flows: Flows, transits: Transits) -> tuple[Flows, Transits]:
+        """Records and transits as it would give them."""
+        asked, rng = self.asked, self.rng
+        if asked.keep < 1:
+            flows, transits = _cut(flows, transits, *self.seen)
+        if asked.sampling > 1:
+            flows, transits = _sampled(flows, asked.sampling, rng), Transits.empty(transits.exporters)
+        if asked.loss:
+            flows = flows.take(rng.random(len(flows)) >= asked.loss)
+        if asked.aggregate_s:
+            flows = _summed(flows, round(asked.aggregate_s * 1e9))
+        if asked.skew_ms:
+            if self.off is None:  # each switch's clock is off by a constant
+                off = rng.uniform(-asked.skew_ms, asked.skew_ms, max(len(flows.exporters), 1))
+                self.off = np.rint(off * 1e6).astype(np.int64)
+            shift = self.off[flows.exporter]
+            flows = replace(flows, start_ns=flows.start_ns + shift, end_ns=flows.end_ns + shift)
+        return flows.take(np.argsort(flows.start_ns, kind="stable")), transits
 
 
 def window(life: tuple[int, int], keep: float) -> tuple[int, int]:
@@ -87,9 +97,3 @@ def _summed(flows: Flows, bin_ns: int) -> Flows:
     out["end_ns"] = np.maximum.reduceat(flows.end_ns[order], firsts)
     out["tcp_flags"] = np.bitwise_or.reduceat(flows.tcp_flags[order], firsts)
     return replace(flows, **out)
-
-
-def _skewed(flows: Flows, most_ms: float, rng: np.random.Generator) -> Flows:
-    """Each switch's clock is off by a constant."""
-    off = np.rint(rng.uniform(-most_ms, most_ms, max(len(flows.exporters), 1)) * 1e6).astype(np.int64)[flows.exporter]
-    return replace(flows, start_ns=flows.start_ns + off, end_ns=flows.end_ns + off)

@@ -43,11 +43,15 @@ class Batch:
     again: Ints
     spine: Ints
     queue: Floats  # ns waited at the leaf's uplink, and at the spine's downlink: float64[n, 2]
+    turn: Ints  # how many messages the pair had sent before, modulo its queue pairs
 
 
 @dataclass
 class Fabric:
-    """What carries one job's transfers. `windows` holds the faults of the network, open or closed."""
+    """What carries one job's transfers. `windows` holds the faults of the network, open or closed.
+
+    `epoch` is added to lanes: the connections of a job that came back are new ones.
+    """
 
     plant: Plant
     job: Job
@@ -55,6 +59,8 @@ class Fabric:
     windows: list[Window] = field(default_factory=list)
     sent: list[Batch] = field(default_factory=list)
     told: list[Batch] = field(default_factory=list)
+    epoch: int = 0
+    turns: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def move(self, lane: int, src: Ints, dst: Ints, octets: Ints, ready: Floats) -> tuple[Floats, Floats]:
         """Begin and end, ns, of transfers between endpoints that are ready at `ready`; octets of each."""
@@ -78,9 +84,19 @@ class Fabric:
         packets = octets // SEGMENT[self.job.transport] + 1
         again = self.rng.binomial(packets, np.minimum(lossy + self.job.retransmit, 0.5))
         queue = np.stack([self._queued(up, rate, octets), self._queued(down, rate, octets)], axis=1)
-        self.sent.append(
-            Batch(start[real], end[real], src[real], dst[real], octets[real], lane, again[real], spine[real], queue[real])
+        turn = self._turns(lane, src[real], dst[real], octets[real])
+        whole = (
+            start[real],
+            end[real],
+            src[real],
+            dst[real],
+            octets[real],
+            lane + self.epoch,
+            again[real],
+            spine[real],
+            queue[real],
         )
+        self.sent.append(Batch(*whole, turn))
         return start, end
 
     def tell(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
@@ -90,10 +106,21 @@ class Fabric:
         n = int(real.sum())
         sizes, none = np.full(n, octets, np.int64), np.zeros(n, np.int64)
         spine = self.plant.spine(src, dst, np.full(len(src), lane))
+        idle = np.full((n, 2), 1e3)
         self.told.append(
-            Batch(when[real], when[real], src[real], dst[real], sizes, lane, none, spine[real], np.full((n, 2), 1e3))
+            Batch(when[real], when[real], src[real], dst[real], sizes, lane + self.epoch, none, spine[real], idle, none)
         )
         return np.asarray(arrives)
+
+    def _turns(self, lane: int, src: Ints, dst: Ints, octets: Ints) -> Ints:
+        """Whose turn it is of each pair's queue pairs, counted in messages."""
+        turn = np.zeros(len(src), np.int64)
+        if self.job.queues > 1:
+            many = -(-octets // self.job.message_octets)
+            for i, (a, b, n) in enumerate(zip(src.tolist(), dst.tolist(), many.tolist(), strict=True)):
+                turn[i] = self.turns.get((lane, a, b), 0)
+                self.turns[lane, a, b] = (int(turn[i]) + n) % (self.job.channels * self.job.queues)
+        return turn
 
     def _noise(self, n: int, spread: float) -> Floats:
         return np.asarray(np.exp(self.rng.normal(-spread, spread, n)))

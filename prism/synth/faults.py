@@ -41,6 +41,7 @@ class Work:
         self.usual = np.exp(self.rng.normal(0, job.uneven_ranks, job.world))
         self.usual = self.usual[np.arange(job.world) // job.tp * job.tp]  # TP partners share each piece of work
         self.factor = self.usual
+        self.length = 1.0  # of the step's sequences, against the usual
         self.stalls = [Stall(f) for f in self.faults if f.kind in ("hang", "crash")]
 
     def begin(self, step: int) -> None:
@@ -54,6 +55,21 @@ class Work:
             loaded = np.unique(self.host)[self.rng.random(len(np.unique(self.host))) < self.job.foreign]
             factor = np.where(np.isin(self.host, loaded), factor * (1 + 0.5 * self.rng.random()), factor)
         self.factor = factor
+        if self.job.lengths:
+            self.length = float(np.exp(self.rng.normal(0, self.job.lengths)))
+
+    def lengths(self, n: int) -> Floats:
+        """How long the sequences of n micro-batches are, against the usual."""
+        spread = self.job.micro_lengths
+        return np.asarray(self.length * np.exp(self.rng.normal(0, spread, n)) if spread else np.full(n, self.length))
+
+    def loaded(self) -> Floats:
+        """How long each rank waits for its data, ns."""
+        took, job = self.took(np.arange(self.job.world), self.job.load_ms), self.job
+        if not job.stall_chance:
+            return took
+        late = self.rng.random(job.world) < job.stall_chance
+        return np.asarray(took + late * job.stall_ms * 1e6 * self.rng.uniform(0.5, 1.5, job.world))
 
     def took(self, ranks: Ints, ms: Floats | float) -> Floats:
         """How long a piece of `ms` of undisturbed work takes each of the given ranks, ns."""

@@ -48,6 +48,44 @@ PRESETS: Mapping[str, Spec] = {
             ),
             nuisances=Nuisances(bulk_gbit=0.04, monitor=True),
         ),
+        Spec(
+            "varied",
+            FAST,
+            (
+                replace(
+                    _PIPES,
+                    lengths=0.2,
+                    micro_lengths=0.1,
+                    tied_octets=50_000_000,
+                    queues=4,
+                    stall_chance=0.005,
+                    stall_ms=200,
+                    pause_after=12,
+                    pause_s=20.0,
+                ),
+            ),
+        ),
         Spec("sampled", FAST, (_PIPES,), degradation=Degradation(sampling=64, loss=0.01, skew_ms=1.0)),
     )
+}
+
+ABOUT: Mapping[str, str] = {
+    "ddp": "8 GPUs, DDP over TCP, buckets that overlap with the backward",
+    "ddp-rdma": "the same over RDMA",
+    "pipeline": "PP4 × DP2 over TCP, 1F1B, 8 micro-batches",
+    "pipeline-rdma": "PP4 × DP4 over RDMA",
+    "interleaved": "the same with an interleaved schedule",
+    "3d": "TP8 (inside hosts) × PP4 × DP2, a leaf per rail, distributed optimizer",
+    "fsdp": "FSDP over 8 GPUs, TCP",
+    "moe": "16 GPUs, EP4, all-to-all over RDMA",
+    "context": "PP2 × CP2 × DP4 over RDMA",
+    "slow-rank": "pipeline, rank 5 computes 1.7 × longer in steps 10 to 17",
+    "slow-nic": "ddp, the NIC of rank 3 at a quarter of its rate in steps 10 to 17",
+    "lossy-nic": "pipeline, the NIC of rank 5 loses packets in steps 10 to 17",
+    "slow-uplink": "pipeline, the uplinks of leaf1 at a twelfth in steps 10 to 17",
+    "hang": "pipeline, rank 2 stops for 6 s in step 12",
+    "crash": "ddp, rank 6 exits in step 12, the job comes back",
+    "busy": "two jobs at once, storage, a checkpoint, a bulk copy, monitoring",
+    "varied": "pipeline-rdma, sequences of any length, tied embeddings, QPs in turn, late data, a long pause",
+    "sampled": "pipeline-rdma, one packet in 64 seen, records lost, clocks that disagree",
 }

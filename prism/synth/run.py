@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from prism.synth.spec import Fault, Job
 from prism.synth.training import LANES, Clock, Piece, Trainer
 
 NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle")
+FAR = 1e18  # ns, after everything
 NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
 
 
@@ -36,16 +38,11 @@ class Attempt:
     sent: list[Batch]
     told: list[Batch]
     windows: list[Window]
-    pauses: list[tuple[str, int, float, float]]  # evaluation or checkpoint, after which step, from, to
+    pauses: list[tuple[str, int, float, float]]  # evaluation, checkpoint or sleep, after which step, from, to
     closes: Floats
     worked: list[Piece] = field(default_factory=list)
     faults: list[tuple[Fault, float, float]] = field(default_factory=list)
     crashed: bool = False
-
-    @property
-    def epoch(self) -> int:
-        """What is added to the lanes of a job that came back: its connections are new ones."""
-        return 1000 * (self.name != self.job.name)
 
     @property
     def over(self) -> float:
@@ -56,37 +53,77 @@ class Attempt:
 def attempt(
     job: Job, plant: Plant, faults: tuple[Fault, ...], windows: list[Window], rng: np.random.Generator, begin: float, name: str
 ) -> Attempt:
-    """Simulate a job from `begin`, ns. `windows` are faults of the network that other jobs' steps define."""
-    ranks = lay_out(job, plant)
-    fabric = Fabric(plant, job, rng, list(windows))
-    talk = Talk(fabric, ranks.endpoint, job.transport == "tcp")
-    work = Work(job, rng, faults, plant.host[ranks.endpoint])
-    trainer = (ShardedTrainer if job.mode == "fsdp" else Trainer)(job, ranks, talk, work, rng)
-    clock = Clock(np.full(job.world, begin + 0.3e9) + rng.exponential(5e6, job.world), np.zeros(job.world))
-    own = [_window(f, plant, ranks) for f in faults if f.kind in NETWORK]
-    fabric.windows += own
-    begins, ends, wires = list[Floats](), list[Floats](), list[Floats]()
-    pauses = list[tuple[str, int, float, float]]()
-    for step in range(job.steps):
-        for window in own:
-            _open(window, step, clock)
-        work.begin(step)
-        begins.append(clock.now.copy())
-        clock.work("load", work.took(np.arange(job.world), job.load_ms))
-        trainer.step(clock)
-        if job.world_reduce:
-            _world(talk, clock)
-        ends.append(clock.now.copy())
-        wires.append(clock.talked.copy())
-        if clock.now.max() >= NEVER / 2:
-            break
-        pauses += _pause(job, step, clock)
-    for window in own:
-        window.end = min(window.end, float(np.median(clock.now)))
-    begun, ended, wired = np.stack(begins), np.stack(ends), np.stack(wires)
-    done = Attempt(name, job, ranks, begin, begun, ended, wired, fabric.sent, fabric.told, own, pauses, clock.now, clock.worked)
-    _tell_faults(done, work, faults)
-    return _buried(done, work, rng)
+    """Simulate a job from `begin`, ns, as `Run` does, at once."""
+    run = Run(job, plant, faults, windows, rng, begin, name)
+    for _ in run.steps():
+        pass
+    return run.finish()
+
+
+class Run:
+    """An attempt step by step. `windows` are faults of the network that other jobs' steps define."""
+
+    def __init__(
+        self,
+        job: Job,
+        plant: Plant,
+        faults: tuple[Fault, ...],
+        windows: list[Window],
+        rng: np.random.Generator,
+        begin: float,
+        name: str,
+    ) -> None:
+        self.job, self.faults, self.rng, self.begin, self.name = job, faults, rng, begin, name
+        self.ranks = lay_out(job, plant)
+        self.fabric = Fabric(plant, job, rng, list(windows), epoch=1000 * (name != job.name))
+        self.talk = Talk(self.fabric, self.ranks.endpoint, job.transport == "tcp")
+        self.work = Work(job, rng, faults, plant.host[self.ranks.endpoint])
+        self.trainer = (ShardedTrainer if job.mode == "fsdp" else Trainer)(job, self.ranks, self.talk, self.work, rng)
+        self.clock = Clock(np.full(job.world, begin + 0.3e9) + rng.exponential(5e6, job.world), np.zeros(job.world))
+        self.own = [_window(f, plant, self.ranks) for f in faults if f.kind in NETWORK]
+        self.fabric.windows += self.own
+        self.begins, self.ends, self.wires = list[Floats](), list[Floats](), list[Floats]()
+        self.pauses = list[tuple[str, int, float, float]]()
+        self.again = FAR
+
+    def steps(self) -> Iterator[float]:
+        """Simulate, and say after each step that did not crash from when on, ns, everything later is sent."""
+        job, clock = self.job, self.clock
+        for step in range(job.steps):
+            for window in self.own:
+                _open(window, step, clock)
+            self.work.begin(step)
+            self.begins.append(clock.now.copy())
+            clock.work("load", self.work.loaded())
+            self.trainer.step(clock)
+            if job.world_reduce:
+                _world(self.talk, clock)
+            self.ends.append(clock.now.copy())
+            self.wires.append(clock.talked.copy())
+            if clock.now.max() >= NEVER / 2:
+                return
+            self.pauses += _pause(job, step, clock)
+            yield float(clock.now.min())
+
+    def taken(self) -> tuple[list[Batch], list[Batch]]:
+        """What was sent and told since this was asked last; `finish` will not have it."""
+        taken = self.fabric.sent, self.fabric.told
+        self.fabric.sent, self.fabric.told, self.clock.worked = [], [], []
+        return taken
+
+    def finish(self) -> Attempt:
+        """What the attempt did, with the transfers that were not taken. `again` is then when the job comes back, ns."""
+        now, fabric = self.clock.now, self.fabric
+        for window in self.own:
+            window.end = min(window.end, float(np.median(now)))
+        begun, ended, wired = np.stack(self.begins), np.stack(self.ends), np.stack(self.wires)
+        whole = begun, ended, wired, fabric.sent, fabric.told
+        done = Attempt(self.name, self.job, self.ranks, self.begin, *whole, self.own, self.pauses, now, self.clock.worked)
+        _tell_faults(done, self.work, self.faults)
+        done = _buried(done, self.work, self.rng)
+        after = next((f.restart_s for f in self.faults if f.kind == "crash" and f.restart_s is not None), None)
+        self.again = done.over + after * 1e9 if done.crashed and after is not None else FAR
+        return done
 
 
 def _window(fault: Fault, plant: Plant, ranks: Ranks) -> Window:
@@ -113,7 +150,7 @@ def _world(talk: Talk, clock: Clock) -> None:
 
 
 def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, float]]:
-    """Evaluations and checkpoints after a step."""
+    """Evaluations, checkpoints and sleep after a step."""
     out = []
     for kind, every, seconds in (
         ("eval", job.evaluate_every, job.evaluate_s),
@@ -123,6 +160,10 @@ def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, flo
             begin = float(clock.now.min())
             clock.now = np.full_like(clock.now, clock.now.max() + seconds * 1e9)
             out.append((kind, step, begin, float(clock.now.max())))
+    if job.pause_s and step == job.pause_after and step + 1 < job.steps:
+        begin = float(clock.now.min())
+        clock.now = clock.now + job.pause_s * 1e9
+        out.append(("pause", step, begin, float(clock.now.max())))
     return out
 
 
@@ -177,5 +218,5 @@ def _until(batch: Batch, latest: Floats, *, heard: bool) -> Batch:
     octets = np.where(batch.octets > 256, (batch.octets * share).astype(np.int64) + 1, batch.octets)
     return Batch(
         batch.start[keep], np.minimum(batch.end, end)[keep], batch.src[keep], batch.dst[keep], octets[keep], batch.lane,
-        batch.again[keep], batch.spine[keep], batch.queue[keep],
+        batch.again[keep], batch.spine[keep], batch.queue[keep], batch.turn[keep],
     )  # fmt: skip

@@ -1,9 +1,12 @@
-"""What a simulation is asked for. Every field has a default; ranks count from 0 in Megatron's order (TP fastest, PP last)."""
+"""What a simulation is asked for. Every field has a default; ranks count from 0 in Megatron's order (TP fastest, PP last).
+
+The types say which numbers make sense; `specfile` holds what people write against them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 Transport = Literal["rdma", "tcp"]
 Mode = Literal["3d", "fsdp"]
@@ -11,6 +14,22 @@ Schedule = Literal["1f1b", "gpipe", "interleaved"]
 Algorithm = Literal["ring", "tree", "halving", "pairs"]
 FaultKind = Literal["compute_slow", "nic_throttle", "nic_loss", "uplink_throttle", "hang", "crash"]
 Way = Literal["both", "out", "in"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which numbers a field takes: from `least` (itself left out where `above`) to `most`."""
+
+    least: float = 0.0
+    most: float = 1e15
+    above: bool = False
+
+
+Count = Annotated[int, Bounds(1)]
+Whole = Annotated[int, Bounds()]
+Positive = Annotated[float, Bounds(above=True)]
+Amount = Annotated[float, Bounds()]
+Share = Annotated[float, Bounds(0, 1)]
 
 
 @dataclass(frozen=True)
@@ -22,16 +41,16 @@ class Cluster:
     is what a congested hop queues at most.
     """
 
-    hosts: int = 8
-    gpus: int = 1
-    hosts_per_leaf: int = 4
+    hosts: Annotated[int, Bounds(1, 60_000)] = 8
+    gpus: Annotated[int, Bounds(1, 250)] = 1
+    hosts_per_leaf: Count = 4
     rails: bool = False
-    spines: int = 1
-    nic_gbit: float = 200.0
-    uplink_gbit: float | None = None
-    nvlink_gbit: float = 2400.0
-    latency_us: float = 4.0
-    buffer_octets: int = 1 << 20
+    spines: Count = 1
+    nic_gbit: Positive = 200.0
+    uplink_gbit: Positive | None = None
+    nvlink_gbit: Positive = 2400.0
+    latency_us: Amount = 4.0
+    buffer_octets: Whole = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,6 +69,11 @@ class Job:
     Where senders wait for readiness, a stage asks for its next input when it has sent its last result, or, `batched`, at once.
     `algorithm` is that of the gradient reduction.
 
+    `lengths` is the lognormal spread of the steps' sequence lengths, which all ranks share, `micro_lengths` that of the
+    micro-batches in a step: work and the activations exchanged grow with them. `tied_octets` > 0 is reduced between first and
+    last stage after the gradients (tied embeddings). A pair's messages go over `queues` queue pairs in turn on each channel.
+    With `stall_chance` a rank's data comes about `stall_ms` late. After step `pause_after` the job sleeps for `pause_s`.
+
     `jitter` is the lognormal spread of a piece of work, `uneven_ranks` that of ranks' speeds; with `spike_chance` a piece takes
     `spike_factor` times as long; `foreign` is the share of steps in which a host's other load stretches work by up to half.
     Every `evaluate_every` steps the job evaluates for `evaluate_s`; every `checkpoint_every` it writes `checkpoint_octets` per
@@ -60,58 +84,66 @@ class Job:
     name: str = "A"
     mode: Mode = "3d"
     transport: Transport = "rdma"
-    dp: int = 1
-    pp: int = 1
-    tp: int = 1
-    cp: int = 1
-    ep: int = 1
-    steps: int = 24
-    micro: int = 1
-    accumulation: int = 1
+    dp: Count = 1
+    pp: Count = 1
+    tp: Count = 1
+    cp: Count = 1
+    ep: Count = 1
+    steps: Count = 24
+    micro: Count = 1
+    accumulation: Count = 1
     schedule: Schedule = "1f1b"
-    chunks: int = 2
+    chunks: Count = 2
     batched: bool = False
     algorithm: Algorithm = "ring"
-    buckets: int = 1
+    buckets: Count = 1
     overlap: bool = False
     zero1: bool = False
-    layers: int = 4
-    forward_ms: float = 12.0
-    backward_ms: float = 24.0
-    optimizer_ms: float = 10.0
-    load_ms: float = 2.0
-    uneven: float = 1.0
-    gradient_octets: int = 400_000_000
-    activation_octets: int = 8_000_000
-    tensor_octets: int = 0
-    tensor_calls: int = 4
-    context_octets: int = 0
-    expert_octets: int = 0
-    expert_layers: int = 2
-    expert_spread: float = 0.3
-    message_octets: int = 1 << 20
-    window_octets: int = 4 << 20
-    channels: int = 1
+    layers: Count = 4
+    forward_ms: Amount = 12.0
+    backward_ms: Amount = 24.0
+    optimizer_ms: Amount = 10.0
+    load_ms: Amount = 2.0
+    uneven: Positive = 1.0
+    gradient_octets: Whole = 400_000_000
+    activation_octets: Count = 8_000_000
+    tensor_octets: Whole = 0
+    tensor_calls: Count = 4
+    context_octets: Whole = 0
+    expert_octets: Whole = 0
+    expert_layers: Count = 2
+    expert_spread: Amount = 0.3
+    message_octets: Count = 1 << 20
+    window_octets: Whole = 4 << 20
+    channels: Annotated[int, Bounds(1, 32)] = 1
     credits: bool = False
-    most_rounds: int = 64
-    jitter: float = 0.03
-    uneven_ranks: float = 0.01
-    spike_chance: float = 0.002
-    spike_factor: float = 1.5
-    foreign: float = 0.0
+    most_rounds: Count = 64
+    lengths: Amount = 0.0
+    micro_lengths: Amount = 0.0
+    tied_octets: Whole = 0
+    queues: Annotated[int, Bounds(1, 32)] = 1
+    stall_chance: Share = 0.0
+    stall_ms: Amount = 500.0
+    pause_after: Whole = 0
+    pause_s: Amount = 0.0
+    jitter: Amount = 0.03
+    uneven_ranks: Amount = 0.01
+    spike_chance: Share = 0.002
+    spike_factor: Positive = 1.5
+    foreign: Share = 0.0
     world_reduce: bool = False
-    evaluate_every: int = 0
-    evaluate_s: float = 1.0
-    checkpoint_every: int = 0
-    checkpoint_octets: int = 1_000_000_000
+    evaluate_every: Whole = 0
+    evaluate_s: Amount = 1.0
+    checkpoint_every: Whole = 0
+    checkpoint_octets: Whole = 1_000_000_000
     checkpoint_all: bool = False
-    storage_octets: int = 0
-    retransmit: float = 1e-5
-    begin_s: float = 0.0
-    first_host: int = 0
-    host_stride: int = 1
-    first_gpu: int = 0
-    gpus_used: int = 0
+    storage_octets: Whole = 0
+    retransmit: Share = 1e-5
+    begin_s: Amount = 0.0
+    first_host: Whole = 0
+    host_stride: Count = 1
+    first_gpu: Whole = 0
+    gpus_used: Whole = 0
     scattered: bool = False
 
     @property
@@ -132,15 +164,15 @@ class Fault:
 
     kind: FaultKind
     job: str = "A"
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[Whole, ...] = ()
     switch: str | None = None
-    first: int = 0
-    stop: int | None = None
-    factor: float = 2.0
+    first: Whole = 0
+    stop: Count | None = None
+    factor: Positive = 2.0
     way: Way = "both"
-    loss: float = 0.01
-    seconds: float = 6.0
-    restart_s: float | None = None
+    loss: Share = 0.01
+    seconds: Amount = 6.0
+    restart_s: Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -152,12 +184,12 @@ class Nuisances:
     `monitor_more_s` when all jobs are over.
     """
 
-    bulk_gbit: float = 0.0
+    bulk_gbit: Amount = 0.0
     bulk_inside: bool = False
     monitor: bool = False
-    monitor_octets: int = 120
-    monitor_s: float = 0.5
-    monitor_more_s: float = 0.0
+    monitor_octets: Count = 120
+    monitor_s: Positive = 0.5
+    monitor_more_s: Amount = 0.0
 
 
 @dataclass(frozen=True)
@@ -166,11 +198,11 @@ class Degradation:
     by up to `skew_ms`; records of a flow are summed over `aggregate_s`; only the share `keep` of the time, its middle, is seen.
     """
 
-    sampling: int = 1
-    loss: float = 0.0
-    skew_ms: float = 0.0
-    aggregate_s: float = 0.0
-    keep: float = 1.0
+    sampling: Count = 1
+    loss: Share = 0.0
+    skew_ms: Amount = 0.0
+    aggregate_s: Amount = 0.0
+    keep: Annotated[float, Bounds(0, 1, above=True)] = 1.0
 
 
 @dataclass(frozen=True)
@@ -183,4 +215,4 @@ class Spec:
     faults: tuple[Fault, ...] = ()
     nuisances: Nuisances = Nuisances()
     degradation: Degradation = Degradation()
-    start_ns: int = 1_790_000_000_000_000_000
+    start_ns: Annotated[int, Bounds(0, 4.2e18)] = 1_790_000_000_000_000_000

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP, Flows, Transits
+from collectors.record import ACK, COLUMNS, FIN, PSH, SYN, TCP, UDP, Flows, Transits
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch, Floats
 from prism.synth.run import Attempt
+from prism.synth.spec import Job
 
 UNIT = 1 << 16  # octets a host hands to its NIC at once
 BIN = 50_000_000  # ns, of transits
+KNOWN = {c.name for c in COLUMNS} | {"spine"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,32 +33,47 @@ class Rows:
 def rows_of(done: Attempt) -> list[Rows]:
     """The records of one attempt."""
     if done.job.transport == "tcp":
-        return [_bursts(done), _signals(done), _connections(done)]
-    return [_messages(done), _signals(done)]
+        return [_bursts(done), signals(done.job, done.told), connections(done)]
+    return rows_between(done.job, done.sent, done.told)
+
+
+def rows_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+    """The records of some of a job's transfers over RDMA, where each message is one, whatever came before."""
+    b, lane = joined(sent)
+    return [messages(b, lane, job, *pieces(b, job.message_octets)), signals(job, told)]
 
 
 def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     """All batches as one, and the lane of each row."""
     if not batches:
         none, no = np.zeros(0, np.int64), np.zeros(0)
-        return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2))), none
-    names = ("start", "end", "src", "dst", "octets", "again", "spine", "queue")
+        return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2)), none), none
+    names = ("start", "end", "src", "dst", "octets", "again", "spine", "queue", "turn")
     whole = {name: np.concatenate([getattr(b, name) for b in batches]) for name in names}
     lanes = np.repeat([b.lane for b in batches], [len(b.start) for b in batches])
     return Batch(lane=0, **whole), lanes
 
 
-def _messages(done: Attempt) -> Rows:
-    """One record per RDMA message of at most `message_octets`, over the job's channels in turn."""
-    b, lane = joined(done.sent)
-    lane = lane + done.epoch
-    most = done.job.message_octets
+def pieces(b: Batch, most: int) -> tuple[Ints, Ints]:
+    """Transfers in messages of at most so many octets: which transfer each message is of, and its place in it."""
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    length = b.end - b.start
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+
+
+def queue_of(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Ints:
+    """Number of the queue pair each message goes over, below 62 in its lane: channels in turn, their queue pairs in turn."""
+    if job.queues == 1:
+        return lane[row] * 64 + place % job.channels
+    return lane[row] * 64 + (b.turn[row].astype(np.int64) + place) % (job.channels * job.queues)
+
+
+def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
+    """One record per RDMA message (`pieces`), over the job's channels in turn."""
+    most = job.message_octets
+    count = np.maximum(-(-b.octets // most), 1)
     octets = np.minimum(most, b.octets[row] - place * most)
-    per = length[row] / np.maximum(b.octets[row], 1)
+    per = (b.end - b.start)[row] / np.maximum(b.octets[row], 1)
     start = b.start[row] + place * most * per
     end = start + octets * per
     again = b.again[row] * (place + 1) // count[row] - b.again[row] * place // count[row]
@@ -68,7 +85,7 @@ def _messages(done: Attempt) -> Rows:
             "dst": b.dst[row],
             "protocol": np.full(len(row), UDP),
             "dst_port": np.full(len(row), 4791),
-            "dst_qp": _number(b.dst[row], b.src[row], lane[row] * 64 + place % done.job.channels),
+            "dst_qp": number(b.dst[row], b.src[row], queue_of(b, lane, job, row, place)),
             "octets": octets,
             "packets": -(-octets // SEGMENT["rdma"]),
             "messages": np.ones(len(row), np.int64),
@@ -85,7 +102,6 @@ def _bursts(done: Attempt) -> Rows:
     A pause is one that takes longer than sending eight units does; up to two units' time counts as sending.
     """
     b, lane = joined(done.sent)
-    lane = lane + done.epoch
     order = np.lexsort((b.start, b.dst, b.src, lane))
     start, end, octets = b.start[order], b.end[order], b.octets[order]
     key = np.stack([lane, b.src, b.dst])[:, order]
@@ -102,7 +118,7 @@ def _bursts(done: Attempt) -> Rows:
 
     src, dst, lane = key[1][firsts], key[2][firsts], key[0][firsts]
     octets = total(octets)
-    ports = _ports(src, dst, lane)
+    ports = ports_of(src, dst, lane)
     return Rows(
         {
             "start_ns": start[firsts],
@@ -123,12 +139,11 @@ def _bursts(done: Attempt) -> Rows:
     )
 
 
-def _signals(done: Attempt) -> Rows:
+def signals(job: Job, told: Sequence[Batch]) -> Rows:
     """One record per control message."""
-    b, lane = joined(done.told)
-    lane = lane + done.epoch
-    tcp = done.job.transport == "tcp"
-    ports = _ports(b.src, b.dst, lane)
+    b, lane = joined(told)
+    tcp = job.transport == "tcp"
+    ports = ports_of(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)
     return Rows(
         {
@@ -139,7 +154,7 @@ def _signals(done: Attempt) -> Rows:
             "src_port": ports[0] if tcp else zero,
             "dst_port": ports[1] if tcp else zero + 4791,
             "protocol": zero + (TCP if tcp else UDP),
-            "dst_qp": zero if tcp else _number(b.dst, b.src, lane * 64),
+            "dst_qp": zero if tcp else number(b.dst, b.src, lane * 64),
             "octets": b.octets,
             "packets": zero + 1,
             "messages": zero + 1,
@@ -149,10 +164,9 @@ def _signals(done: Attempt) -> Rows:
     )
 
 
-def _connections(done: Attempt) -> Rows:
+def connections(done: Attempt) -> Rows:
     """Every connection that was used opens when the job begins and closes when the first of its ends does."""
     b, lane = joined([*done.sent, *done.told])
-    lane = lane + done.epoch
     used = np.unique(np.stack([lane, np.minimum(b.src, b.dst), np.maximum(b.src, b.dst)], axis=1), axis=0)
     lane, low, high = used.T if len(used) else np.zeros((3, 0), np.int64)
     closes = np.zeros(int(done.ranks.endpoint.max()) + 1)
@@ -164,7 +178,7 @@ def _connections(done: Attempt) -> Rows:
     dst = np.concatenate([low, high, late, early])
     when = np.concatenate([opens, opens + 3e4, closes[early], np.maximum(closes[late], closes[early] + 5e4)])
     flags = np.repeat([SYN, SYN | ACK, FIN | ACK, FIN | ACK], len(low))
-    ports = _ports(src, dst, np.tile(lane, 4))
+    ports = ports_of(src, dst, np.tile(lane, 4))
     zero = np.zeros(len(src), np.int64)
     spine = np.full(len(src), -2)
     return Rows(
@@ -175,35 +189,42 @@ def _connections(done: Attempt) -> Rows:
     )  # fmt: skip
 
 
-def _number(a: Ints, b: Ints, lane: Ints) -> Ints:
+def number(a: Ints, b: Ints, lane: Ints) -> Ints:
     """A number that belongs to a connection, below 2^24."""
     mixed = (a * 2654435761 + b * 40503 + lane * 2246822519 + 12345) & 0xFFFFFFFF
     return np.asarray((mixed ^ (mixed >> 13)) % ((1 << 24) - 100) + 64)
 
 
-def _ports(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
+def ports_of(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
+    """TCP ports at source and destination of a pair's connection."""
     low, high = np.minimum(src, dst), np.maximum(src, dst)
-    one, other = _number(low, high, lane) % 28000 + 32768, _number(high, low, lane + 1000) % 28000 + 32768
+    one, other = number(low, high, lane) % 28000 + 32768, number(high, low, lane + 1000) % 28000 + 32768
     return np.where(src == low, one, other), np.where(src == low, other, one)
 
 
-def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int) -> Flows:
-    """All records as Flows, by start, with exporters and paths."""
-    names = sorted({name for part in parts for name in part.columns} - {"lane"})
+def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tuple[str, ...], int] | None = None) -> Flows:
+    """All records as Flows, by start, with exporters and paths. `ways`: codes of paths that are known, which may grow."""
+    names = sorted({name for part in parts for name in part.columns} & KNOWN)
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
-        pieces = [part.columns.get(name, np.zeros(len(part), np.int64)) for part in parts]
-        columns[name] = np.concatenate(pieces)
+        own = [part.columns.get(name, np.zeros(len(part), np.int64)) for part in parts]
+        columns[name] = np.concatenate(own)
     lanes = np.concatenate([part.columns.get("lane", np.zeros(len(part), np.int64)) for part in parts])
     spine, src, dst = columns.pop("spine").astype(np.int64), columns["src"], columns["dst"]
-    spine = np.where(spine == -2, plant.spine(src, dst, lanes), spine)
+    if (spine == -2).any():
+        spine = np.where(spine == -2, plant.spine(src, dst, lanes), spine)
     for name in ("start_ns", "end_ns"):
         columns[name] = np.rint(columns[name]).astype(np.int64) + start_ns
-    codes = np.stack([plant.leaf[src], spine, plant.leaf[dst]], axis=1)
-    kinds, place = np.unique(codes, axis=0, return_inverse=True)
-    paths = [tuple(dict.fromkeys(plant.switches[c] for c in row if c >= 0)) for row in kinds.tolist()]
-    known = {path: i + 1 for i, path in enumerate(dict.fromkeys(paths))}
-    columns["path"] = np.array([known[p] for p in paths] or [0])[place.ravel()]
+    many = len(plant.switches) + 1
+    codes = (plant.leaf[src] * many + spine + 1) * many + plant.leaf[dst]
+    kinds, place = np.unique(codes, return_inverse=True)
+    known = {} if ways is None else ways
+    paths = []
+    for code in kinds.tolist():
+        hops = code // many // many, code // many % many - 1, code % many
+        path = tuple(dict.fromkeys(plant.switches[hop] for hop in hops if hop >= 0))
+        paths.append(known.setdefault(path, len(known) + 1))
+    columns["path"] = np.array(paths or [0])[place.ravel()]
     columns["exporter"] = plant.leaf[src]
     order = np.argsort(columns["start_ns"], kind="stable")
     return Flows.build(

@@ -15,7 +15,8 @@ from prism.synth.layout import Ranks
 from prism.synth.pipeline import Task, levels
 from prism.synth.spec import Job
 
-LANES = {"pp": 1, "dp": 2, "tp": 3, "cp": 4, "ep": 5, "edp": 6, "world": 7}  # connections of their own, per kind of group
+# connections of their own, per kind of group
+LANES = {"pp": 1, "dp": 2, "tp": 3, "cp": 4, "ep": 5, "edp": 6, "world": 7, "tied": 8}
 
 
 class Piece(NamedTuple):
@@ -52,6 +53,7 @@ class Trainer:
     def __init__(self, job: Job, ranks: Ranks, talk: Talk, work: Work, rng: np.random.Generator) -> None:
         self.job, self.ranks, self.talk, self.work, self.rng = job, ranks, talk, work, rng
         self.levels = levels(job.schedule, job.pp, job.micro, job.chunks)
+        self.lengths = np.ones(job.micro)  # of the micro-batches' sequences, against the usual
         self.chunks = max(t.virtual for level in self.levels for t in level) // job.pp + 1
         self.of_stage = [np.flatnonzero(ranks.stage == s) for s in range(job.pp)]
         self.beside = job.world // job.pp  # ranks of a stage
@@ -64,6 +66,9 @@ class Trainer:
         for _ in range(job.accumulation):
             ready = self.pipeline(clock)
         self.reduce(clock, ready)
+        if job.tied_octets and job.pp > 1:
+            ends = self.ranks.pp[:, [0, -1]]
+            clock.heard(self.talk.reduce(LANES["tied"], ends, job.tied_octets, clock.now, "ring"))
         clock.work("optimizer", self.work.took(np.arange(job.world), job.optimizer_ms))
         if job.zero1:
             gathered = self.talk.reduce(LANES["dp"], self.ranks.dp, job.gradient_octets, clock.now, job.algorithm, half=True)
@@ -71,6 +76,7 @@ class Trainer:
 
     def pipeline(self, clock: Clock) -> Floats:
         """All micro-batches of a step; when each bucket of gradients was ready on each rank, ns."""
+        self.lengths = self.work.lengths(self.job.micro)
         shape = (2, self.chunks * self.job.pp, self.job.micro, self.beside)
         done = np.zeros(shape)
         ready = np.zeros((self.job.buckets, self.job.world))
@@ -107,9 +113,9 @@ class Trainer:
             dst = np.concatenate([self.of_stage[tasks[i].stage] for i in needy])
             ready = np.concatenate([done[int(back), v, tasks[i].micro] for v, i in zip(origin, needy, strict=True)])
             ready = np.maximum(ready, busy[int(back), dst])
-            end = self.talk.send(
-                LANES["pp"], src, dst, job.activation_octets, ready, (clock.now if job.batched or back else free)[dst]
-            )
+            each = np.array([job.activation_octets * self.lengths[tasks[i].micro] for i in needy]).astype(np.int64)
+            octets = np.repeat(np.maximum(each, 1), self.beside)
+            end = self.talk.send(LANES["pp"], src, dst, octets, ready, (clock.now if job.batched or back else free)[dst])
             free[src] = np.maximum(free[src], end)
             busy[int(back), dst] = end
             clock.talked[src] = np.maximum(clock.talked[src], end)
@@ -132,13 +138,17 @@ class Trainer:
             whole[:] = clock.now
             whole[ranks] = now
             if k < calls:
-                whole = self.talk.reduce(LANES["tp"], self._active(self.ranks.tp, ranks), job.tensor_octets, whole, "ring")
+                whole = self.talk.reduce(
+                    LANES["tp"], self._active(self.ranks.tp, ranks), self._grown(job.tensor_octets), whole, "ring"
+                )
             elif job.tp > 1:
                 whole[self.ranks.tp] = whole[self.ranks.tp].max(axis=1, keepdims=True)
             if k < rounds:
                 whole = self._experts(ranks, whole)
             if k == 0 and job.cp > 1 and job.context_octets:
-                whole = self.talk.around(LANES["cp"], self._active(self.ranks.cp, ranks), job.context_octets, whole)
+                whole = self.talk.around(
+                    LANES["cp"], self._active(self.ranks.cp, ranks), self._grown(job.context_octets), whole
+                )
             if pieces > 1 or job.cp > 1:
                 clock.talked[ranks] = np.maximum(clock.talked[ranks], whole[ranks])
             now = whole[ranks]
@@ -158,15 +168,19 @@ class Trainer:
         n = self.job.ep
         share = np.exp(self.rng.normal(0, self.job.expert_spread, (len(groups), n, n)))
         share = share / share.sum(axis=2, keepdims=True)
-        return self.talk.exchange(LANES["ep"], groups, (share * self.job.expert_octets).astype(np.int64), whole)
+        return self.talk.exchange(LANES["ep"], groups, (share * self._grown(self.job.expert_octets)).astype(np.int64), whole)
 
     def _active(self, groups: Ints, ranks: Ints) -> Ints:
         """The groups whose members are at work; all ranks of a stage are, or none."""
         return groups if len(ranks) == self.job.world else groups[np.isin(groups[:, 0], ranks)]
 
+    def _grown(self, octets: int) -> int:
+        """Octets of activations in a step of this one's sequence length."""
+        return max(round(octets * self.work.length), 1)
+
     def _cost(self, task: Task) -> float:
         job = self.job
-        ms = (job.backward_ms if task.back else job.forward_ms) / self.chunks
+        ms = (job.backward_ms if task.back else job.forward_ms) / self.chunks * float(self.lengths[task.micro])
         return ms * (job.uneven if task.stage in (0, job.pp - 1) else 1.0)
 
     def reduce(self, clock: Clock, ready: Floats) -> None:

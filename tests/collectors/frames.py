@@ -60,10 +60,28 @@ def roce(opcode: int, rest: bytes = b"", **fields: int) -> bytes:
     return udp(bth(opcode, **fields) + rest + bytes(4), ports=(50_000, 4791))
 
 
+def gre(payload: bytes, protocol: int = headers.BRIDGED, *, flags: int = 0) -> bytes:
+    """GRE with as many options as the flags ask for."""
+    options = bytes(range(4)) * (flags & headers.GRE_OPTIONS).bit_count()
+    return headers.pack_gre(headers.Gre(flags, protocol)) + options + payload
+
+
+def erspan(frame: bytes, *, session: int = 5) -> bytes:
+    """Type II, with a sequence number."""
+    return gre(headers.pack_erspan(headers.Erspan(0x1000, session, 0)) + frame, headers.ERSPAN, flags=0x1000)
+
+
+def erspan3(frame: bytes, *, platform: bytes = b"") -> bytes:
+    """Type III, with a platform's own header or without."""
+    head = headers.Erspan3(0x2000, 5, 1 << 31, 0, 0x8000 | bool(platform))
+    return gre(headers.pack_erspan3(head) + platform + frame, headers.ERSPAN_III, flags=0x1000)
+
+
 def reth(dma_length: int) -> bytes:
     return headers.pack_reth(headers.Reth(1 << 40, 9, dma_length))
 
 
+INNER = ethernet(ipv4(roce(6, reth(1 << 20) + b"x" * 64), 17))
 SAMPLES: tuple[tuple[int, bytes], ...] = (
     (1, ethernet(ipv4(tcp(b"x" * 40)))),
     (1, ethernet(ipv4(tcp(), length=40) + bytes(6))),  # padded to the least a frame has
@@ -99,4 +117,19 @@ SAMPLES: tuple[tuple[int, bytes], ...] = (
     (108, b"\x00\x00\x00\x1e" + ipv6(tcp(b"x" * 3))),
     (0, b"\x07\x00\x00\x00" + ipv6(tcp(b"x" * 3))),
     (105, bytes(60)),
+    (1, ethernet(ipv4(gre(INNER, headers.ERSPAN), headers.GRE))),  # type I
+    (1, ethernet(ipv4(erspan(ethernet(ipv4(tcp(b"x" * 9)), tags=(0x8100,))), headers.GRE), tags=(0x8100,))),
+    (1, ethernet(ipv4(erspan(INNER), headers.GRE, options=bytes(8)))),
+    (1, ethernet(ipv6(erspan3(INNER), headers.GRE), headers.IPV6)),
+    (1, ethernet(ipv4(erspan3(INNER, platform=bytes(8)), headers.GRE))),
+    (1, ethernet(ipv4(erspan(ethernet(bytes(28), 0x0806)), headers.GRE))),
+    (1, ethernet(ipv4(erspan(ethernet(ipv6(bytes((6, 0)) + bytes(6) + tcp(b"x"), 0), headers.IPV6)), headers.GRE))),
+    (1, ethernet(ipv4(gre(INNER, flags=0xB000), headers.GRE))),
+    (101, ipv4(gre(ipv4(tcp(b"x" * 9)), headers.IPV4), headers.GRE)),
+    (101, ipv4(gre(ipv6(udp(b"x" * 9), 17), headers.IPV6, flags=0x2000), headers.GRE)),
+    (101, ipv4(gre(b"x" * 40, 0x880B, flags=0x1), headers.GRE)),
+    (101, ipv4(gre(b"x" * 40, 0x0806), headers.GRE)),
+    (1, ethernet(ipv4(erspan(ethernet(ipv4(gre(ipv4(tcp(b"x")), headers.IPV4), headers.GRE))), headers.GRE))),
+    (101, ipv4(gre(ipv4(gre(ipv4(gre(ipv4(tcp()), headers.IPV4), 47), headers.IPV4), 47), headers.IPV4), 47)),
+    (1, ethernet(ipv4(erspan(INNER), headers.GRE, length=44))),
 )

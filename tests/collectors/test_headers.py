@@ -20,6 +20,9 @@ HEADERS = (
     (headers.unpack_bth, headers.pack_bth, 12),
     (headers.unpack_reth, headers.pack_reth, 16),
     (headers.unpack_aeth, headers.pack_aeth, 4),
+    (headers.unpack_gre, headers.pack_gre, 4),
+    (headers.unpack_erspan, headers.pack_erspan, 8),
+    (headers.unpack_erspan3, headers.pack_erspan3, 12),
 )
 
 

@@ -6,6 +6,7 @@ import socket
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scapy.contrib.erspan import ERSPAN_I, ERSPAN_II, ERSPAN_III, ERSPAN_PlatformSpecific
 from scapy.contrib.roce import AETH, BTH
 from scapy.layers.inet import IP, TCP, UDP, IPOption_Timestamp
 from scapy.layers.inet6 import (
@@ -16,12 +17,12 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrRouting,
 )
 from scapy.layers.ipsec import AH
-from scapy.layers.l2 import ARP, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Loopback
+from scapy.layers.l2 import ARP, GRE, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Loopback
 from scapy.packet import Packet as Layers
 from scapy.packet import Raw
 
 from collectors import headers, packet
-from collectors.packet import BAD, FRAGMENT, NOT_IP, NOT_TCP_OR_UDP, TRUNCATED, Packet
+from collectors.packet import BAD, FRAGMENT, NESTED, NOT_IP, NOT_TCP_OR_UDP, TRUNCATED, Packet
 from tests.collectors import frames
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, ipv6, reth, roce, tcp, udp
 
@@ -85,6 +86,37 @@ def test_scapy_builds_what_we_read(built: Layers) -> None:
     assert found.ip_id == (ip.id if IP in layers else ip.fl)
     if TCP in built:
         assert found[8:11] == (upper.seq, upper.ack, int(upper.flags))
+
+
+MIRRORED = Ether() / Dot1Q(vlan=5) / IP(src="10.0.0.7", tos=3) / TCP(sport=5, flags="PA", seq=9) / PAYLOAD
+OUTER = Ether() / IP(src="10.255.0.1", dst="10.255.0.2")
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        OUTER / GRE(proto=0x88BE) / ERSPAN_I() / MIRRORED,
+        OUTER / GRE(seqnum_present=1, sequence_number=3) / ERSPAN_II(session_id=9) / MIRRORED,
+        OUTER / GRE(seqnum_present=1, sequence_number=3) / ERSPAN_III(session_id=9) / MIRRORED,
+        OUTER / GRE(seqnum_present=1) / ERSPAN_III(o=1) / ERSPAN_PlatformSpecific() / MIRRORED,
+        OUTER / GRE(proto=0x6558, key_present=1, key=77, chksum_present=1) / MIRRORED,
+        OUTER / GRE() / MIRRORED[IP],
+        Ether() / IPv6() / GRE() / MIRRORED[IP],
+    ],
+    ids=lambda p: p.summary(),
+)
+def test_scapy_builds_mirrored_packets_we_read(built: Layers) -> None:
+    found, bare = row(bytes(built)), row(bytes(MIRRORED))
+    assert found == bare
+    assert bare.src == address("10.0.0.7")
+
+
+def test_tunnels_in_tunnels_end_somewhere() -> None:
+    inner = ipv4(tcp(b"x"))
+    for depth in range(5):
+        found = packet.unpack(inner, len(inner), 101)
+        assert found == NESTED if depth > packet.MOST_TUNNELS else isinstance(found, Packet)
+        inner = ipv4(frames.gre(inner, headers.IPV4), headers.GRE)
 
 
 @pytest.mark.parametrize(("opcode", "upper"), [(17, AETH(msn=5)), (4, Raw(b"z" * 64)), (0x24, Raw(b"z" * 64))])

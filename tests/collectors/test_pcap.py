@@ -6,6 +6,7 @@ import struct
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import given
@@ -15,7 +16,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, PcapWriter
 
 from collectors.packet import DecodeError
-from collectors.pcap import read, write
+from collectors.pcap import Writer, read, write
 from tests.collectors.captures import (
     COMPRESSIONS,
     PACKETS,
@@ -182,3 +183,24 @@ def test_flipped_octets(tmp_path_factory: pytest.TempPathFactory, data: st.DataO
 def test_a_capture_can_be_left_early(tmp_path: Path) -> None:
     with read(saved(tmp_path / "a", pcap()), batch_octets=64) as capture:
         assert len(next(iter(capture))) > 0
+
+
+@pytest.mark.parametrize("suffix", ["pcap", "pcap.gz", "pcap.zst"])
+def test_many_frames_at_once(tmp_path: Path, suffix: str) -> None:
+    path, octets = tmp_path / f"a.{suffix}", np.arange(60, dtype=np.uint8).reshape(3, 20)
+    times, captured, wire = np.array([5, 6, 10**9 + 7]), np.array([20, 9, 20]), np.array([20, 9, 4000])
+    with Writer(path) as file:
+        file.add(times, octets, captured, wire)
+        file.add(times[:0], octets[:0], captured[:0], wire[:0])
+        file.add(times[:1] + 2 * 10**9, octets[:1], captured[:1], wire[:1])
+        assert file.count == 4
+    one = tmp_path / "b.pcap"
+    packets = [(int(t), bytes(row[:n]), int(w)) for t, row, n, w in zip(times, octets, captured, wire, strict=True)]
+    write(one, [*packets, (2 * 10**9 + 5, bytes(octets[0]), 20)])
+    assert rows(read(path)) == rows(read(one))
+
+
+@pytest.mark.parametrize("time_ns", [-1, 2**32 * 10**9])
+def test_a_time_beyond_a_pcap_is_refused(tmp_path: Path, time_ns: int) -> None:
+    with Writer(tmp_path / "a.pcap") as file, pytest.raises(ValueError, match="does not fit"):
+        file.add(np.array([time_ns]), np.zeros((1, 20), np.uint8), np.array([20]), np.array([20]))

@@ -70,9 +70,9 @@ def test_a_polite_sender_waits_for_the_late_rank_and_a_one_sided_one_fills_its_w
 
 def test_a_throttle_of_one_message_larger_than_the_window():
     t = talk(window_octets=1_000_000)
-    arrived = t.send(0, np.array([0]), np.array([1]), 4_000_000, np.zeros(1), np.full(1, 1e9))
+    arrived = t.send(0, np.array([0]), np.array([1]), np.array([4_000_000]), np.zeros(1), np.full(1, 1e9))
     assert arrived[0] == pytest.approx(1e9 + 3e6, rel=1e-3)
-    assert t.send(0, np.array([0]), np.array([1]), 900_000, np.zeros(1), np.full(1, 1e9))[0] < 2e6
+    assert t.send(0, np.array([0]), np.array([1]), np.array([900_000]), np.zeros(1), np.full(1, 1e9))[0] < 2e6
 
 
 def test_all_to_all_moves_the_matrix():
@@ -88,3 +88,12 @@ def test_credits_are_small_messages_back():
     told = t.fabric.told[-1]
     assert (told.octets == 64).all()
     assert ((told.dst - told.src) % 8 == 7).all()
+
+
+def test_small_and_large_messages_together_wait_only_where_they_must():
+    t = talk(window_octets=1_000_000)
+    octets = np.array([4_000_000, 500_000, 4_000_000])
+    arrived = t.send(0, np.array([0, 2, 4]), np.array([1, 3, 5]), octets, np.zeros(3), np.array([1e9, 1e9, 0.0]))
+    assert arrived[0] > 1e9
+    assert arrived[1] < 1e7
+    assert arrived[2] < 1e7

@@ -40,3 +40,17 @@ def test_other_load_slows_whole_hosts():
     w.begin(0)
     assert w.factor[0] == w.factor[1]
     assert w.factor[2] == w.factor[3]
+
+
+def test_data_that_comes_late_comes_late_to_some():
+    w = work(job=Job(dp=400, load_ms=2.0, stall_chance=0.1, stall_ms=100.0, jitter=0, uneven_ranks=0, spike_chance=0))
+    took = w.loaded() / 1e6
+    late = took > 3
+    assert 20 < np.count_nonzero(late) < 60
+    assert took[~late] == pytest.approx(2.0)
+    assert ((took[late] > 50) & (took[late] < 153)).all()
+    assert work().loaded() == pytest.approx(2e6)
+
+
+def test_lengths_of_sequences_are_usual_where_nothing_else_is_asked_for():
+    assert work().lengths(3).tolist() == [1, 1, 1]

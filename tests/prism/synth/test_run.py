@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.synth.cluster import build
-from prism.synth.run import attempt
+from prism.synth.run import Run, attempt
 from prism.synth.spec import Cluster, Fault, Job
 
 PLANT = build(Cluster(hosts=8))
@@ -56,3 +56,27 @@ def test_what_each_rank_says_it_last_heard_is_within_its_step():
     done = run(Job(dp=4, pp=2, steps=6, micro=4, world_reduce=True))
     assert (done.wires >= done.begins).all()
     assert (done.wires <= done.ends).all()
+
+
+def test_a_job_may_sleep():
+    done = run(Job(dp=8, steps=8, pause_after=4, pause_s=30.0))
+    ((kind, step, begin, end),) = done.pauses
+    assert (kind, step) == ("pause", 4)
+    assert done.begins[5].min() - done.ends[4].max() == pytest.approx(30e9, rel=0.01)
+    assert end - begin >= 30e9
+
+
+def test_what_was_taken_step_by_step_is_what_was_sent():
+    plain = attempt(JOB, PLANT, (), [], np.random.default_rng(1), 0.0, "A")
+    steps = Run(JOB, PLANT, (), [], np.random.default_rng(1), 0.0, "A")
+    taken, laters = [], []
+    for later in steps.steps():
+        sent, told = steps.taken()
+        assert all(b.start.min() >= (laters or [0])[-1] for b in (*sent, *told) if len(b.start))
+        taken += sent
+        laters.append(later)
+    done = steps.finish()
+    assert done.sent == []
+    assert np.concatenate([b.end for b in taken]).tolist() == np.concatenate([b.end for b in plain.sent]).tolist()
+    assert (done.ends == plain.ends).all()
+    assert laters == sorted(laters)

@@ -68,3 +68,12 @@ def test_paths_and_exporters_are_those_of_the_sender():
         ("leaf0",), ("leaf1",), ("leaf0", "spine0", "leaf1"), ("leaf1", "spine0", "leaf0"),
     }  # fmt: skip
     assert all(flows.paths[p][0] == flows.exporters[e] for p, e in zip(flows.path, flows.exporter, strict=True))
+
+
+def test_a_pair_s_messages_go_over_its_queue_pairs_in_turn():
+    _, flows, _ = made(Cluster(), Job(dp=8, steps=3, queues=3, channels=2, message_octets=1 << 18, gradient_octets=3_000_000))
+    pair = (flows.src == 0) & (flows.dst == 1)
+    queue = flows.dst_qp[pair]
+    assert len(np.unique(queue)) == 6
+    assert (queue[6:] == queue[:-6]).all()
+    assert len(np.unique(queue[:6])) == 6

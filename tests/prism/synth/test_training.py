@@ -56,3 +56,42 @@ def test_tensor_context_and_expert_traffic_is_where_it_should_be():
         groups = [set(done.ranks.endpoint[g].tolist()) for g in own[batch.lane]]
         assert all(any({a, b} <= g for g in groups) for a, b in zip(batch.src.tolist(), batch.dst.tolist(), strict=True))
     assert {b.lane for b in done.sent} == set(own)
+
+
+def test_sequences_of_any_length_stretch_work_and_activations_alike():
+    job = Job(
+        pp=2, dp=2, micro=4, lengths=0.4, load_ms=0, forward_ms=10, backward_ms=20, optimizer_ms=0, **EXACT | {"steps": 12}
+    )
+    done = attempt(job, PLANT, (), [], np.random.default_rng(1), 0.0, "A")
+    sizes = np.concatenate([b.octets for b in done.sent if b.lane == 1]).reshape(12, -1)
+    assert (sizes == sizes[:, :1]).all()
+    length = sizes[:, 0] / 1000
+    assert np.std(np.log(length)) == pytest.approx(0.4, rel=0.5)
+    took = (done.ends - done.begins)[:, 0] / 1e6
+    assert took == pytest.approx(length * 150, rel=0.02)
+
+
+def test_micro_batches_of_any_length_differ_within_a_step():
+    job = Job(pp=2, dp=2, micro=8, micro_lengths=0.3, **EXACT | {"activation_octets": 8_000_000})
+    done = attempt(job, PLANT, (), [], np.random.default_rng(1), 0.0, "A")
+    sizes = np.concatenate([b.octets for b in done.sent if b.lane == 1])
+    starts = np.concatenate([b.start for b in done.sent if b.lane == 1])
+    first = sizes[starts < done.ends[0].max()]
+    assert len(np.unique(first)) > 8  # split at the window
+    assert all(len(np.unique(b.src)) == len(b.src) for b in done.sent if b.lane == 1)
+
+
+def test_sharded_steps_vary_with_the_length_of_their_sequences():
+    job = Job(mode="fsdp", dp=4, lengths=0.4, **EXACT)
+    took = durations(job)
+    assert took.max() > 1.2 * took.min()
+
+
+def test_tied_embeddings_are_reduced_between_the_ends_of_the_pipeline():
+    job = Job(pp=4, dp=2, micro=4, tied_octets=10_000, **EXACT)
+    done = attempt(job, PLANT, (), [], np.random.default_rng(1), 0.0, "A")
+    tied = [b for b in done.sent if b.lane == 8]
+    pairs = {(a, b) for t in tied for a, b in zip(t.src.tolist(), t.dst.tolist(), strict=True)}
+    ends = done.ranks.endpoint[done.ranks.pp[:, [0, -1]]].tolist()
+    assert pairs == {(a, b) for a, b in ends} | {(b, a) for a, b in ends}
+    assert sum(int(t.octets.sum()) for t in tied) == job.steps * 2 * 2 * 10_000

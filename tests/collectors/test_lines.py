@@ -1,0 +1,33 @@
+import csv
+import io
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.lines import Words, lines
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 99_999)
+TEXTS = st.lists(st.text(max_size=6), min_size=1, max_size=5)
+
+
+def plain(columns):
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
+    return text.getvalue().encode("utf-8")
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 10**6)), max_size=12), TEXTS)
+def test_lines_are_those_of_the_csv_module(rows, texts):
+    first, second, code = (np.array(column, np.int64) for column in (zip(*rows, strict=True) if rows else ([], [], [])))
+    code = code % len(texts)
+    named = [texts[i] for i in code.tolist()]
+    expected = plain([first.tolist(), named, second.tolist()])
+    assert lines([first, (code, Words(texts)), second]) == expected
+
+
+def test_every_length_of_a_number():
+    values = np.array([0, *(10**k + d for k in range(19) for d in (-1, 0, 1)), 2**63 - 1])
+    assert lines([values]) == plain([values.tolist()])
+    for value in values.tolist():
+        assert lines([np.array([value, 0]), np.array([value, value])]) == plain([[value, 0], [value, value]])
