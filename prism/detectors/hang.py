@@ -28,27 +28,31 @@ class Silence(NamedTuple):
     gone: bool
 
 
-def hang(view: View, *, periods: float = 2.0, share: float = 0.6, examples: int = 9, most: int = 16) -> list[Finding]:
+def hang(
+    view: View, *, periods: float = 2.0, share: float = 0.6, examples: int = 9, most: int = 16, same: float = 0.02
+) -> list[Finding]:
     """Silences of the whole job in the middle of a step, `periods` long or longer, and who was due to speak first.
 
     At most `examples` of the nearest other steps tell what was due; in `share` of them it must be the same rank, or ranks of
-    one host. Where nobody had begun the step it is a pause of the job, where all was moved its end. Connections that are all
+    one host. Where nobody had begun the step it is a pause of the job, where all was moved its end; it is a habit where the job
+    falls silent at the `same` place of several steps, a checkpoint where who was due writes meanwhile. Connections that are all
     new afterwards say that the rank did not hang but crash; so does, over RDMA where nothing is closed, a job that has not gone
     on for twice as long. Of many silences the `most` longest are looked at.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
     if len(calm) < 2 or len(view.edges) < 2:
         return []
-    found = []
+    found: list[tuple[float, Finding]] = []
     for one in sorted(_silences(view, periods * view.period), key=lambda s: s.start - s.end)[:most]:
         near = calm[calm != one.step]
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
         cut = _cut(view, one, near)
         guilty = _guilty(view, cut, share)
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
-        if guilty and cut.moved < 0.99 and cut.begun[others].any():
-            found.append(_finding(view, one, guilty, cut))
-    return found
+        if guilty and cut.moved < 0.99 and cut.begun[others].any() and not _writes(view, one, guilty):
+            found.append((cut.moved, _finding(view, one, guilty, cut)))
+    places = np.array([moved for moved, _ in found])
+    return [finding for moved, finding in found if np.sum(np.abs(places - moved) <= same) == 1 or finding.kind == "crash"]
 
 
 def _silences(view: View, least: float) -> list[Silence]:
@@ -74,6 +78,16 @@ def _cut(view: View, one: Silence, near: np.ndarray) -> Cut:
     like = np.stack([s[near] for s in full])
     since = np.array([s[one.step - 1, 1] if one.step else s[0, 0] - 1 for s in full])
     return overdue(view.flows, codes, like, since, one.start)
+
+
+def _writes(view: View, one: Silence, guilty: list[int]) -> bool:
+    """Whether a silent rank sends away in bulk meanwhile."""
+    around = view.around
+    codes = np.array([view.code[view.job.endpoints[r]] for r in guilty])
+    members = np.isin(np.array(around.endpoints), view.job.endpoints)
+    away = np.isin(around.src, codes) & ~members[around.dst] & view.telling
+    middle = (around.start_ns + around.end_ns) // 2
+    return bool((away & (middle > one.start) & (middle < one.end)).any())
 
 
 def _shared(view: View) -> np.ndarray:

@@ -83,7 +83,7 @@ class View:
     def speech(self) -> list[tuple[Ints, Ints]]:
         """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
         by_rank = defaultdict(list)
-        rows = np.flatnonzero(self._telling())
+        rows = np.flatnonzero(self.telling)
         for side in (self.around.src, self.around.dst):
             order = rows[np.argsort(side[rows], kind="stable")]
             for address in self.job.endpoints:
@@ -96,10 +96,11 @@ class View:
             out.append(own_work(self.around.take(rows), self.code[address], needed[rows]))
         return out
 
-    def _telling(self, *, share: float = 0.01) -> NDArray[np.bool_]:
+    @cached_property
+    def telling(self) -> NDArray[np.bool_]:
         """Which records of `around` tell whether a rank works: the job's own, and what it sends away in bulk (a checkpoint).
 
-        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is `share` of what a rank moves.
+        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is a hundredth of what a rank moves.
         """
         flows = self.around
         members = np.isin(np.array(flows.endpoints), self.job.endpoints)
@@ -109,7 +110,7 @@ class View:
         own = np.bincount(ends, weights=weight, minlength=len(members))
         pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
         pairs, place = np.unique(pair, return_inverse=True)
-        bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= share * own[flows.src[away]]
+        bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= 0.01 * own[flows.src[away]]
         inside[away[bulk]] = True
         return inside
 

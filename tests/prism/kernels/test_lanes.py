@@ -1,7 +1,7 @@
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.lanes import lanes
+from prism.kernels.lanes import lanes, renewals
 
 
 def flows(rows):
@@ -44,3 +44,20 @@ def test_a_connection_per_message_is_one_lane():
 
 def test_without_ports_all_is_one_lane():
     assert told([(0, 1, 0, 0, 0, t, 1000 + t) for t in range(9)] + [(1, 0, 0, 0, 0, t, 7) for t in range(9)]) == [0] * 18
+
+
+def test_a_restart_is_when_all_connections_are_new():
+    columns = {name: [] for name in ("start_ns", "end_ns", "src", "dst", "dst_qp", "octets")}
+    for k in range(20):
+        for src, dst in ((0, 1), (1, 0)):
+            late = k >= 12
+            row = (100 * k + 500 * late, 100 * k + 50 + 500 * late, src, dst, 7 + src + 100 * late, 1000)
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+    arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
+    flows = Flows.build(arrays, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
+    assert renewals(flows, np.arange(40)).tolist() == [1700]
+    assert renewals(flows, np.arange(24)).tolist() == []
+    arrays["dst_qp"] = arrays["start_ns"] + 1  # a connection for each message is a habit
+    flows = Flows.build(arrays, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
+    assert renewals(flows, np.arange(40)).tolist() == []

@@ -1,0 +1,28 @@
+import pytest
+
+from prism.detectors.laggard import laggard
+from prism.model import Severity
+from tests.prism.faults import BAD, FAULTS, RANK, case, named
+from tests.prism.traffic import Wire, address, placed, seen, training
+
+
+def test_who_worked_for_what_all_lost():
+    (one,) = laggard(case("slow rank", tcp=True))
+    assert (one.kind, one.ids, one.severity) == ("slow_rank", (address(RANK),), Severity.WARNING)
+    assert one.evidence["steps"] == [BAD.start, BAD.stop]
+    assert one.evidence["lost_ms_per_step"] == pytest.approx(45, abs=5)
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+@pytest.mark.parametrize("fault", FAULTS.keys() - {"slow rank"})
+def test_nobody_else_is_named(fault, tcp):
+    assert named(laggard(case(fault, tcp=tcp))) == []
+
+
+def test_of_two_that_are_slow_alike_nobody_is_named():
+    slow = lambda step, rank: 40.0 if rank in (1, 5) and step in BAD else 20.0  # noqa: E731
+    assert laggard(seen(training(dp=8, wire=Wire(tcp=True), work=slow).flows(), placed(8))) == []
+
+
+def test_where_writes_are_one_sided_it_holds_back():
+    assert laggard(case("slow rank", tcp=False)) == []

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from collectors.record import TCP, UDP, Flows
+from prism.kernels.overdue import overdue
+
+MS = 1_000_000
+STEP = 100 * MS
+Sent = tuple[int, int, int, int]  # when, ms; from; to; octets
+
+
+def _flows(events: list[Sent], protocol: int = UDP) -> Flows:
+    """Records of 1 ms each."""
+    events = sorted(events)
+    when, src, dst, octets = (np.array(column, np.int64) for column in zip(*events, strict=True))
+    columns = {
+        "start_ns": when * MS, "end_ns": when * MS + np.where(octets > 256, MS, 0), "src": src, "dst": dst, "octets": octets,
+        "messages": when * 0 + 1, "protocol": when * 0 + protocol,
+    }  # fmt: skip
+    names = tuple(f"10.0.0.{i}" for i in range(4))
+    return Flows.build(columns, endpoints=names, exporters=("leaf",), paths=((),))
+
+
+def _cut(events: list[Sent], step: list[Sent], done: int, protocol: int = UDP):
+    """What four steps of `step` say of a fifth of which the first `done` events happened; `events` come on top."""
+    every = [(100 * k + at, *rest) for k in range(4) for at, *rest in step]
+    every += [(400 + at, *rest) for at, *rest in step[:done]] + events
+    like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
+    return overdue(_flows(every, protocol), np.arange(4), like, np.full(4, 4 * STEP - 1), 5 * STEP)
+
+
+RELAY = [(10, 0, 1, 10**6), (30, 1, 2, 10**6), (50, 2, 3, 10**6), (70, 3, 2, 10**6), (80, 2, 1, 10**6), (90, 1, 0, 10**6)]
+
+
+@pytest.mark.parametrize("done", range(1, 6))
+def test_whoever_sends_next_is_due(done):
+    cut = _cut([], RELAY, done)
+    assert np.flatnonzero(cut.votes).tolist() == [RELAY[done][1]]
+    assert cut.votes.max() == pytest.approx(1.0)
+    assert cut.moved == pytest.approx(done / 6)
+    assert np.flatnonzero(cut.begun).tolist() == sorted({src for _, src, *_ in RELAY[:done]})
+
+
+def test_of_a_whole_step_nobody_is_due():
+    cut = _cut([], RELAY, 6)
+    assert cut.votes.sum() == 0
+    assert cut.moved == pytest.approx(1.0)
+
+
+def test_before_a_step_nobody_has_begun():
+    cut = _cut([], RELAY, 0)
+    assert not cut.begun.any()
+
+
+def test_a_transfer_that_stands_waits_for_its_receiver():
+    step = [(10, 0, 1, 10**6), (30, 1, 2, 10**6), (31, 1, 2, 10**6), (32, 1, 2, 10**6), (60, 2, 3, 10**6), (80, 3, 0, 10**6)]
+    assert np.argmax(_cut([], step, 3).votes) == 2  # stopped in the middle of it
+    assert np.argmax(_cut([], step, 1).votes) == 1  # never began it
+
+
+def test_a_receiver_that_did_not_say_it_is_ready():
+    step = [(5, 1, 0, 48), (10, 0, 1, 10**6), (25, 2, 1, 48), (30, 1, 2, 10**6), (60, 2, 3, 10**6), (80, 3, 0, 10**6)]
+    asked = [(425, 2, 1, 48)]
+    assert np.argmax(_cut(asked, step, 2, TCP).votes) == 1
+    assert np.argmax(_cut([], step, 2, TCP).votes) == 2
