@@ -50,7 +50,7 @@ def without_pauses(flows: Flows, rows: Rows, *, times: float = 2.5, few: int = 2
     long = np.flatnonzero(gap > most)
     if not len(long):
         return Clock(0, np.zeros(0), np.zeros(0))
-    cut = np.cumsum(gap[long] - most)
+    cut = np.cumsum(np.floor(gap[long] - most))  # whole, so that the way back is exact
     knots = np.stack([end[long], begin[long + 1]], axis=1).ravel() - begin[0]
     behind = np.stack([np.concatenate([[0.0], cut[:-1]]), cut], axis=1).ravel()
     return Clock(int(begin[0]), knots.astype(np.float64), behind)

@@ -270,7 +270,7 @@ def traffic(draw):
 HOME = {ADDRESSES[0]: "leaf0", ADDRESSES[1]: "leaf0", ADDRESSES[2]: "leaf1"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(traffic(), st.integers(1, 60))
 def test_batches_do_not_matter(captures, batch):
     whole, part = table(captures, home=HOME), table(captures, home=HOME, batch=batch)
@@ -280,7 +280,7 @@ def test_batches_do_not_matter(captures, batch):
         assert getattr(whole[1], name).tolist() == getattr(part[1], name).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(traffic())
 def test_the_slow_twin_agrees(captures):
     flows, _, tally = table(captures, home=HOME, batch=40)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from collectors.lines import Words, lines
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 99_999)
-TEXTS = st.lists(st.text(max_size=6), min_size=1, max_size=5)
+# Whether a lone carriage return is quoted depends on the version of Python: it is tested by reading it back.
+TEXTS = st.lists(st.text(max_size=6).filter(lambda text: "\r" not in text), min_size=1, max_size=5)
 
 
 def plain(columns):
@@ -24,6 +25,11 @@ def test_lines_are_those_of_the_csv_module(rows, texts):
     named = [texts[i] for i in code.tolist()]
     expected = plain([first.tolist(), named, second.tolist()])
     assert lines([first, (code, Words(texts)), second]) == expected
+
+
+def test_a_carriage_return_is_read_back():
+    written = lines([(np.array([0, 1]), Words(["a\rb", "\r\n"])), np.array([1, 2])]).decode()
+    assert list(csv.reader(io.StringIO(written, newline=""))) == [["a\rb", "1"], ["\r\n", "2"]]
 
 
 def test_every_length_of_a_number():

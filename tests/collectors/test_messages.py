@@ -130,14 +130,14 @@ def traffic(draw):
     return sorted(rows, key=lambda row: row["time_ns"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(traffic(), st.integers(1, 40))
 def test_batches_do_not_matter(rows, batch):
     if rows:
         assert rows_of(records(rows)[0]) == rows_of(records(rows, batch)[0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(2, 20), st.integers(0, 20)), min_size=1, max_size=12), st.integers(1, 40)
 )

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.blame import Suspect, Verdict, verdicts
@@ -27,7 +27,6 @@ def best(edges, is_bad):
     return verdicts(bad, [edge for edge in edges if edge not in bad], {edge: path(*edge) for edge in edges})[0]
 
 
-@settings(deadline=None)
 @given(graphs(), st.integers(0, 11), st.sampled_from(["in", "out", "both"]))
 def test_the_endpoint_whose_edges_are_bad(edges, guilty, way):
     one = best(edges, lambda a, b: (way != "in" and a == guilty) or (way != "out" and b == guilty))
@@ -35,7 +34,6 @@ def test_the_endpoint_whose_edges_are_bad(edges, guilty, way):
     assert (one.coverage, one.precision, one.fit) == (1, 1, 1)
 
 
-@settings(deadline=None)
 @given(graphs(), st.integers(0, LEAVES - 1), st.sampled_from(["up", "down", "both"]))
 def test_the_uplink_whose_edges_are_bad(edges, leaf, way):
     name = f"leaf{leaf}"
@@ -48,7 +46,6 @@ def test_the_uplink_whose_edges_are_bad(edges, leaf, way):
     assert (one.suspect, one.fit) == (Suspect("link", (name, "spine")), 1)
 
 
-@settings(deadline=None)
 @given(graphs(), st.integers(0, LEAVES - 1))
 def test_the_switch_whose_edges_are_bad(edges, leaf):
     one = best(edges, lambda a, b: f"leaf{leaf}" in path(a, b))

@@ -35,7 +35,7 @@ def stream(steps, *, records=6, within=1, between=40, hang=(), tail=None, lead=0
     return (*as_ns, np.array(size, np.int64)), (np.array(ends) * MS).astype(np.int64)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(4, 40), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_steps_of_equal_volume_are_found_whatever_time_they_take(steps, records, seed):
     (start, end, octets), ends = stream(steps, records=records, seed=seed)
@@ -47,7 +47,7 @@ def test_steps_of_equal_volume_are_found_whatever_time_they_take(steps, records,
     assert (found.quiet[:-1, 1] == start[np.arange(1, steps) * records]).all()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)  # hangs may stand where a third of all steps ends
+@settings(max_examples=60)  # hangs may stand where a third of all steps ends
 @given(st.integers(8, 30), st.integers(2, 8), st.data())
 def test_hangs_within_a_step_are_no_steps(steps, records, data):
     place = st.tuples(st.integers(0, steps - 1), st.integers(1, records - 1), st.sampled_from([60, 500, 5000]))
@@ -62,7 +62,7 @@ def test_hangs_where_they_are_most_like_steps(hangs):
     assert rhythm(start, end, octets).quiet[:, 0].tolist() == ends.tolist()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)  # rarely steps are taken three at a time
+@settings(max_examples=60)  # rarely steps are taken three at a time
 @given(st.integers(6, 30), st.integers(2, 8), st.data())
 def test_a_capture_may_begin_and_end_within_a_step(steps, records, data):
     lead, tail = data.draw(st.integers(0, records - 1)), data.draw(st.integers(1, records - 1))

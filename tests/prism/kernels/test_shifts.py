@@ -14,7 +14,7 @@ def series(n, *raised, sigma=0.02, seed=0):
     return values
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 30), st.integers(4, 20), st.floats(0.4, 2.0), st.integers(0, 99))
 def test_a_raised_stretch_is_found_where_it_is(start, length, by, seed):
     one = shift(series(60, (start, start + length, by), seed=seed), 0.02)
