@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from prism.certainty import Completeness, completeness, confidence
+from prism.certainty import Completeness, confidence
 from prism.cost import Cost, costs
 from prism.detectors.view import View
 from prism.model import Finding, Severity
 from prism.suspects import isolation
 
 
-def assessed(view: View, findings: Sequence[Finding], *, asked: float = 0.9, least: float = 0.5) -> list[Finding]:
+def assessed(
+    view: View, findings: Sequence[Finding], seen: Completeness, *, asked: float = 0.9, least: float = 0.5
+) -> list[Finding]:
     """The findings with their cost, the hosts that hold the culprit with probability `asked`, and their confidence.
 
-    Claims of less confidence than `least` become info.
+    Claims of less confidence than `least` become info. `seen` is how far records tell all.
     """
-    if not findings:
-        return []
-    seen = completeness(view)
     return [
         _assessed(view, finding, cost, seen, asked, least)
         for finding, cost in zip(findings, costs(view, findings), strict=True)

@@ -10,13 +10,14 @@ import numpy as np
 from collectors.record import Flows, Transits
 from prism.assess import assessed
 from prism.causes import settled
+from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
 from prism.identity import distinct
 from prism.jobs import recognize, rows_of
 from prism.kernels.pauses import without_pauses
-from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Source
+from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source
 from prism.parallelism import infer
 from prism.phases import phases
 from prism.timeline import reconstruct
@@ -51,10 +52,18 @@ def diagnose(
         raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
         uneven += [] if steady else [job]
         happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
-        findings += assessed(view, settled(raw, happened))
+        seen = completeness(view)
+        findings += assessed(view, settled(raw, happened), seen)
         worked = phases(view.flows, job, view.parallelism, view.timeline)
-        found.append(JobDiagnosis(job, view.parallelism, replace(view.timeline, events=happened, phases=worked)))
+        timeline = replace(view.timeline, events=happened, phases=worked)
+        found.append(JobDiagnosis(job, _trusted(view.parallelism, seen), timeline))
     return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers, uneven)))
+
+
+def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:
+    """A layout is as sure as the records that it is told from are complete."""
+    layout = parallelism.layout
+    return replace(parallelism, layout=replace(layout, confidence=round(layout.confidence * seen.share, 3)))
 
 
 def _unexplained(
@@ -75,7 +84,7 @@ def _unexplained(
         if unknown > 0.05 * total:
             yield f"job {one.job.id}: {unknown / total:.0%} of its octets fit no group"
         if one.parallelism.layout.confidence < 0.8:
-            yield f"job {one.job.id}: the layout does not fit all of its {len(one.job.endpoints)} endpoints"
+            yield f"job {one.job.id}: its layout does not fit all of its traffic, or not all of that was seen"
     if topology is None and found:
         yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
 

@@ -155,7 +155,7 @@ def _levelled(level: Floats, idle: Floats, cuts: Ints) -> Floats:
 def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     """For each pause of both: when it began, by how many octets one side was ahead, and how long it lasted, ns.
 
-    After the last record a pause of 0. Pauses count for no more than four times the length that half of the idle time
+    After the last record a pause of 0. Pauses count for no more than twice the length that half of the idle time
     exceeds: an evaluation says nothing.
     """
     ends = np.concatenate([there.end, back.end])
@@ -167,7 +167,7 @@ def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     start, stop = union(np.concatenate([there.start, back.start]), ends)
     pause = np.append(start[1:] - stop[:-1], 0).astype(np.float64)
     at = np.searchsorted(ends[order], stop, "right") - 1
-    return stop, level[at], np.minimum(pause, 4 * weighted_median(pause, pause))
+    return stop, level[at], np.minimum(pause, 2 * weighted_median(pause, pause))
 
 
 def _floor(level: Floats, idle: Floats, *, share: float = 0.02) -> float:
