@@ -17,8 +17,9 @@ from collectors.record import Flows
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
+from prism.kernels.layers import grouped
 from prism.kernels.pauses import Clock
-from prism.kernels.rhythm import FOREVER, NONE, Rhythm, grouped, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
 from prism.kernels.signals import signals
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
@@ -48,8 +49,9 @@ def reconstruct(
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
     voices = _voices(flows, streams, voters)
     clock = drained(flows, parallelism, start)
+    heard: list[tuple[bool, Rhythm]] = []
     for tolerance in tolerances if clock is NONE else ():
-        heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance)) for s, rows in voices]
+        heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance, s.kind == "dp")) for s, rows in voices]
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
         if heard and heard[0][0] and heard[0][1].explained >= layered and heard[0][1].period_ns > 3 * clock.period_ns > 0:
             clock = heard[0][1]  # the edges of a sharded model show its layers, all of them together its steps
@@ -61,11 +63,15 @@ def reconstruct(
             clock = NONE
         if clock.explained >= sure:
             break
-    clock = grouped(clock)
-    whole = not any(stream.kind == "dp" for stream in streams)
+    alone = clock is not NONE and not heard
+    for (_, rows), (_, found) in zip(voices, heard, strict=False):
+        if found is clock:
+            clock = grouped(found, *_stream(flows, start, rows))
+            alone = clock is not found
+            break
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(spans, job, streams))
-    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], whole), clock, start)
+    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], alone), clock, start)
     if told is not None:
         steps = tuple(told.back(own) for own in steps)
     return Timeline(steps, (), _spans(spans, job, streams))
@@ -104,9 +110,14 @@ def _voices(flows: Flows, streams: list[Stream], most: int) -> list[tuple[Stream
     return [*whole, *edges[:most]]
 
 
-def _rhythm(flows: Flows, start: Ints, rows: Rows, tolerance: float) -> Rhythm:
+def _rhythm(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: bool) -> Rhythm:
+    return rhythm(*_stream(flows, start, rows), tolerance=tolerance, pauses=reduces)
+
+
+def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:
+    """Start, end and octets of a stream's records, in order of start."""
     rows = rows[np.argsort(start[rows], kind="stable")]
-    return rhythm(start[rows], flows.end_ns[rows], flows.octets[rows], tolerance=tolerance)
+    return start[rows], flows.end_ns[rows], flows.octets[rows]
 
 
 def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
@@ -160,9 +171,9 @@ def _touches(flows: Flows, rows: Rows, code: int) -> NDArray[np.bool_]:
 class _Beats:
     """Where the streams of a rank agree that a step ends, for each set of streams looked at once."""
 
-    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, tolerance: float, whole: bool) -> None:
+    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, tolerance: float, alone: bool) -> None:
         self.flows, self.streams, self.clock, self.start, self.tolerance = flows, streams, clock, start, tolerance
-        self.whole = whole
+        self.alone = alone  # no other stream shows the steps as the clock does
         self.known: dict[tuple[int, ...], Rhythm] = {}
 
     def of(self, own: list[int]) -> tuple[list[int], Ints]:
@@ -171,7 +182,7 @@ class _Beats:
         Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
         the one that rests longest. Ranks that reduce nothing follow whatever rests longest.
         """
-        if self.whole and self.clock.octets == 0:
+        if self.alone:
             return own, self.clock.quiet
         reductions = [i for i in own if self.streams[i].kind == "dp"]
         choices = [(i,) for i in reductions or own] + ([tuple(reductions)] if len(reductions) > 1 else [])
@@ -185,7 +196,8 @@ class _Beats:
     def _rhythm(self, choice: tuple[int, ...]) -> Rhythm:
         if choice not in self.known:
             rows = np.concatenate([self.streams[i].rows for i in choice])
-            self.known[choice] = _rhythm(self.flows, self.start, rows, self.tolerance)
+            reduces = all(self.streams[i].kind == "dp" for i in choice)
+            self.known[choice] = _rhythm(self.flows, self.start, rows, self.tolerance, reduces)
         return self.known[choice]
 
 

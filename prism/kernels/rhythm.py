@@ -40,38 +40,56 @@ class Rhythm:
         return float(np.median(np.diff(self.quiet[:, 0]))) if len(self.quiet) > 1 else 0.0
 
 
+_NEARLY_ALL = 0.97
+_MANY = 12  # steps between pauses that are still seen
 FOREVER = np.iinfo(np.int64).max
 NONE = Rhythm(np.zeros((0, 2), np.int64), 0, 0.0)
 
 
 def rhythm(
-    start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9, floor: float = 0.5
+    start: Ints,
+    end: Ints,
+    octets: Ints,
+    *,
+    tolerance: float = 0.02,
+    least: int = 3,
+    enough: float = 0.9,
+    floor: float = 0.5,
+    pauses: bool = False,
 ) -> Rhythm:
     """The coarsest rhythm that explains nearly (`enough`) as much as any finer one, and at least `floor` of all octets.
 
     `start`, `end`, `octets` are a stream's records in order of start. Volumes within `tolerance` are equal; fewer than
-    `least` equal ones are no rhythm. The last step counts although nothing follows it.
+    `least` equal ones are no rhythm. The last step counts although nothing follows it. With `pauses` steps may come in
+    groups: for streams whose work no bubble of a pipeline parts.
     """
     if len(start) < least:
         return NONE
     edge, gap = _gaps(start, end, octets)
-    levels = _levels(edge, gap, tolerance, least)
+    levels = _levels(edge, gap, tolerance, least, beyond=_MANY if pauses else 1)
     best = max((level.explained for level in levels), default=0.0)
     if best < floor:
         return NONE
     fit = [level for level in levels if level.explained >= enough * best]
-    finest = _as_wide(fit, gap)
+    sure = next((level.reach for level in levels if level.explained >= _NEARLY_ALL), 0)
+    finest = _as_wide([level for level in fit if level.reach >= sure / 4], gap)
+    if pauses:
+        finest = _between_pauses([level for level in fit if level.volume <= finest.volume], edge, gap, tolerance)
     same = [level for level in levels if abs(level.volume - finest.volume) <= tolerance * finest.volume]
     return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Cuts after some records (-1 is the stream's beginning), the commonest volume between them, how much it explains."""
+    """Cuts after some records (-1 is the stream's beginning), the commonest volume between them, how much it explains.
+
+    Three in four of the gaps cut at are wider than `reach`, ns.
+    """
 
     cuts: NDArray[np.intp]
     explained: float
     volume: int
+    reach: int = 0
 
     def bounds(self, edge: Ints, tolerance: float) -> Ints:
         """The cuts before and after each segment of the common volume."""
@@ -85,16 +103,17 @@ def _reached(cuts: NDArray[np.intp], edge: Ints) -> Ints:
     return np.where(cuts < 0, 0, edge[cuts])
 
 
-def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float = 0.005) -> list[_Level]:
+def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float = 0.005, beyond: int = 1) -> list[_Level]:
     """Cuts at ever more of the largest gaps, those that leave `least` equal volumes; no further than gaps are worth it.
 
-    Once nearly all is explained, cuts of less than a quarter of that width cannot show steps any more; nor can gaps of
-    less than the share `fine` of the widest: they part messages, which are all equal.
+    Once nearly all is explained, cuts of less than a quarter of that width cannot show steps any more, unless there are no
+    more than `beyond` times as many; nor can gaps of less than the share `fine` of the widest: they part messages, which
+    are all equal.
     """
     ranked = np.argsort(-gap, kind="stable")
     most = int(np.count_nonzero(gap))
     found: list[_Level] = []
-    k, worth = 2, fine * float(gap[ranked[min(2, len(gap) - 1)]]) if len(gap) else 0.0
+    k, enough, worth = 2, 0, fine * float(gap[ranked[min(2, len(gap) - 1)]]) if len(gap) else 0.0
     while k <= most and gap[ranked[k * 3 // 4]] >= worth:
         cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
         volume = np.sort(np.diff(_reached(cuts, edge)))
@@ -104,9 +123,11 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
         i = int(np.argmax(explained))
         if high[i] - low[i] >= least:
             share = float(explained[i] / max(int(edge[-1]), 1))
-            found.append(_Level(cuts, share, int(volume[(low[i] + high[i]) // 2])))
-            if share >= 0.97:
-                worth = max(worth, float(gap[ranked[k * 3 // 4]]) / 4)
+            found.append(_Level(cuts, share, int(volume[(low[i] + high[i]) // 2]), int(gap[ranked[k * 3 // 4]])))
+            if share >= _NEARLY_ALL:
+                enough = enough or beyond * k
+                if k >= enough:
+                    worth = max(worth, float(gap[ranked[k * 3 // 4]]) / 4)
         k = max(k + 1, int(k * 1.04))
     return found
 
@@ -135,10 +156,43 @@ def _as_wide(
     return min(fits, key=lambda level: level.volume)
 
 
+def _between_pauses(levels: list[_Level], edge: Ints, gap: Ints, tolerance: float, *, part: float = 0.25) -> _Level:
+    """The coarsest of some levels that leaves out no gaps as wide as its own, but at the same places of every segment.
+
+    A job that evaluates every so many steps and writes checkpoints every so many others rests at both, but only one of them
+    parts equal volumes. Left out are at least two such gaps and the share `part` of the level's own: hangs are fewer.
+    """
+    ranked = sorted(levels, key=lambda level: -level.volume)
+    for level in ranked:
+        if _strays(level, edge, gap, tolerance) < max(2, part * len(level.cuts)):
+            return level
+    return ranked[0]
+
+
+def _strays(level: _Level, edge: Ints, gap: Ints, tolerance: float, *, share: float = 0.5) -> int:
+    """How many gaps of at least `share` of a level's width it leaves out, that few of its segments have at the same place."""
+    bounds = level.bounds(edge, tolerance)
+    wide = np.setdiff1d(np.flatnonzero(gap >= share * _width(level, gap)), bounds)
+    before = np.searchsorted(bounds, wide) - 1
+    place = np.sort((edge[wide] - _reached(bounds, edge)[before])[before >= 0])
+    slack = tolerance * level.volume
+    alike = np.searchsorted(place, place + slack, "right") - np.searchsorted(place, place - slack)
+    return int(np.count_nonzero(2 * alike < len(bounds) - 1))
+
+
 def _width(level: _Level, gap: Ints) -> float:
     """The gap, ns, that three in four of a level's cuts exceed."""
     inner = np.sort(gap[level.cuts[1:-1]])
     return float(inner[len(inner) // 4])
+
+
+def strides(
+    start: Ints, end: Ints, octets: Ints, known: Ints, volume: int, *, tolerance: float = 0.02, least: int = 3
+) -> Rhythm:
+    """The rhythm of steps of `volume` octets, from some of their ends, `known` ns, on; a stream's records as for `rhythm`."""
+    edge, gap = _gaps(start, end, octets)
+    cuts = np.searchsorted(np.maximum.accumulate(end), known)
+    return _filled(start, end, edge, gap, _Level(np.unique(cuts).astype(np.intp), 1.0, volume), tolerance, least)
 
 
 def _gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
@@ -224,28 +278,6 @@ def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int |
         return len(edge) - 1
     best = low + _rest(gap[low:high], edge[low : min(high, len(gap))] - goal, 4 * usual)
     return best if gap[best] >= usual else None
-
-
-def grouped(found: Rhythm, *, least: int = 5, spacing: float = 0.7) -> Rhythm:
-    """The rhythm of steps where the beats are only parts of one: every so many of them, the next one takes longer.
-
-    The layers of a sharded model look so, and the optimizer's time after the last. Longer is up to three times a beat, always
-    by as much: evaluations last longer, and slow steps do not come back. At least `least` times, the share `spacing` of them
-    equally far apart; else the rhythm as it is.
-    """
-    length = np.diff(found.quiet[:, 0]).astype(np.float64)
-    if len(length) < 3 * least:
-        return found
-    length = length / np.median(length)
-    longer = np.flatnonzero((length > 1.2) & (length < 3.0))
-    if len(longer) < least:
-        return found
-    longer = longer[np.abs(length[longer] / np.median(length[longer]) - 1) <= 0.1]
-    every = int(np.median(np.diff(longer))) if len(longer) >= least else 0
-    if every < 3 or np.mean(np.diff(longer) % every == 0) < spacing or len(longer) * every < spacing * len(length):
-        return found
-    phase = int(np.argmax(np.bincount(longer % every)))
-    return Rhythm(found.quiet[phase::every], found.octets * every, found.explained)
 
 
 def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:

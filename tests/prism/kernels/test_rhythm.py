@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.rhythm import FOREVER, NONE, Rhythm, grouped, in_step, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, in_step, rhythm
 
 MS = 1_000_000
 
@@ -126,18 +126,8 @@ def test_parts_of_one_job_are_in_step_and_two_jobs_are_not():
     assert not in_step(one[:2], one[:2])
 
 
-def beats(pattern, times):
-    ends = np.cumsum(np.tile(pattern, times)).astype(np.int64) * 1_000_000
-    return Rhythm(np.stack([ends, ends + 500_000], axis=1), 100, 1.0)
-
-
-def test_layers_with_the_optimizer_after_the_last_are_one_step():
-    found = grouped(beats([20] + [10] * 7, 9))
-    assert len(found.quiet) == 9
-    assert np.diff(found.quiet[:, 0]).tolist() == [90_000_000] * 8
-    assert found.octets == 800
-
-
-@pytest.mark.parametrize("pattern", [[10], [10, 10, 10, 10, 60], [10, 14]], ids=["steps", "evaluations", "two in turn"])
-def test_steps_stay_steps(pattern):
-    assert len(grouped(beats(pattern, 12)).quiet) == 12 * len(pattern)
+def test_pauses_of_two_kinds_are_no_steps():
+    """Evaluations part equal volumes; checkpoints, every so many other steps, show that these are no steps."""
+    pauses = [(s, 0, 900) for s in range(5, 26, 5)] + [(s, 0, 800) for s in range(7, 26, 7)]
+    (start, end, octets), ends = stream(26, records=1, hang=pauses)
+    assert rhythm(start, end, octets, pauses=True).quiet[:, 0].tolist() == ends.tolist()

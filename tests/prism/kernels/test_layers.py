@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from prism.kernels.layers import grouped
+from prism.kernels.rhythm import FOREVER, Rhythm
+
+MS = 1_000_000
+
+
+def beats(pattern, times, pause=0.5):
+    """A rhythm whose beats last so many ms, and its stream; a pause follows each beat, or each one's own."""
+    lengths = np.tile(np.asarray(pattern, np.float64), times)
+    ends = (np.cumsum(lengths) * MS).astype(np.int64)
+    after = (np.broadcast_to(np.tile(pause, times) if np.ndim(pause) else pause, ends.shape) * MS).astype(np.int64)
+    begin = np.concatenate([[0], ends[:-1] + after[:-1]])
+    found = Rhythm(np.stack([ends, np.append(begin[1:], FOREVER)], axis=1), 100, 1.0)
+    return grouped(found, begin, ends, np.full(len(ends), 100))
+
+
+def test_layers_with_the_optimizer_after_the_last_are_one_step():
+    found = beats([20] + [10] * 7, 9)
+    assert len(found.quiet) == 9
+    assert np.diff(found.quiet[:, 0]).tolist() == [90_000_000] * 8
+    assert found.octets == 800
+
+
+@pytest.mark.parametrize("pattern", [[10], [10, 10, 10, 10, 60], [10, 14]], ids=["steps", "evaluations", "two in turn"])
+def test_steps_stay_steps(pattern):
+    assert len(beats(pattern, 12).quiet) == 12 * len(pattern)
+
+
+def test_a_slow_stretch_is_grouped_as_well():
+    """Three of ten steps compute for half as long again."""
+    lengths = [x * (1.5 if 3 <= step < 6 else 1.0) for step in range(10) for x in [20] + [10] * 7]
+    assert len(beats(lengths, 1).quiet) == 10
+
+
+def test_forward_passes_follow_the_end_of_a_step():
+    """Narrow gaps while it goes forward, wide ones backward; the last beat is the longest, and the optimizer works after it."""
+    lengths, pauses = [10] * 4 + [10] * 7 + [20], [3] * 4 + [6] * 7 + [5]
+    found = beats(lengths, 9, pauses)
+    assert set(found.quiet[:, 0] % (sum(lengths) * MS)) == {0}
