@@ -20,6 +20,7 @@ from prism.kernels.intervals import Ints
 from prism.kernels.layers import grouped
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
+from prism.kernels.sharded import sharded
 from prism.kernels.signals import signals
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
@@ -49,6 +50,8 @@ def reconstruct(
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
     voices = _voices(flows, streams, voters)
     clock = drained(flows, parallelism, start)
+    layers = _layered(flows, streams, start) if clock is NONE else NONE
+    clock = clock if layers is NONE else layers
     heard: list[tuple[bool, Rhythm]] = []
     for tolerance in tolerances if clock is NONE else ():
         heard = [(s.kind == "dp", _rhythm(flows, start, rows, tolerance, s.kind == "dp")) for s, rows in voices]
@@ -71,7 +74,7 @@ def reconstruct(
             break
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(spans, job, streams))
-    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], alone), clock, start)
+    steps = _steps(flows, job, _Beats(flows, streams, clock, start, tolerances[0], alone), clock, start, layers is not NONE)
     if told is not None:
         steps = tuple(told.back(own) for own in steps)
     return Timeline(steps, (), _spans(spans, job, streams))
@@ -92,6 +95,16 @@ def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
             after = np.append(begun, FOREVER)[np.searchsorted(begun, found.first.empty, "right")]
             return Rhythm(np.stack([found.first.empty, after], axis=1), 0, 1.0)
     return NONE
+
+
+def _layered(flows: Flows, streams: list[Stream], start: Ints) -> Rhythm:
+    """Steps of a sharded model, from the heaviest edge of a job that does nothing but reduce and gather; else `NONE`."""
+    if not streams or any(stream.kind != "dp" for stream in streams):
+        return NONE
+    rows = streams[0].rows
+    pair, at = np.unique(flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows], return_inverse=True)
+    heaviest = int(np.argmax(np.bincount(at, flows.octets[rows], len(pair))))
+    return sharded(*_stream(flows, start, rows[at == heaviest]))
 
 
 def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
@@ -143,14 +156,14 @@ def _near(a: float, b: float) -> bool:
     return a > 0 and b > 0 and abs(float(np.log(a / b))) < 0.15
 
 
-def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints) -> tuple[NDArray[np.int64], ...]:
+def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints, calls: bool) -> tuple[NDArray[np.int64], ...]:
     """Begin and end of every step of every rank, int64[n, 2] each."""
     code = {address: i for i, address in enumerate(flows.endpoints)}
     of: dict[str, list[int]] = defaultdict(list)
     for i, stream in enumerate(beats.streams):
         for member in stream.members:
             of[member].append(i)
-    heard = signals(flows, clock.quiet[:, 0])
+    heard = signals(flows, clock.quiet[:, 0], calls=calls)
     steps = []
     for address in job.endpoints:
         me = code[address]
@@ -182,8 +195,9 @@ class _Beats:
         Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
         the one that rests longest. Ranks that reduce nothing follow whatever rests longest.
         """
-        if self.alone:
-            return own, self.clock.quiet
+        if self.alone:  # other edges may go on a little sooner than the clock's
+            quiet = self.clock.quiet
+            return own, np.stack([quiet[:, 0], quiet[:, 0] + (quiet[:, 1] - quiet[:, 0]) // 2], axis=1)
         reductions = [i for i in own if self.streams[i].kind == "dp"]
         choices = [(i,) for i in reductions or own] + ([tuple(reductions)] if len(reductions) > 1 else [])
         fit = [(self._rhythm(choice), choice) for choice in choices]

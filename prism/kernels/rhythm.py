@@ -65,7 +65,7 @@ def rhythm(
     """
     if len(start) < least:
         return NONE
-    edge, gap = _gaps(start, end, octets)
+    edge, gap = gaps(start, end, octets)
     levels = _levels(edge, gap, tolerance, least, beyond=_MANY if pauses else 1)
     best = max((level.explained for level in levels), default=0.0)
     if best < floor:
@@ -190,13 +190,13 @@ def strides(
     start: Ints, end: Ints, octets: Ints, known: Ints, volume: int, *, tolerance: float = 0.02, least: int = 3
 ) -> Rhythm:
     """The rhythm of steps of `volume` octets, from some of their ends, `known` ns, on; a stream's records as for `rhythm`."""
-    edge, gap = _gaps(start, end, octets)
+    edge, gap = gaps(start, end, octets)
     cuts = np.searchsorted(np.maximum.accumulate(end), known)
     return _filled(start, end, edge, gap, _Level(np.unique(cuts).astype(np.intp), 1.0, volume), tolerance, least)
 
 
-def _gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
-    """Octets sent before the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
+def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
+    """Octets sent up to the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
     reach = np.maximum.accumulate(end)
     return np.cumsum(octets), np.maximum(start[1:] - reach[:-1], 0)
 

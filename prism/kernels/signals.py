@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,36 +12,43 @@ from collectors.record import Flows
 from prism.kernels.intervals import Ints
 
 
-class _Line(NamedTuple):
-    """One direction of one connection: its records of small messages, how many carry payload; `port` joins both directions."""
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """One direction of one connection: its records of small messages and of payload; `port` joins both directions."""
 
     low: bool
     port: int
     small: Ints
-    payload: int
+    large: Ints
+
+    @property
+    def payload(self) -> int:
+        return len(self.large)
 
 
-def signals(flows: Flows, ends: Ints, *, near: float = 0.02) -> Mapping[int, Ints]:
+def signals(flows: Flows, ends: Ints, *, near: float = 0.02, calls: bool = False) -> Mapping[int, Ints]:
     """For each endpoint its small messages that come in most steps and serve no payload; `ends` are the step ends, ns.
 
     Readiness and credits travel on the connections they serve and say nothing of a step's end. What rides beside payload is of
-    the same reduction as what does not if it comes at the same time, within the share `near` of a step.
+    the same reduction as what does not if it comes at the same time, within the share `near` of a step. Where a step consists
+    of several `calls`, each of which would be asked for, what comes once a step asks for none.
     """
     found: list[tuple[tuple[int, int], bool, Ints]] = []
+    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     for pair, lines in _pairs(flows).items():
         idle = 10 * sum(line.payload for line in lines) <= len(ends)
-        for line in lines if idle else _unserving(lines):
+        seldom = lines if idle else _seldom(flows, lines, len(ends), near * period) if calls else []
+        for line in [*seldom, *(line for line in _unserving(lines) if line not in seldom)]:
             at = flows.end_ns[line.small]
             if 2 * len(np.unique(np.searchsorted(ends, at))) > len(ends):
-                found.append((pair, idle, at))
-    known = np.sort(np.concatenate([at for _, idle, at in found if idle] or [ends[:0]]))
-    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    times: dict[int, list[Ints]] = defaultdict(list)
-    for pair, idle, at in found:
-        if idle or _with(at, known, near * period):
+                found.append((pair, line in seldom, at))
+    known = np.sort(np.concatenate([at for _, sure, at in found if sure] or [ends[:0]]))
+    heard: dict[int, list[Ints]] = defaultdict(list)
+    for pair, sure, at in found:
+        if sure or _with(at, known, near * period):
             for end in pair:
-                times[end].append(at)
-    return {end: np.sort(np.concatenate(own)) for end, own in times.items()}
+                heard[end].append(at)
+    return {end: np.sort(np.concatenate(own)) for end, own in heard.items()}
 
 
 def _with(times: Ints, known: Ints, near: float) -> bool:
@@ -72,7 +79,7 @@ def _pairs(flows: Flows) -> dict[tuple[int, int], list[_Line]]:
         rows = asked[own]
         small = rows[control[rows]]
         low, high = divmod(int(pair[rows[0]]), n)
-        out[low, high].append(_Line(bool(there[own[0]]), int(port[own[0]]), small, len(rows) - len(small)))
+        out[low, high].append(_Line(bool(there[own[0]]), int(port[own[0]]), small, rows[~control[rows]]))
     return out
 
 
@@ -92,3 +99,17 @@ def _unserving(lines: list[_Line]) -> list[_Line]:
         there, back = (sum(line.low == way and 10 * line.payload > len(line.small) for line in lines) for way in (low, not low))
         out += sorted(quiet, key=lambda line: len(line.small))[: max(len(quiet) - max(back - there, 0), 0)]
     return out
+
+
+def _seldom(flows: Flows, lines: list[_Line], steps: int, apart: float) -> list[_Line]:
+    """Lines whose small messages come once a step, where the payload the other way comes at least three times as often."""
+    served = {low: [line.large for line in lines if line.low != low] for low in (True, False)}
+    payload = {low: _times(flows, np.concatenate([np.zeros(0, np.int64), *rows]), apart) for low, rows in served.items()}
+    quiet = [(line, _times(flows, line.small, apart)) for line in lines if 10 * line.payload <= len(line.small)]
+    return [line for line, times in quiet if times <= 1.5 * steps and payload[line.low] >= 3 * times]
+
+
+def _times(flows: Flows, rows: Ints, apart: float) -> int:
+    """How often records come, of those that begin within `apart` ns only the first."""
+    later = np.diff(np.sort(flows.start_ns[rows])) > np.float64(apart)
+    return int(np.count_nonzero(later)) + min(len(rows), 1)
