@@ -14,7 +14,9 @@ import numpy as np
 
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
+from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.lateness import lateness
 from prism.kernels.shifts import Shift, middle, shifts, spread
 from prism.model import Finding
 
@@ -31,8 +33,9 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     late = np.full((len(place), len(view.ends)), np.nan)
     for members in sorted(groups, key=len):
         ranks = [place[m] for m in members]
-        first = np.stack([_first_out(view, m, members) for m in members]) / view.period
-        late[ranks] = first - middle(first, axis=0)
+        calls = _calls(view, members)
+        first = np.stack([_first_out(view, m, members) for m in members]) if calls is None else calls
+        late[ranks] = (first - middle(first, axis=0)) / view.period
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
     for members in groups:
@@ -40,19 +43,40 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     return _one_per_host(view, found)
 
 
-def _first_out(view: View, address: str, members: tuple[str, ...]) -> Floats:
-    """When a member first sent payload to another in each step, ns; NaN where it did not.
+def _calls(view: View, members: tuple[str, ...]) -> Floats | None:
+    """How late each member of a ring was in all calls of a step together, ns; None where it is no ring, or calls are few."""
+    flows, code = view.flows, [view.code[m] for m in members]
+    inside = np.zeros(len(flows.endpoints), np.bool_)
+    inside[code] = True
+    rows = np.flatnonzero(inside[flows.src] & inside[flows.dst] & ~flows.control())
+    start = sending(flows)
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    sent = []
+    for one in code:
+        own = rows[flows.src[rows] == one]
+        if not len(own) or (flows.dst[own] != flows.dst[own[0]]).any():
+            return None
+        sent.append((start[own], flows.end_ns[own], flows.octets[own]))
+    return lateness(sent, _begins(view, members))
 
-    A step begins for all when the last member has ended the one before.
-    """
-    flows, code, n = view.flows, view.code[address], len(view.ends)
+
+def _begins(view: View, members: tuple[str, ...]) -> Ints:
+    """When each step begins: for all when the last member has ended the one before; ns."""
+    own = [view.timeline.steps[view.job.endpoints.index(m)][:, 1] for m in members]
+    own = [ends for ends in own if len(ends) == len(view.ends)]
+    ends = np.max(own, axis=0) if own else view.ends
+    return np.concatenate([[np.iinfo(np.int64).min], ends[:-1]])
+
+
+def _first_out(view: View, address: str, members: tuple[str, ...]) -> Floats:
+    """When a member first sent payload to another in each step, ns; NaN where it did not."""
+    flows, code = view.flows, view.code[address]
     inside = np.zeros(len(flows.endpoints), np.bool_)
     inside[[view.code[m] for m in members]] = True
     rows = np.flatnonzero((flows.src == code) & inside[flows.dst] & ~flows.control())
     times = np.sort(flows.start_ns[rows])
-    own = [view.timeline.steps[view.job.endpoints.index(m)][:, 1] for m in members]
-    ends = np.max([e for e in own if len(e) == n], axis=0) if any(len(e) == n for e in own) else view.ends
-    begins = np.concatenate([[np.iinfo(np.int64).min], ends[:-1]])
+    begins = _begins(view, members)
+    ends = np.append(begins[1:], np.iinfo(np.int64).max - 1)
     at = np.searchsorted(times, begins, "right")
     known = np.append(times, np.iinfo(np.int64).max)[np.minimum(at, len(times))]
     return np.where(known <= ends, known, np.nan)
