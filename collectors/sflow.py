@@ -254,7 +254,8 @@ class _Samples:
 
     def received_ns(self, rows: Ints) -> Ints:
         """When the datagrams of samples came."""
-        return self.datagrams.received_ns[self.columns[walks.DATAGRAM, rows]]
+        datagrams: Ints = self.columns[walks.DATAGRAM, rows]
+        return self.datagrams.received_ns[datagrams]
 
     def time_ns(self, rows: Ints) -> Ints:
         """When samples were taken, as far as is known."""
