@@ -22,14 +22,14 @@ class Layouts:
         self._elements, self._most, self._most_octets = elements, most, most_octets
         self._made: OrderedDict[tuple[int, Template], Layout] = OrderedDict()
         self._octets = 0
-        self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), V5, elements)
+        self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), elements)
 
     def of(self, version: int, template: Template) -> Layout:
         """The layout of a template of v9 or IPFIX."""
         key = (version, template)
         layout = self._made.get(key)
         if layout is None:
-            layout = self._made[key] = layout_of(template.definition(0), version, self._elements)
+            layout = self._made[key] = layout_of(template.definition(0), self._elements)
             self._octets += layout.octets + template.octets
             while len(self._made) > self._most or self._octets > self._most_octets:
                 (_, old), gone = self._made.popitem(last=False)

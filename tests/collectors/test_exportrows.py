@@ -4,14 +4,14 @@ import pytest
 from collectors.elements import DEFAULT
 from collectors.endpoints import Endpoints
 from collectors.exportrows import Context, Numbers, counts, flow_columns, rates, reverse_columns, times
-from collectors.templates import IPFIX, Definition, Field, layout_of
+from collectors.templates import Definition, Field, layout_of
 
 SENT = 1_000_000_000_000
 
 
 def numbers(*columns):
     """Records of elements: (element, values)."""
-    layout = layout_of(Definition(300, -1, tuple(Field(e >> 16, e & 0xFFFF, 8) for e, _ in columns)), IPFIX, DEFAULT)
+    layout = layout_of(Definition(300, -1, tuple(Field(e >> 16, e & 0xFFFF, 8) for e, _ in columns)), DEFAULT)
     order = [next(i for i, (e, _) in enumerate(columns) if DEFAULT.get(e >> 16, e & 0xFFFF) == m) for m in layout.meanings]
     return Numbers(layout, np.array([columns[i][1] for i in order], np.uint64))
 

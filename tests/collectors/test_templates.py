@@ -57,20 +57,19 @@ def test_arbitrary_octets(octets, version, options):
     except TemplateError as error:
         found = error.good
     for definition in found:
-        layout = layout_of(definition, version, DEFAULT)
+        layout = layout_of(definition, DEFAULT)
         assert layout.size > 0 or not definition.fields
 
 
 def test_a_layout_says_where_our_columns_are():
     fields = ((9999, 3), (85, 8), (27, 16), (1, 4), (0, 0), (2, 9), (1, 2))
-    layout = layout_of(Definition(300, -1, tuple(Field(0, *f) for f in fields)), V9, DEFAULT)
+    layout = layout_of(Definition(300, -1, tuple(Field(0, *f) for f in fields)), DEFAULT)
     assert (layout.size, layout.fixed, layout.options) == (3 + 8 + 16 + 4 + 9 + 2, True, False)
     slots = {
         (m.column, int(place)): int(take)
         for m, place, take in zip(layout.meanings, layout.slots[4], layout.slots[2], strict=True)
     }
     assert slots == {("src", 11): 8, ("src", 19): 8, ("octets", 27): 4}  # a delta is better than a total; 9 octets are no count
-    varying = layout_of(Definition(300, -1, (Field(0, 82, 65535), Field(0, 1, 4))), IPFIX, DEFAULT)
+    varying = layout_of(Definition(300, -1, (Field(0, 82, 65535), Field(0, 1, 4))), DEFAULT)
     assert (varying.size, varying.fixed, varying.lengths.tolist()) == (5, False, [-1, 4])
-    assert layout_of(Definition(300, -1, (Field(0, 82, 65535),)), V9, DEFAULT).fixed
     assert isinstance(varying.slots, np.ndarray)
