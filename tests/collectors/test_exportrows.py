@@ -18,7 +18,7 @@ def numbers(*columns):
 
 def context(n, *, uptime=-1, boot=-1):
     fill = lambda value: np.full(n, value, np.int64)  # noqa: E731
-    return Context(fill(SENT), fill(SENT + 5), fill(uptime), fill(boot))
+    return Context(np.arange(n), fill(SENT), fill(SENT + 5), fill(uptime), fill(boot))
 
 
 def test_one_exporter_s_unknown_boot_time_does_not_change_another_s_times():
