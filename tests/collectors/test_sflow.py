@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collectors.datagrams import Datagrams
 from collectors.ledger import DATAGRAMS, RECORDS, Ledger
-from collectors.sflow import SflowDecoder
+from collectors.sflow import SflowDecoder, warm
 from tests.collectors import exports as x
 from tests.collectors import frames
 from tests.collectors.exports import (
@@ -213,3 +213,13 @@ def test_the_laws_hold_and_agents_do_not_disturb_one_another(seed):
 )
 def test_arbitrary_octets(payloads):
     decoded(*payloads)
+
+
+def test_what_it_is_warmed_with_is_sound(monkeypatch):
+    made = []
+    decode = SflowDecoder.decode
+    monkeypatch.setattr(SflowDecoder, "decode", lambda self, datagrams: made.append(self) or decode(self, datagrams))
+    warm()
+    (decoder,) = made
+    assert decoder.tally["datagrams decoded"] == 1
+    assert decoder.tally["records emitted"] == 0
