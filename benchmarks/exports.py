@@ -79,6 +79,8 @@ def kinds(datagrams: int) -> Iterator[tuple[str, list[bytes], Callable[[int], by
     frames = [[_frame(random) for _ in range(10)] for _ in range(64)]
     framed = [_set(256, b"".join(bytes([len(f)]) + f for f in some)) for some in frames]
     yield "ipfix", [_template(FIELDS)], lambda i: _ipfix(fixed[i % 64], i * PER_DATAGRAM), 1, False
+    each = _set(2, struct.pack(">HH", 256, len(FIELDS)) + b"".join(struct.pack(">HH", *field) for field in FIELDS))
+    yield "ipfix, templates too", [], lambda i: _ipfix(each + fixed[i % 64], i * PER_DATAGRAM), 1, False
     yield "ipfix, 1000 exporters", [_template(FIELDS)], lambda i: _ipfix(fixed[i % 64], i), min(1000, datagrams), False
     yield "ipfix, lengths vary", [_template((*FIELDS, (82, 65535)))], lambda i: _ipfix(named[i % 64], i), 1, False
     yield "ipfix, frames", [_template(((315, 65535),))], lambda i: _ipfix(framed[i % 64], i), 1, False

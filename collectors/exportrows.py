@@ -116,6 +116,7 @@ def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, I
         last = context.sent if first is None or lasted is None else first + lasted
     if first is None:
         first = last if lasted is None else last - lasted
+    first = np.maximum(first, 0)
     return first, np.maximum(first, last)
 
 

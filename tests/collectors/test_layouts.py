@@ -1,7 +1,10 @@
+import pytest
+
 from collectors.elements import DEFAULT
 from collectors.exporters import Template
 from collectors.layouts import Layouts
-from collectors.templates import IPFIX, V9, Definition, Field
+from collectors.templates import IPFIX, V9, Definition, Field, TemplateError
+from tests.collectors import exports
 
 
 def template(length):
@@ -12,6 +15,20 @@ def test_exporters_with_the_same_template_share_its_layout():
     layouts = Layouts(DEFAULT)
     assert layouts.of(IPFIX, template(4)) is layouts.of(IPFIX, template(4))
     assert layouts.of(IPFIX, template(4)) is not layouts.of(V9, template(4))
+
+
+def test_what_was_read_is_remembered_unless_it_is_bad():
+    layouts = Layouts(DEFAULT, most=2)
+    sets = [exports.template(300 + i)[4:] for i in range(3)]
+    first = layouts.read(sets[0], IPFIX, options=False)
+    assert first is layouts.read(sets[0], IPFIX, options=False)
+    assert first == ((300, Template.of(Definition(300, -1, tuple(Field(0, *f) for f in exports.FIELDS)))),)
+    for octets in sets[1:]:
+        layouts.read(octets, IPFIX, options=False)
+    assert layouts.read(sets[0], IPFIX, options=False) is not first
+    for _ in range(2):
+        with pytest.raises(TemplateError):
+            layouts.read(sets[0][:-1], IPFIX, options=False)
 
 
 def test_version_5_is_a_template_too():
