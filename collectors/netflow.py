@@ -164,9 +164,11 @@ class NetflowDecoder:
 
     def _wait(self, sorter: Sorter, accounts: Accounts) -> None:
         """Let sets wait for their template."""
-        for code, waiter in sorter.waiters(accounts):
-            accounts.add(ledger.counter(RECORDS, ledger.RECEIVED), 1, code)
-            accounts.add(ledger.counter(RECORDS, ledger.WAITING), 1, code)
+        waiters = sorter.waiters(accounts)
+        owners = np.array([owner for owner, _ in waiters], np.int64)
+        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), owners)
+        accounts.add_all(ledger.counter(RECORDS, ledger.WAITING), owners)
+        for _, waiter in waiters:
             self._dismiss(self.waiting.put(waiter), NO_ROOM)
 
     def _follow(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:

@@ -53,6 +53,7 @@ class _Reader:
         self._changes[owner] = self._changes.get(owner, 0) + 1
         if self._changes[owner] > MOST_CHANGES:
             self.accounts.add("templates refused: too many changes", 1, owner)
+            self._withdraw(position, source, number)  # what follows is not of the template before
             return
         self.accounts.add("templates changed" if before else "templates new", 1, owner)
         self.accounts.add("templates forgotten", exporter.define(key, template), owner)

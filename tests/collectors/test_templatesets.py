@@ -27,3 +27,13 @@ def test_no_storm_of_templates_takes_much(number):
     check_laws(decoder.tally, decoder.exporters)
     assert len(decoder.known.known[A].templates) <= 1000
     assert decoder.tally["templates refused: too many changes"] == 2 * (3000 - MOST_CHANGES)
+
+
+def test_after_too_many_changes_data_waits_rather_than_be_read_by_a_template_of_before(monkeypatch):
+    monkeypatch.setattr("collectors.templatesets.MOST_CHANGES", 1)
+    decoder = NetflowDecoder()
+    flows = decoder.decode(
+        batch(ipfix(template(300), set_(300, bytes(42)), template(300, ((8, 4), (12, 4))), set_(300, bytes(42))))
+    )
+    assert (len(flows), decoder.tally["records waiting"]) == (1, 1)
+    check_laws(decoder.tally, decoder.exporters)
