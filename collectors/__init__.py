@@ -5,5 +5,8 @@
 3. `sightings` matches what several switches saw of one packet, so that it counts once and keeps its path;
 4. `lanes` follows each flow: what is payload, what control, what was sent before, where a burst or message ends;
 5. `flowtable` drives 3 and 4 and hands out flow records (`record.Flows`) and hop delays (`record.Transits`);
-6. `dump` reads records from files, ours and other tools', `writing` (with `lines`) writes them.
+6. `netflow` (with `walks`, `exportsets`, `recordsets`, `options`, `exportrows`) and `sflow` decode what switches export
+   themselves, a batch of `datagrams` at a time, into records and `evidence`; `ledger` names what became of every datagram;
+   `ipfixfile` and `exported` take them from files and captures;
+7. `dump` reads records from files, ours and other tools', `writing` (with `lines`) writes them.
 """
