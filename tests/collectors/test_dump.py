@@ -30,7 +30,7 @@ def example(n=50):
 def test_what_was_written_is_read(tmp_path, name):
     path = tmp_path / name
     dump.write(path, example(), rows_at_once=7)
-    flows, skipped = dump.read(path, rows_at_once=9)
+    flows, skipped = dump.read(path, block_octets=900)
     assert rows_of(flows) == rows_of(example())
     assert not skipped
     assert dump.is_dump(path.read_bytes())
