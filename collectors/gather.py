@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from collectors.mapping import REQUIRED, TIMES, WORDS, Columns, Place
 from collectors.packet import DecodeError
-from collectors.record import COLUMNS, Codes, Flows, Ints, Mask
+from collectors.record import COLUMNS, TCP, Codes, Flows, Ints, Mask
 from collectors.values import Numbers, integers, moment
 
 TEXT = ("src", "dst", "exporter", "path")
 EARLY = "the file ends early"
 MISSING = "columns are missing"
 REASONS = ("bad number", "end before start", "bad address", "bad path", MISSING)  # by code, from 1
-NOBODY = (None, "0.0.0.0", "::")  # how an exporter is written that is not known
 Table = Mapping[str, pa.Array]
 
 
@@ -64,7 +63,7 @@ def _path(text: str | None) -> tuple[str, ...]:
 
 
 def _name(text: Any) -> str:
-    return "" if text in NOBODY else str(text)
+    return "" if text is None else str(text)
 
 
 class Gatherer:
@@ -81,8 +80,19 @@ class Gatherer:
         self.exporter = exporter
         self.skipped: Counter[str] = Counter()
         self.good = 0
+        self._restored = self._bare = False
         self._parts: list[dict[str, NDArray[Any]]] = []
         self._first_bad: tuple[int, str] | None = None
+
+    def restore(self, endpoints: Sequence[str], exporters: Sequence[str], paths: Sequence[str]) -> None:
+        """Give these texts the codes 0, 1, 2 …, as they had when they were written. To be called before rows are added.
+
+        What was written without an exporter stays so, unless the file has one.
+        """
+        self.endpoints.look_up(endpoints)
+        self.exporters.look_up(exporters)
+        self.paths.look_up(paths)
+        self._restored, self._bare = True, not exporters
 
     def add(self, given: Table, at: Ints) -> None:
         """Take rows by their column, which are `at` these lines (counted from 1); count and leave out the bad ones."""
@@ -128,6 +138,8 @@ class Gatherer:
             if required:
                 reason[numbers.empty] = self._nothing
             table[column.name] = value
+        if "tcp_flags" in places and places["tcp_flags"].words:  # told from a history, which what is not TCP has too
+            table["tcp_flags"] = np.where(table["protocol"] == TCP, table["tcp_flags"], 0)
         reason[(table["end_ns"] < table["start_ns"]) & (reason == 0)] = 2
         for name in ("src", "dst"):
             table[name] = self._codes(given, places[name], self.endpoints, n)
@@ -141,7 +153,8 @@ class Gatherer:
         n = len(table["octets"])
         path = places.get("path")
         table["path"] = self._codes(given, path, self.paths, n) if path else np.zeros(n, np.int32)
-        firsts = self.exporters.look_up([way[0] if way else self.exporter for way in self.paths.code])[table["path"]]
+        switches = [way[0] if way and not self._restored else self.exporter for way in self.paths.code]
+        firsts = self.exporters.look_up(switches)[table["path"]]
         named = places.get("exporter")
         codes = self._codes(given, named, self.exporters, n) if named else firsts
         nothing = self.exporters.code.get("", -1)
@@ -173,7 +186,7 @@ class Gatherer:
         return Flows.build(
             columns,
             endpoints=tuple(self.endpoints.code),
-            exporters=tuple(self.exporters.code),
+            exporters=() if self._bare and list(self.exporters.code) == [""] else tuple(self.exporters.code),
             paths=tuple(self.paths.code),
         )
 
@@ -209,6 +222,11 @@ def _spanned(found: dict[str, Numbers], optional: frozenset[str]) -> None:
 def _filled(given: Table, place: Place) -> pa.Array:
     """A column, with others in its place where it is empty."""
     values = given[place.column]
+    if place.unset:
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        unset = pa.compute.is_in(values, value_set=pa.array(place.unset, values.type))
+        values = pa.compute.if_else(unset, pa.scalar(None, values.type), values)
     for other in place.instead:
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()

@@ -54,7 +54,7 @@ class Place:
 
     Numbers are multiplied by `scale`, which is ns per unit for times. `words` says what a text stands for that is no number;
     it raises ValueError. Texts that are ISO times are times, whatever the unit. Where `lenient`, what cannot be read is
-    taken as unknown, and does not make a row bad.
+    taken as unknown, and does not make a row bad. Texts that are `unset` stand for nothing.
     """
 
     column: str = ""
@@ -63,6 +63,7 @@ class Place:
     instead: tuple[str, ...] = ()
     words: Callable[[str], int] | None = None
     lenient: bool = False
+    unset: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from collectors.delimited import Delimited, Part
 from collectors.mapping import UNITS, Columns, Place
 
+NOBODY = ("0.0.0.0", "::")  # an exporter that is not known
 S, MS = UNITS["s"], UNITS["ms"]
 
 
@@ -34,7 +35,7 @@ _OLD = {
     "octets": Place("ibyt", instead=("byt",)),
     "packets": Place("ipkt", instead=("pkt",)),
     "tcp_flags": Place("flg", lenient=True),
-    "exporter": Place("ra"),
+    "exporter": Place("ra", unset=NOBODY),
 }
 _NEW = {
     "start_ns": Place("firstSeen", S),
@@ -48,7 +49,7 @@ _NEW = {
     "octets": Place("bytes", instead=("inBytes",)),
     "packets": Place("packets", instead=("inPackets",)),
     "tcp_flags": Place("flags", lenient=True),
-    "exporter": Place("routerIP"),
+    "exporter": Place("routerIP", unset=NOBODY),
 }
 OLD = _both(_OLD, "obyt", "opkt")
 NEW = _both(_NEW, "outBytes", "outPackets")
@@ -65,7 +66,7 @@ JSON = _both(
         "octets": Place("in_bytes"),
         "packets": Place("in_packets"),
         "tcp_flags": Place("tcp_flags", lenient=True),
-        "exporter": Place("ip4_router", instead=("ip6_router",)),
+        "exporter": Place("ip4_router", instead=("ip6_router",), unset=NOBODY),
     },
     "out_bytes",
     "out_packets",
