@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -65,15 +66,8 @@ class Writer:
         check_names(flows)
         for start in range(0, len(flows), self._rows_at_once):
             part = slice(start, start + self._rows_at_once)
-            self._file.write(lines(self._fields(flows, part), BETWEEN if self._json else None))
+            self._file.write(lines(_fields(flows, part, self._known), BETWEEN if self._json else None))
         self.count += len(flows)
-
-    def _fields(self, flows: Flows, rows: slice) -> list[Field]:
-        fields: list[Field] = []
-        for column in COLUMNS:
-            values = getattr(flows, column.name)[rows]
-            fields.append((values, self._known(column.name, flows)) if column.name in TEXT else values)
-        return fields
 
     def _known(self, column: str, flows: Flows) -> Words:
         """What the codes of a column stand for; made once for each dictionary, which are the same in all parts or grow."""
@@ -88,6 +82,16 @@ def _texts(column: str, flows: Flows) -> tuple[str, ...]:
     if column == "path":
         return tuple("|".join(way) for way in flows.paths)
     return (flows.exporters or ("",)) if column == "exporter" else flows.endpoints
+
+
+def objects(flows: Flows, rows: slice) -> bytes:
+    """A JSON object per row."""
+    return lines(_fields(flows, rows, lambda column, flows: Words(_texts(column, flows), json.dumps)), BETWEEN)
+
+
+def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], Words]) -> list[Field]:
+    columns = ((c.name, getattr(flows, c.name)[rows]) for c in COLUMNS)
+    return [(values, words(name, flows)) if name in TEXT else values for name, values in columns]
 
 
 def check_names(flows: Flows) -> None:

@@ -1,0 +1,97 @@
+"""What a file is, told by its first octets, and the records of those that hold records."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from collectors import dump
+from collectors.mapping import Columns, parse
+from collectors.packet import DecodeError
+from collectors.record import Flows
+
+HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
+PARQUET = b"PAR1"
+# What others write that we do not read, by its first octets, and what makes of it what we do.
+OTHERS = (
+    (b"\x0c\xa5", "a file of nfcapd", "nfdump -r FILE -o json > FILE.json"),
+    (b"\xa5\x0c", "a file of nfcapd", "nfdump -r FILE -o json > FILE.json"),
+    (b"snoop\0\0\0", "a capture of snoop", "editcap -F pcap FILE FILE.pcap"),
+    (b"ARROW1\0\0", "an Arrow file", "pyarrow.parquet.write_table(pyarrow.feather.read_table(FILE), FILE.parquet)"),
+    (b"SQLite format 3", "a database of SQLite", "sqlite3 -csv -header FILE 'select …' > FILE.csv"),
+)
+
+
+class Kind(StrEnum):
+    """What a file is."""
+
+    capture = "capture"
+    text = "text"  # CSV, JSON, nfdump's, Zeek's
+    parquet = "Parquet"
+
+
+class Records(Protocol):
+    """An open file of records: `skipped` counts bad ones by reason; pieces come in the order of the file."""
+
+    skipped: Counter[str]
+
+    def __iter__(self) -> Iterator[Flows]:
+        """Pieces of the records, each with dictionaries that go on those before. Raises DecodeError."""
+
+    def flows(self) -> Flows:
+        """All records, by start. Raises DecodeError."""
+
+
+def kind(path: str | Path) -> Kind:
+    """What a file is; what it cannot be told of is a capture, whose reader says what is wrong. `-` is standard input.
+
+    Raises DecodeError where it is something that another program reads.
+    """
+    head = _head(path)
+    if head.startswith(PARQUET):
+        return Kind.parquet
+    if dump.is_dump(head):
+        return Kind.text
+    inside = dump.unpacked_head(head)
+    for magic, what, command in OTHERS:
+        if inside.startswith(magic):
+            raise DecodeError(f"{path}: {what}; what can be read is made by {command.replace('FILE', str(path))}")
+    if inside.startswith(PARQUET):
+        raise DecodeError(f"{path}: a Parquet file inside another compression; unpack it first")
+    return Kind.capture
+
+
+def _head(path: str | Path) -> bytes:
+    """The first octets of a file, of standard input without taking them; of a pipe none, since they could not be put back."""
+    if str(path) == "-":
+        return sys.stdin.buffer.peek(HEAD) if hasattr(sys.stdin.buffer, "peek") else b""
+    try:
+        if not Path(path).is_file():
+            return b""
+        with open(path, "rb") as file:
+            return file.read(HEAD)
+    except (OSError, ValueError):
+        return b""  # the reader says what is wrong
+
+
+def opened(path: str | Path, columns: Columns | None = None, *, exporter: str = "", kind_: Kind | None = None) -> Records:
+    """A file of records that is no capture. `columns` says which column is which of ours; `exporter` is the switch of
+    records that name none.
+    """
+    if (kind_ or kind(path)) is Kind.parquet:
+        from collectors import parquet
+
+        return parquet.Table(path, columns, exporter=exporter)
+    return dump.Dump(path, columns, exporter=exporter)
+
+
+def read_columns(path: str) -> Columns:
+    """The columns that a mapping file names. Raises ValueError, one line that names it."""
+    try:
+        return parse(Path(path).read_text(encoding="utf-8-sig"), path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text at offset {error.start}") from None
