@@ -65,7 +65,36 @@ def _convert(files: list[str], out: str, columns: str | None) -> None:
             typer.echo(f"{reason}: {n:,}", err=True)
 
 
+def inspect(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A capture of any kind tshark opens, or a file of flow records.")],
+    packets: Annotated[
+        int, typer.Option("--packets", metavar="N", min=1, help="Look at so many packets (or records) from the start.")
+    ] = 2_000,
+) -> None:
+    """Say what is in a file: link types, protocols, what Prism would use of it and what not, who talks, and hints.
+
+    Needs pyshark (the extra `inspect`) and tshark for captures, and takes about a second per thousand packets.
+    """
+    from collectors.cli import complaints, named_inputs
+
+    with complaints("prism-collect"):
+        if file == "-":
+            raise ValueError("standard input cannot be inspected: name a file")
+        named_inputs([file])
+
+        from collectors import inputs, inspecting, showing
+
+        kind = inputs.kind(file, dissected=True)
+        if kind is not inputs.Kind.capture:
+            showing.show_records(file, kind, inspecting.read_records(file, kind, packets), showing.console())
+            return
+        seen = inspecting.dissect(file, packets)
+        decoded = inspecting.decode(file, packets)
+        showing.show_capture(file, seen, decoded, inspecting.hints(seen, decoded), showing.console(), most=packets)
+
+
 def add_to(app: typer.Typer) -> None:
     """Make these commands those of a program."""
     app.command()(flows)
     app.command()(convert)
+    app.command()(inspect)

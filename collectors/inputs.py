@@ -16,14 +16,15 @@ from collectors.record import Flows
 
 HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
 PARQUET = b"PAR1"
+NFCAPD = "a file of nfcapd", "nfdump -r {0} -o json > {0}.json"
 # What others write that we do not read, by its first octets, and what makes of it what we do.
 OTHERS = (
-    (b"\x0c\xa5", "a file of nfcapd", "nfdump -r FILE -o json > FILE.json"),
-    (b"\xa5\x0c", "a file of nfcapd", "nfdump -r FILE -o json > FILE.json"),
-    (b"snoop\0\0\0", "a capture of snoop", "editcap -F pcap FILE FILE.pcap"),
-    (b"ARROW1\0\0", "an Arrow file", "pyarrow.parquet.write_table(pyarrow.feather.read_table(FILE), FILE.parquet)"),
-    (b"SQLite format 3", "a database of SQLite", "sqlite3 -csv -header FILE 'select …' > FILE.csv"),
+    (b"\x0c\xa5", *NFCAPD),
+    (b"\xa5\x0c", *NFCAPD),
+    (b"ARROW1\0\0", "an Arrow file", "pyarrow.parquet.write_table(pyarrow.feather.read_table('{0}'), '{0}.parquet')"),
+    (b"SQLite format 3", "a database of SQLite", "sqlite3 -csv -header {0} 'select …' > {0}.csv"),
 )
+CAPTURES = ((b"snoop\0\0\0", "a capture of snoop", "editcap -F pcap {0} {0}.pcap"),)
 
 
 class Kind(StrEnum):
@@ -46,10 +47,11 @@ class Records(Protocol):
         """All records, by start. Raises DecodeError."""
 
 
-def kind(path: str | Path) -> Kind:
+def kind(path: str | Path, *, dissected: bool = False) -> Kind:
     """What a file is; what it cannot be told of is a capture, whose reader says what is wrong. `-` is standard input.
 
-    Raises DecodeError where it is something that another program reads.
+    Raises DecodeError where it is something that another program reads; captures of others are captures where tshark is to
+    open them (`dissected`).
     """
     head = _head(path)
     if head.startswith(PARQUET):
@@ -57,9 +59,9 @@ def kind(path: str | Path) -> Kind:
     if dump.is_dump(head):
         return Kind.text
     inside = dump.unpacked_head(head)
-    for magic, what, command in OTHERS:
+    for magic, what, command in (*OTHERS, *(() if dissected else CAPTURES)):
         if inside.startswith(magic):
-            raise DecodeError(f"{path}: {what}; what can be read is made by {command.replace('FILE', str(path))}")
+            raise DecodeError(f"{path}: {what}; what can be read is made by {command.format(path)}")
     if inside.startswith(PARQUET):
         raise DecodeError(f"{path}: a Parquet file inside another compression; unpack it first")
     return Kind.capture

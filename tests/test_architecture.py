@@ -20,7 +20,7 @@ MODULES = sorted(
 # these do I/O
 EDGE = {
     *("collectors.cli", "collectors.cli_files", "collectors.converting", "collectors.dump", "collectors.inputs"),
-    *("collectors.parquet", "collectors.pcap", "collectors.writing"),
+    *("collectors.inspecting", "collectors.parquet", "collectors.pcap", "collectors.showing", "collectors.writing"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()

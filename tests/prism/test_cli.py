@@ -20,6 +20,7 @@ def calls(diagnosis, monkeypatch):
     asked = []
 
     def stand_in(inputs, topology, progress, columns):
+        assert columns is None
         asked.append((list(inputs), topology))
         progress("reading", 1, 2)
         return diagnosis
