@@ -14,6 +14,7 @@ from pyarrow import csv as arrow_csv
 from collectors.record import Ints
 
 FIELD_LIMIT = 1 << 20
+_COLUMN = re.compile(r"In CSV column #(\d+):")  # what it says of a text that is no number
 ROWS = 20_000  # of a disordered block, at once
 
 
@@ -47,7 +48,7 @@ class Delimited:
         self.wanted = [name for name in wanted if name in self.names]
         whole = {name: pa.int64() for name in numbers}
         coded = {name: pa.dictionary(pa.int32(), pa.string()) for name in words}
-        self._kinds = [{**coded, **whole}, coded]
+        self._kinds, self._coded = {**coded, **whole}, coded
         self._place = {name: self.names.index(name) for name in self.wanted}
         self._in_order = re.compile(rb'(?:^|(?<=%b))"[^"\n]*"(?=%b|$)' % ((re.escape(delimiter.encode()),) * 2), re.MULTILINE)
 
@@ -57,6 +58,9 @@ class Delimited:
         known = self._at_once(block, n)
         if known is not None:
             return [Part(known, np.arange(line, line + n), np.zeros(0, np.int64))]
+        sifted = self._sifted(line, block)
+        if sifted is not None:
+            return [sifted]
         lines = block.decode("utf-8", "replace").split("\n")[:n]
         return [self._one_by_one(line + i, lines[i : i + ROWS]) for i in range(0, n, ROWS)]
 
@@ -65,23 +69,46 @@ class Delimited:
         quotes = block.count(b'"') if self.quoted else 0
         if b"\0" in block or (quotes and 2 * len(self._in_order.findall(block)) != quotes):
             return None
-        hexadecimal = b"0x" in block or b"0X" in block  # Arrow takes it for a number
-        for kinds in self._kinds[hexadecimal:]:
+        kinds = dict(self._coded if b"0x" in block or b"0X" in block else self._kinds)  # Arrow takes 0x10 for a number
+        table = None
+        while table is None:
             try:
-                table = arrow_csv.read_csv(
-                    pa.BufferReader(block),
-                    read_options=arrow_csv.ReadOptions(column_names=self._distinct(), block_size=len(block) + 1),
-                    parse_options=arrow_csv.ParseOptions(
-                        delimiter=self.delimiter, quote_char='"' if self.quoted else False, ignore_empty_lines=True
-                    ),
-                    convert_options=self._conversion(kinds),
-                )
-            except pa.ArrowInvalid:
-                continue
-            if len(table) != n:
-                return None
-            return {name: _whole(table.column(name)) for name in self.wanted}
-        return None
+                table = self._parsed(block, kinds)
+            except pa.ArrowInvalid as error:
+                column = _COLUMN.match(str(error))
+                if column is None or kinds.pop(self.names[int(column[1])], None) is None:
+                    return None
+        if len(table) != n:
+            return None
+        return {name: _whole(table.column(name)) for name in self.wanted}
+
+    def _parsed(self, block: bytes, kinds: dict[str, Any]) -> pa.Table:
+        quote = '"' if self.quoted else False
+        return arrow_csv.read_csv(
+            pa.BufferReader(block),
+            read_options=arrow_csv.ReadOptions(column_names=self._distinct(), block_size=len(block) + 1),
+            parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter, quote_char=quote, ignore_empty_lines=True),
+            convert_options=self._conversion(kinds),
+        )
+
+    def _sifted(self, line: int, block: bytes) -> Part | None:
+        """The rows of a block in which some lines are none, told by how many delimiters they have; None where quotes are."""
+        if self.quoted and b'"' in block:
+            return None
+        octets = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(octets == 10)
+        fields = 1 + np.diff(np.searchsorted(np.flatnonzero(octets == ord(self.delimiter)), ends), prepend=0)
+        length = np.diff(ends, prepend=-1) - 1
+        whole = (fields == len(self.names)) & (length > 0)
+        others = np.flatnonzero(~whole)
+        if not len(others):
+            return None
+        begins = [0, *(ends[others] + 1).tolist()]
+        cuts = [*(ends[others] - length[others]).tolist(), len(block)]
+        rest = b"".join(block[begin:end] for begin, end in zip(begins, cuts, strict=True))
+        known = self._at_once(rest, int(whole.sum())) if rest else {name: pa.array([], pa.string()) for name in self.wanted}
+        at = np.flatnonzero(whole) + line
+        return None if known is None else Part(known, at, np.flatnonzero(~whole & (length > 0)) + line)
 
     def _distinct(self) -> list[str]:
         """The names as Arrow needs them: what is not wanted, or stands there again, under a name of its own."""

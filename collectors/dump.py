@@ -32,6 +32,7 @@ from collectors.writing import write as write
 BLOCK = 1 << 22
 DELIMITERS = ",;\t|"
 LONG = "a line is too long"
+ZEEK = tuple(f"#{word}".encode() for word in ("separator", "set_separator", "empty_field", "unset_field", "path", "fields"))
 
 
 def is_dump(head: bytes) -> bool:
@@ -121,12 +122,12 @@ class Dump:
             return self._array(rest, block)
         if block.lstrip().startswith(b"{"):
             rows: _Rows = self._objects(first_object(block))
-        elif block.startswith(b"#"):
+        elif block.startswith(ZEEK):
             log = zeek.Log(self.name, self._asked or zeek.COLUMNS)
             rows, self._gatherer.columns = log, log.columns
         else:
             text, _, below = block.partition(b"\n")
-            rows = self._table(line, text.decode("utf-8", "replace"))
+            rows = self._table(line, text.decode("utf-8", "replace").removeprefix("#"))
             rest = itertools.chain([(line + 1, below)] if below else [], blocks)
         return (part for at, lines in rest for part in rows.parts(at, lines))
 

@@ -17,7 +17,7 @@ from collectors.record import Ints, Mask
 LIMIT = 2**63 - 1
 NANO = 10**9
 _EXACT = pa.decimal128(30, 9)
-_PLAIN = r"^-?[0-9]+$"  # Arrow takes 0x10 for a number
+_WHOLE, _DECIMAL = r"^-?[0-9]{1,18}$", r"^-?[0-9]{1,18}(\.[0-9]{1,9})?$"  # 64 bits hold them; Arrow alone takes 0x10 too
 _CLOCK = re.compile(r"(?:(\d+)d )?(\d+):(\d+):(\d+(?:\.\d+)?)")
 _FRACTION = re.compile(r"[.,](\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -124,37 +124,32 @@ def _of_decimals(values: pa.Array, scale: float) -> tuple[Ints, Mask]:
 
 def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None) -> Numbers:
     empty = _mask(pc.fill_null(pc.equal(values, ""), True))
-    known = values if not empty.any() else pc.if_else(pa.array(empty), pa.scalar("0", values.type), values)
-    for read in (_whole_numbers, _times if words is moment else _decimals):
-        try:
-            number, good = read(known, scale)
-        except pa.ArrowException:
-            continue
-        return Numbers(np.where(empty, 0, number), good & ~empty, empty)
-    if len(known) > 64:  # one odd text, and each is tried alone, but none twice
-        return _by_dictionary(values.dictionary_encode(), scale, words)
-    pairs = [_alone(text, scale, words) for text in known.to_pylist()]
-    number = np.array([n for n, _ in pairs], np.int64)
-    return Numbers(np.where(empty, 0, number), np.array([ok for _, ok in pairs], np.bool_) & ~empty, empty)
+    texts = values if not empty.any() else pc.if_else(pa.array(empty), pa.scalar("0", values.type), values)
+    number, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
+    plain = _mask(pc.match_substring_regex(texts, _WHOLE))
+    if plain.all():
+        number, good = _scaled(np.asarray(texts.cast(pa.int64()).to_numpy(zero_copy_only=False)), scale)
+    elif words is moment and (times := _times(texts)) is not None:
+        number, good = times, np.ones(len(texts), np.bool_)
+    else:
+        plain = _mask(pc.match_substring_regex(texts, _DECIMAL))
+        if plain.any():
+            number[plain], good[plain] = _of_decimals(texts.filter(pa.array(plain)).cast(_EXACT), scale)
+        odd = texts.filter(pa.array(~plain)).dictionary_encode()
+        if len(odd):
+            alone = [_alone(text, scale, words) for text in odd.dictionary.to_pylist()]
+            at = np.asarray(odd.indices)
+            number[~plain] = np.array([n for n, _ in alone], np.int64)[at]
+            good[~plain] = np.array([ok for _, ok in alone], np.bool_)[at]
+    return Numbers(np.where(empty, 0, number), good & ~empty, empty)
 
 
-def _whole_numbers(texts: pa.Array, scale: float) -> tuple[Ints, Mask]:
-    number = texts.cast(pa.int64())
-    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
-        raise pa.ArrowInvalid("hexadecimal")
-    return _scaled(np.asarray(number.to_numpy(zero_copy_only=False)), scale)
-
-
-def _times(texts: pa.Array, scale: float) -> tuple[Ints, Mask]:
+def _times(texts: pa.Array) -> Ints | None:
+    """ISO times without a zone, None where some are none."""
     try:
-        times = texts.cast(pa.timestamp("ns"))
+        return np.asarray(texts.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy(zero_copy_only=False))
     except pa.ArrowException:
-        return _decimals(texts, scale)
-    return np.asarray(times.cast(pa.int64()).to_numpy(zero_copy_only=False)), np.ones(len(texts), np.bool_)
-
-
-def _decimals(texts: pa.Array, scale: float) -> tuple[Ints, Mask]:
-    return _of_decimals(texts.cast(_EXACT), scale)
+        return None
 
 
 def _alone(text: str, scale: float, words: Callable[[str], int] | None) -> tuple[int, bool]:
