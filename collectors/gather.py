@@ -153,12 +153,13 @@ class Gatherer:
         n = len(table["octets"])
         path = places.get("path")
         table["path"] = self._codes(given, path, self.paths, n) if path else np.zeros(n, np.int32)
-        switches = [way[0] if way and not self._restored else self.exporter for way in self.paths.code]
-        firsts = self.exporters.look_up(switches)[table["path"]]
         named = places.get("exporter")
-        codes = self._codes(given, named, self.exporters, n) if named else firsts
-        nothing = self.exporters.code.get("", -1)
-        table["exporter"] = np.where(codes == nothing, firsts, codes)
+        codes = self._codes(given, named, self.exporters, n) if named else np.full(n, -1, np.int32)
+        unnamed = (codes < 0) | (codes == self.exporters.code.get("", -1))
+        if unnamed.any():
+            switches = [way[0] if way and not self._restored else self.exporter for way in self.paths.code]
+            codes = np.where(unnamed, self.exporters.look_up(switches)[table["path"]], codes)
+        table["exporter"] = codes
 
     def _codes(self, given: Table, place: Place, book: Book, n: int) -> Codes:
         if place.constant is not None and not place.column:

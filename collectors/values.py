@@ -97,8 +97,12 @@ def _scaled(number: Ints, scale: float) -> tuple[Ints, Mask]:
 
 def _of_floats(number: Any, scale: float) -> tuple[Ints, Mask]:
     """Seconds since the epoch are rounded to the microsecond: a double holds no more of them."""
+    if scale == NANO:
+        micros, good = _of_floats(number, scale / 1000)
+        nanos, fit = _scaled(micros, 1000)
+        return nanos, good & fit
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = np.rint(number * (scale / 1000)) * 1000 if scale == NANO else number * scale
+        scaled = number * scale
         whole = np.rint(scaled)
         good = np.isfinite(scaled) & (np.abs(scaled) < 2.0**63)
         if scale == 1:
