@@ -69,7 +69,8 @@ class Delimited:
         quotes = block.count(b'"') if self.quoted else 0
         if b"\0" in block or (quotes and 2 * len(self._in_order.findall(block)) != quotes):
             return None
-        kinds = dict(self._coded if b"0x" in block or b"0X" in block else self._kinds)  # Arrow takes 0x10 for a number
+        hexadecimal = any(x in block and b"0" + x in block for x in (b"x", b"X"))  # which Arrow takes for a number
+        kinds = dict(self._coded if hexadecimal else self._kinds)
         table = None
         while table is None:
             try:

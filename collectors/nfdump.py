@@ -87,14 +87,15 @@ class Sheet:
     """The lines of nfdump's CSV: a summary ends the table, until there is a header again."""
 
     def __init__(self, header: str, table: Delimited) -> None:
-        ends = [b"Summary", b"No matching flows", re.escape(header.encode())]
-        self._marks = re.compile(rb"^(?:%b)[^\n]*\n" % b"|".join(ends), re.MULTILINE)
+        self._words = b"Summary", b"No matching flows", header.encode()
+        self._marks = re.compile(rb"^(?:%b)[^\n]*\n" % b"|".join(map(re.escape, self._words)), re.MULTILINE)
         self._table, self._over = table, False
 
     def parts(self, line: int, block: bytes) -> Iterator[Part]:
         """The rows of a block of whole lines of which the first is `line`."""
         at = 0
-        for mark in self._marks.finditer(block):
+        marked = any(word in block for word in self._words)
+        for mark in self._marks.finditer(block) if marked else ():
             yield from self._rows(line, block[at : mark.start()])
             line += block.count(b"\n", at, mark.end())
             at = mark.end()

@@ -46,7 +46,7 @@ def writer(path: str | Path) -> Writer | parquet.Writer:
 class Writer:
     """A text that records are added to, in a form as `write` has it; `level` is how hard gzip tries. A context."""
 
-    def __init__(self, path: str | Path, *, level: int = 9, rows_at_once: int = ROWS) -> None:
+    def __init__(self, path: str | Path, *, level: int = 6, rows_at_once: int = ROWS) -> None:
         name = str(path).lower()
         self.count, self._rows_at_once = 0, rows_at_once
         self._json = name.removesuffix(".gz").removesuffix(".zst").endswith(JSON_ENDINGS)
