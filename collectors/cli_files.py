@@ -31,8 +31,9 @@ def convert(
         list[str],
         typer.Argument(
             metavar="IN...",
-            help="Captures (pcap, pcapng), CSV, JSON Lines, Parquet, nfdump's CSV or JSON, Zeek's conn.log; text and captures "
-            "plain, .gz or .zst. SWITCH=FILE names the switch of what names none; else the file's name does.",
+            help="Captures (pcap, pcapng) of traffic or of exports (NetFlow, IPFIX, sFlow), IPFIX files, CSV, JSON Lines, "
+            "Parquet, nfdump's CSV or JSON, Zeek's conn.log; all but Parquet plain, .gz or .zst. "
+            "SWITCH=FILE names the switch of what names none; else the file's name does.",
         ),
     ],
     out: Annotated[str, typer.Argument(metavar="OUT", help=f"The dump: {FORMS.partition(' ends ')[2]}.")],
@@ -85,7 +86,7 @@ def inspect(
         from collectors import inputs, inspecting, showing
 
         kind = inputs.kind(file, dissected=True)
-        if kind is not inputs.Kind.capture:
+        if kind not in (inputs.Kind.capture, inputs.Kind.exports):
             showing.show_records(file, kind, inspecting.read_records(file, kind, packets), showing.console())
             return
         seen = inspecting.dissect(file, packets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,17 +33,21 @@ def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns 
     kinds = [(name, path, inputs.kind(path)) for name, path in files]
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
     skipped: Counter[str] = Counter()
+    warnings: list[str] = []
     with writing.writer(out) as file:
         if captures:
             file.add(_of_captures(captures, skipped))
         for name, path, kind in kinds:
             if kind is not Kind.capture:
-                for flows in _pieces(inputs.opened(path, columns, exporter=name, kind_=kind), skipped):
+                records = inputs.opened(path, columns, exporter=name, kind_=kind)
+                for flows in records:
                     file.add(flows)
+                skipped.update(records.skipped)
+                warnings += records.warnings
         count = file.count
     packets = sum(capture.packets for capture in captures.values())
-    warnings = tuple(warning for capture in captures.values() for warning in capture.warnings)
-    return Converted(packets, count, {reason: n for reason, n in skipped.items() if n}, warnings)
+    warnings += (warning for capture in captures.values() for warning in capture.warnings)
+    return Converted(packets, count, {reason: n for reason, n in skipped.items() if n}, tuple(warnings))
 
 
 def _of_captures(captures: Mapping[str, pcap.Capture], skipped: Counter[str]) -> Flows:
@@ -53,8 +57,3 @@ def _of_captures(captures: Mapping[str, pcap.Capture], skipped: Counter[str]) ->
     )
     skipped.update(decoder.skipped + tally)
     return records
-
-
-def _pieces(records: inputs.Records, skipped: Counter[str]) -> Iterator[Flows]:
-    yield from records
-    skipped.update(records.skipped)

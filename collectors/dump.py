@@ -83,6 +83,7 @@ class Dump:
     ) -> None:
         self.name = "standard input" if str(path) == "-" else str(path)
         self.skipped: Counter[str] = Counter()
+        self.warnings: tuple[str, ...] = ()
         self._path, self._asked, self._size = path, columns, block_octets
         self._gatherer = Gatherer(self.name, columns or OURS, exporter)
         self._gatherer.skipped = self.skipped

@@ -33,15 +33,18 @@ class Kind(StrEnum):
     capture = "capture"
     text = "text"  # CSV, JSON, nfdump's, Zeek's
     parquet = "Parquet"
+    ipfix = "IPFIX"  # messages in a file
+    exports = "exports"  # a capture of datagrams of NetFlow, IPFIX or sFlow
 
 
 class Records(Protocol):
-    """An open file of records: `skipped` counts bad ones by reason; pieces come in the order of the file."""
+    """An open file of records: `skipped` counts bad ones by reason, `warnings` tells of damage."""
 
     skipped: Counter[str]
+    warnings: tuple[str, ...]
 
     def __iter__(self) -> Iterator[Flows]:
-        """Pieces of the records, each with dictionaries that go on those before. Raises DecodeError."""
+        """Pieces of the records, in the order of the file, each with dictionaries of its own. Raises DecodeError."""
 
     def flows(self) -> Flows:
         """All records, by start. Raises DecodeError."""
@@ -64,7 +67,13 @@ def kind(path: str | Path, *, dissected: bool = False) -> Kind:
             raise DecodeError(f"{path}: {what}; what can be read is made by {command.format(path)}")
     if inside.startswith(PARQUET):
         raise DecodeError(f"{path}: a Parquet file inside another compression; unpack it first")
-    return Kind.capture
+    if not inside:
+        return Kind.capture
+    from collectors import exportfile, ipfixfile
+
+    if ipfixfile.is_ipfix(inside[:16]):
+        return Kind.ipfix
+    return Kind.exports if str(path) != "-" and exportfile.is_capture_of_exports(path) else Kind.capture
 
 
 def _head(path: str | Path) -> bytes:
@@ -81,14 +90,21 @@ def _head(path: str | Path) -> bytes:
 
 
 def opened(path: str | Path, columns: Columns | None = None, *, exporter: str = "", kind_: Kind | None = None) -> Records:
-    """A file of records that is no capture. `columns` says which column is which of ours; `exporter` is the switch of
-    records that name none.
+    """A file of records, which is of any kind but a capture of traffic.
+
+    `columns` says which column of a table is which of ours; `exporter` is the switch of records that name none.
     """
-    if (kind_ or kind(path)) is Kind.parquet:
+    found = kind_ or kind(path)
+    if found is Kind.parquet:
         from collectors import parquet
 
         return parquet.Table(path, columns, exporter=exporter)
-    return dump.Dump(path, columns, exporter=exporter)
+    if found is Kind.text:
+        return dump.Dump(path, columns, exporter=exporter)
+
+    from collectors import exportfile
+
+    return exportfile.IpfixFile(path, exporter) if found is Kind.ipfix else exportfile.Exports(path)
 
 
 def read_columns(path: str) -> Columns:

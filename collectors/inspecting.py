@@ -270,8 +270,8 @@ LINK_ONLY = {"eth", "sll", "vlan", "arp", "lldp", "stp", "cdp", "llc", "lacp", "
 HINTS = (
     (("erspan",), "ERSPAN: Prism decodes the mirrored packets inside, types I, II and III"),
     (("vxlan",), "VXLAN: packets inside a tunnel"),
-    (("sflow",), "sFlow datagrams: exports of a switch, not traffic of jobs"),
-    (("cflow",), "NetFlow or IPFIX datagrams: exports of a switch, not traffic of jobs"),
+    (("sflow",), "sFlow datagrams: replay and convert read a capture of which most packets are exports"),
+    (("cflow",), "NetFlow or IPFIX datagrams: replay and convert read a capture of which most packets are exports"),
     (("esp",), "IPsec: encrypted, nothing inside can be read"),
     (("wlan", "radiotap"), "wireless frames: not the network of a cluster"),
 )

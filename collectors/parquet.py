@@ -120,6 +120,7 @@ class Table:
         self._path, self._asked, self._exporter, self._rows_at_once = path, columns, exporter, rows_at_once
         self._gatherer = Gatherer(self.name, columns or OURS, exporter, nothing=MISSING)
         self.skipped = self._gatherer.skipped
+        self.warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Flows]:
         for _ in self._gathered():

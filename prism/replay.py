@@ -60,7 +60,10 @@ def read(
         skipped={reason: n for reason, n in sorted(skipped.items()) if n},
         start_ns=int(flows.start_ns.min()) if len(flows) else 0,
         end_ns=int(flows.end_ns.max()) if len(flows) else 0,
-        warnings=tuple(warning for capture in captures.values() for warning in capture.warnings),
+        warnings=tuple(
+            [warning for capture in captures.values() for warning in capture.warnings]
+            + [warning for dump in dumps for warning in dump.warnings]
+        ),
     )
     return flows, transits, source
 
