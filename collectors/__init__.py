@@ -5,5 +5,7 @@
 3. `sightings` matches what several switches saw of one packet, so that it counts once and keeps its path;
 4. `lanes` follows each flow: what is payload, what control, what was sent before, where a burst or message ends;
 5. `flowtable` drives 3 and 4 and hands out flow records (`record.Flows`) and hop delays (`record.Transits`);
-6. `dump` reads records from files, ours and other tools', `writing` (with `lines`) writes them.
+6. `dump` and `parquet` read records from files, ours and other tools' (`nfdump`, `zeek`, a user's `mapping`), `exportfile`
+   reads exports in files; `inputs` tells which is which. What they find, `gather` checks and turns into records;
+7. `writing` (with `lines`) and `parquet` write records.
 """

@@ -1,8 +1,5 @@
 """What softflowd exports and nfcapd and nfdump make of it, and what we make of the same."""
 
-import shutil
-import socket
-import subprocess
 import time
 
 import pytest
@@ -11,45 +8,17 @@ from collectors import exportfile, inputs, pcap
 from collectors.inputs import Kind
 from collectors.packet import DecodeError
 from tests.collectors import frames
+from tests.collectors.programs import softflowd, traffic
 
-T = 1_795_214_542_000_000_000
 IPFIX = b"\0\x0a\0\x10\x6b\0\x8a\x5d\0\0\0\0\0\0\0\1"  # a message without sets
-
-
-def traffic(path):
-    """Three connections, both directions."""
-    packets = []
-    for i in range(60):
-        ports = (1000 + i // 2 % 3, 2000)
-        here, there = ("10.0.0.1", "10.0.0.2") if i % 2 else ("10.0.0.2", "10.0.0.1")
-        segment = frames.tcp(bytes(100 + i), ports=ports if i % 2 else ports[::-1])
-        frame = frames.ethernet(frames.ipv4(segment, src=here, dst=there))
-        packets.append((T + i * 10_000_000, frame, len(frame)))
-    pcap.write(path, packets)
-    return sum(len(frame) - 14 for _, frame, _ in packets)
 
 
 @pytest.fixture(scope="module", params=[5, 9, 10])
 def exported(request, tmp_path_factory):
     """A capture of softflowd's datagrams, and how many IP octets were exported."""
-    if shutil.which("softflowd") is None:
-        pytest.skip("softflowd is not there")
     folder = tmp_path_factory.mktemp("exports")
     octets = traffic(folder / "in.pcap")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as collector:
-        collector.bind(("127.0.0.1", 0))
-        collector.settimeout(5)
-        target = f"127.0.0.1:{collector.getsockname()[1]}"
-        command = ["softflowd", "-r", "in.pcap", "-n", target, "-v", str(request.param), "-d", "-c", "ctl", "-p", "pid"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20, check=False)
-        assert done.returncode == 0, done.stderr
-        datagrams = [collector.recv(65_535)]
-        collector.settimeout(0.2)
-        while True:
-            try:
-                datagrams.append(collector.recv(65_535))
-            except TimeoutError:
-                break
+    datagrams = softflowd(folder, "in.pcap", request.param)
     now = time.time_ns()
     made = [frames.ethernet(frames.ipv4(frames.udp(d, ports=(50_000, 2055)), 17, src="192.168.0.9")) for d in datagrams]
     made.append(frames.ethernet(bytes(28), 0x0806))

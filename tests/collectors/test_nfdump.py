@@ -1,13 +1,10 @@
 """What nfdump itself writes, where it is installed; the families of other versions are written by hand."""
 
-import shutil
-import subprocess
-
 import pytest
 
-from collectors import dump, nfdump, pcap
+from collectors import dump, nfdump
 from collectors.packet import DecodeError
-from tests.collectors import frames
+from tests.collectors.programs import STEP, nfcapd_file, run, traffic
 
 T = 1_795_214_542
 OLD = (
@@ -101,49 +98,27 @@ def test_a_statistic_is_no_table_of_flows(tmp_path):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Flows of packets, by nfpcapd."""
-    for program in ("nfpcapd", "nfdump"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not there")
+    """Flows of packets, by nfpcapd; and how many IP octets they had."""
     folder = tmp_path_factory.mktemp("nfdump")
-    packets = []
-    for i in range(60):
-        here, there = (1000 + i % 3, 2000), (2000, 1000 + i % 3)
-        ports, back = (here, False) if i % 2 else (there, True)
-        frame = frames.ethernet(
-            frames.ipv4(frames.tcp(bytes(100 + i), ports=ports),
-                        src="10.0.0.2" if back else "10.0.0.1", dst="10.0.0.1" if back else "10.0.0.2")
-        )  # fmt: skip
-        packets.append((START + i * 10_000_000, frame, len(frame)))
-    pcap.write(folder / "in.pcap", packets)
-    run("nfpcapd", "-r", str(folder / "in.pcap"), "-w", str(folder), "-e", "60,60")
-    (file,) = folder.glob("nfcapd.*")
-    return str(file), packets
-
-
-def run(*command):
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={"TZ": "UTC", "PATH": "/usr/sbin:/usr/bin:/bin"}, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    octets = traffic(folder / "in.pcap")
+    return nfcapd_file(folder, folder / "in.pcap"), octets
 
 
 # of both directions, nfdump 1.7.1 writes one alone as JSON
 @pytest.mark.parametrize(("form", "both"), [("csv", False), ("csv", True), ("json", False)])
 def test_what_nfdump_writes(made, tmp_path, form, both):
-    file, packets = made
+    file, octets = made
     text = run("nfdump", "-r", file, "-o", form, *(["-b"] if both else []))
     path = tmp_path / f"flows.{form}"
     path.write_text(text)
     flows, skipped = dump.read(path, exporter="leaf0", block_octets=700)
     assert not skipped
-    assert sum(len(frame) - 14 for _, frame, _ in packets) == flows.octets.sum()
-    assert flows.packets.sum() == len(packets)
+    assert flows.octets.sum() == octets
+    assert flows.packets.sum() == 60
     ends = {(fact[0], fact[1], fact[4], fact[5]) for fact in facts(flows)}
     assert len(ends) == len(flows) == 6
     assert set(flows.protocol.tolist()) == {6}
     if form == "json":
         assert flows.start_ns.min() == START
-        assert flows.end_ns.max() == packets[-1][0]
+        assert flows.end_ns.max() == START + 59 * STEP
     assert {flows.exporters[code] for code in flows.exporter} == {"leaf0"}
