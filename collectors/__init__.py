@@ -5,7 +5,10 @@
 3. `sightings` matches what several switches saw of one packet, so that it counts once and keeps its path;
 4. `lanes` follows each flow: what is payload, what control, what was sent before, where a burst or message ends;
 5. `flowtable` drives 3 and 4 and hands out flow records (`record.Flows`) and hop delays (`record.Transits`);
-6. `dump` and `parquet` read records from files, ours and other tools' (`nfdump`, `zeek`, a user's `mapping`), `exportfile`
-   reads exports in files; `inputs` tells which is which. What they find, `gather` checks and turns into records;
-7. `writing` (with `lines`) and `parquet` write records.
+6. `netflow` (with `walks`, `exportsets`, `recordsets`, `options`, `exportrows`) and `sflow` decode what switches export
+   themselves, a batch of `datagrams` at a time, into records and `evidence`; `ledger` names what became of every datagram;
+   `exportfile` (with `ipfixfile` and `exported`) takes them from files and captures;
+7. `dump` and `parquet` read records from files, ours and other tools' (`nfdump`, `zeek`, a user's `mapping`); what they find,
+   `gather` checks and turns into records. `inputs` tells which file is which;
+8. `writing` (with `lines`) and `parquet` write records.
 """

@@ -7,6 +7,7 @@ unlike those of records that we made from packets ourselves.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,20 @@ _SWAPPED = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What the message around each record said, [n] each: its time, the exporter's uptime and boot time (-1: not said)."""
+    """What the messages around records said: `of` [n] is the message of each; of each message its time, when it was received,
+    the exporter's uptime and boot time (-1: not said).
+    """
 
+    of: Ints
     export_ns: Ints
     received_ns: Ints
     uptime_ms: Ints
     boot_ns: Ints
+
+    @cached_property
+    def sent(self) -> Ints:
+        """When the message of each record was sent, as far as is known, [n]."""
+        return np.where(self.export_ns > 0, self.export_ns, self.received_ns)[self.of]
 
 
 class Numbers:
@@ -100,18 +109,18 @@ def flow_columns(numbers: Numbers, context: Context, endpoints: Endpoints) -> di
 
 def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, Ints]:
     """Start and end, ns since the epoch: what is not said is when the message was sent, else when it was received."""
-    sent = np.where(context.export_ns > 0, context.export_ns, context.received_ns)
-    first, last = (_time(numbers, prefix + name, context, sent) for name in ("start", "end"))
+    first, last = (_time(numbers, prefix + name, context) for name in ("start", "end"))
     duration = numbers.get("duration")
     lasted = None if duration is None else _scaled(duration[0], _UNITS[duration[1].unit])
     if last is None:
-        last = sent if first is None or lasted is None else first + lasted
+        last = context.sent if first is None or lasted is None else first + lasted
     if first is None:
         first = last if lasted is None else last - lasted
+    first = np.maximum(first, 0)
     return first, np.maximum(first, last)
 
 
-def _time(numbers: Numbers, column: str, context: Context, sent: Ints) -> Ints | None:
+def _time(numbers: Numbers, column: str, context: Context) -> Ints | None:
     found = numbers.get(column)
     if found is None:
         return None
@@ -119,10 +128,10 @@ def _time(numbers: Numbers, column: str, context: Context, sent: Ints) -> Ints |
     if unit in ("s", "ms"):
         return _scaled(value, _UNITS[unit])
     if unit == "delta_us":
-        return sent - _scaled(value, 1000)
+        return context.sent - _scaled(value, 1000)
     if unit in ("us", "ns"):
         return _ntp(value, _UNITS[unit])
-    return _since_boot(numbers, value, context, sent)
+    return _since_boot(numbers, value, context)
 
 
 def _scaled(value: Raw, unit: int) -> Ints:
@@ -136,18 +145,19 @@ def _ntp(value: Raw, unit: int) -> Ints:
     return np.where(seconds >= 0, seconds * 1_000_000_000 + fraction, _scaled(value, unit))
 
 
-def _since_boot(numbers: Numbers, value: Raw, context: Context, sent: Ints) -> Ints:
+def _since_boot(numbers: Numbers, value: Raw, context: Context) -> Ints:
     """Milliseconds since the exporter booted.
 
     Next to its uptime they may have wrapped, after 49 days: hence the difference. Where the boot time is not known, the
     last packet counts as seen when the message was sent, so that the duration at least is right.
     """
     boot, end = numbers.get("boot"), numbers.get("end")
-    boot_ns = context.boot_ns if boot is None else _scaled(boot[0], 1_000_000)
+    boot_ns = context.boot_ns[context.of] if boot is None else _scaled(boot[0], 1_000_000)
     last = end[0] if end is not None and end[1].unit == "uptime" else value
-    now = np.where(context.uptime_ms >= 0, context.uptime_ms, last.astype(np.int64))
+    uptime_ms = context.uptime_ms[context.of]
+    now = np.where(uptime_ms >= 0, uptime_ms, last.astype(np.int64))
     ago = (now - value.astype(np.int64)).astype(np.int32).astype(np.int64) * 1_000_000
-    return np.where((context.uptime_ms < 0) & (boot_ns >= 0), boot_ns + _scaled(value, 1_000_000), sent - ago)
+    return np.where((uptime_ms < 0) & (boot_ns >= 0), boot_ns + _scaled(value, 1_000_000), context.sent - ago)
 
 
 def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Context) -> tuple[dict[str, Column], Mask] | None:

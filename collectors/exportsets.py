@@ -12,10 +12,10 @@ from collectors import ledger, walks
 from collectors.accounts import Accounts
 from collectors.datagrams import Datagrams
 from collectors.exporters import Exporter, Source, Template
-from collectors.layouts import Layouts
+from collectors.layouts import Layouts, templates_of
 from collectors.ledger import DATAGRAMS, RECORDS
 from collectors.record import Codes, Ints, Mask
-from collectors.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, V9, Layout, TemplateError, unpack_templates
+from collectors.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, V9, Layout, TemplateError
 from collectors.waiting import Ticket, Waiter, WaitingRoom
 
 REASONS = (*walks.FAULTS, "bad template", "too many exporters", "too many sets without a template")
@@ -116,16 +116,16 @@ class Sorter:
             version = self.versions[source]
             options = number == OPTIONS[version]
             try:
-                found = unpack_templates(self.datagrams.data[begin:end], version, options=options)
+                found = self._layouts.read(self.datagrams.data[begin:end], version, options=options)
             except TemplateError as error:
-                found = error.good
+                found = templates_of(error.good)
                 self.status[datagram] = self.status[datagram] or BAD_TEMPLATE
                 accounts.add(f"bad templates: {error}", 1, self.owners[source])
-            for definition in found:
-                if definition.fields:
-                    self._define(s, source, definition.id, Template.of(definition), accounts)
+            for which, template in found:
+                if template is not None:
+                    self._define(s, source, which, template, accounts)
                 else:
-                    self._withdraw(s, source, definition.id)
+                    self._withdraw(s, source, which)
 
     def _define(self, position: int, source: int, number: int, template: Template, accounts: Accounts) -> None:
         exporter = self.member(self.owners[source])

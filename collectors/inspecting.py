@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -89,6 +90,7 @@ def dissect(path: str, packets: int) -> Dissected:
         def __del__(self) -> None:
             pass
 
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it remarks that tshark was gone before it was asked
     found, loop = Dissected(), asyncio.new_event_loop()
     arguments = [*LEFT_OUT, "-n", "-c", str(packets)]
     try:
@@ -99,7 +101,8 @@ def dissect(path: str, packets: int) -> Dissected:
         for packet in itertools.islice(capture, packets):
             _take(found, packet)
     except TSharkCrashException:
-        found.fault = "it ended early: the file is cut off, damaged, or none that it knows"
+        if found.packets < packets:  # else we did not wait for it
+            found.fault = "it ended early: the file is cut off, damaged, or none that it knows"
     finally:
         with suppress(TSharkCrashException):
             capture.close()

@@ -41,9 +41,8 @@ def read(
             flows = [decoder.decode(batch) for batch in batches]
     except OSError as error:
         raise DecodeError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    flows = [part for part in flows if len(part)] or flows[:1] or [Flows.build({"start_ns": []}, endpoints=())]
-    whole = concatenated(flows)
-    return whole.take(whole.start_ns.argsort(kind="stable")) if len(flows) == 1 else whole, decoder.tally
+    whole = concatenated(flows or [decoder.decode(Datagrams.of([]))])
+    return whole.take(whole.start_ns.argsort(kind="stable")), decoder.tally
 
 
 def _length(octets: bytes, at: int) -> int:
@@ -56,38 +55,26 @@ def _batches(path: str, file: BinaryIO, name: str, tally: Counter[str], batch_oc
     if not is_ipfix(stream.buffer[: min(stream.end, IPFIX_HEAD)]):
         why = f" ({stream.damage})" if stream.damage else ""
         raise DecodeError(f"{path}: no IPFIX file: starts with {bytes(stream.buffer[: min(stream.end, 4)]).hex(' ')}{why}")
-    at = 0
-    while at < stream.end:
-        messages: list[tuple[str, bytes, int]] = []
-        need = 0
-        while stream.end - at >= IPFIX_HEAD:
+    sound = True
+    while sound and stream.end:
+        messages, at, need = [], 0, IPFIX_HEAD
+        while sound and need <= stream.end - at:
             head = bytes(stream.buffer[at : at + IPFIX_HEAD])
-            if not is_ipfix(head):
-                break
-            if _length(head, 0) > stream.end - at:
-                need = _length(head, 0)
-                break
-            messages.append((name, bytes(stream.buffer[at : at + _length(head, 0)]), _seconds(head)))
-            at += len(messages[-1][1])
+            sound, need = is_ipfix(head), _length(head, 0)
+            if sound and need <= stream.end - at:
+                messages.append((name, bytes(stream.buffer[at : at + need]), _seconds(head)))
+                at, need = at + need, IPFIX_HEAD
         if messages:
             yield Datagrams.of(messages)
-        left = stream.end - at
+        if stream.ended:
+            break
         stream.advance(at, max(need, batch_octets))
         at = 0
-        if stream.end == left:  # nothing more comes
-            break
-        if left >= IPFIX_HEAD and not need:
-            break
-    if stream.end:
-        tally["file cut off" if stream.ended and _whole_head(stream) else "file damaged"] += 1
-    elif stream.damage:
+    if not sound or (stream.damage and not isinstance(stream.damage, EOFError)):
         tally["file damaged"] += 1
+    elif stream.damage or at < stream.end:
+        tally["file cut off"] += 1
 
 
 def _seconds(head: bytes) -> int:
     return int.from_bytes(head[4:8], "big") * SECOND
-
-
-def _whole_head(stream: Stream) -> bool:
-    head = bytes(stream.buffer[: min(stream.end, IPFIX_HEAD)])
-    return len(head) < IPFIX_HEAD or is_ipfix(head)

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from collectors.elements import Elements
 from collectors.exporters import Template
-from collectors.templates import V5, Definition, Field, Layout, layout_of
+from collectors.templates import V5, Definition, Field, Layout, layout_of, unpack_templates
 
 # A record of version 5 as a template: elements of v9 with their lengths; 210 is padding.
 _V5 = (
@@ -15,21 +15,46 @@ _V5 = (
 )
 
 
+MOST_REMEMBERED = 2048  # octets of a set of templates that is worth remembering
+Read = tuple[tuple[int, Template | None], ...]
+
+
+def templates_of(definitions: list[Definition]) -> Read:
+    """Templates to keep, by number; None: withdrawn."""
+    return tuple((d.id, Template.of(d) if d.fields else None) for d in definitions)
+
+
 class Layouts:
-    """Layouts by template; at most `most`, in at most `most_octets`: the ones made first go."""
+    """Layouts by template; at most `most`, in at most `most_octets`: the ones made first go. And sets of templates, as read."""
 
     def __init__(self, elements: Elements, *, most: int = 4096, most_octets: int = 1 << 26) -> None:
         self._elements, self._most, self._most_octets = elements, most, most_octets
         self._made: OrderedDict[tuple[int, Template], Layout] = OrderedDict()
         self._octets = 0
-        self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), V5, elements)
+        self._read: OrderedDict[tuple[bytes, int, bool], Read] = OrderedDict()
+        self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), elements)
+
+    def read(self, octets: bytes, version: int, *, options: bool) -> Read:
+        """The templates in the body of a set, by number; None: withdrawn. Exporters say the same again and again.
+
+        Raises TemplateError; those before the bad one are in its `good`.
+        """
+        key = (octets, version, options)
+        found = self._read.get(key)
+        if found is None:
+            found = templates_of(unpack_templates(octets, version, options=options))
+            if len(octets) <= MOST_REMEMBERED:
+                self._read[key] = found
+                if len(self._read) > self._most:
+                    self._read.popitem(last=False)
+        return found
 
     def of(self, version: int, template: Template) -> Layout:
         """The layout of a template of v9 or IPFIX."""
         key = (version, template)
         layout = self._made.get(key)
         if layout is None:
-            layout = self._made[key] = layout_of(template.definition(0), version, self._elements)
+            layout = self._made[key] = layout_of(template.definition(0), self._elements)
             self._octets += layout.octets + template.octets
             while len(self._made) > self._most or self._octets > self._most_octets:
                 (_, old), gone = self._made.popitem(last=False)

@@ -13,7 +13,10 @@ and for records also
 that waits for its template counts as one record until the template says how many there are; a biflow counts as two where
 both directions have traffic; what is left of a set after its last good record counts as one.
 
-Beside the laws, in units that were never received: `lost`, told by gaps in sequence numbers.
+Beside the laws, in units that were never received: `lost`, told by gaps in sequence numbers. And plain counts: "datagrams out
+of order", "sequences restarted", "templates new", "templates changed", "templates forgotten", "templates refused: …",
+"bad templates: …", "exporters forgotten", "frames: …" (why a frame in a record or sample has no flow), "notices", "delays",
+"evidence not taken".
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from collectors.accounts import Accounts
 from collectors.evidence import Notices
 from collectors.exporters import Source
 from collectors.exportrows import Numbers, counts, rates
+from collectors.pieces import run_sizes, run_starts
 from collectors.record import Ints
 from collectors.recordsets import RecordSets
 
@@ -32,36 +34,46 @@ class Told:
             self._news.setdefault(source, []).append((position, sampler, rate))
 
     def rates(self, source: Ints, position: Ints, of: Ints, sampler: Ints | None) -> Ints:
-        """The rate of each record. `source` and `position` [sets]; `of`: the set of each record; its `sampler`, if known."""
+        """The rate of each record. `source` and `position` [sets]; `of`: the set of each record, in order; its `sampler`."""
         if sampler is None:
             each = np.array([known.rate() for known in self.sources] or [1], np.int64)[source]
-            for _, rows, past in self._swept(source, position):
-                each[rows] = past.rate()
-            return each[of] if (each != 1).any() else np.ones(len(of), np.int64)
-        found = np.ones(len(of), np.int64)
-        sampler = sampler & 0xFFFFFFFF
-        distinct, which = np.unique(source[of] << 32 | sampler, return_inverse=True)
-        known = [self.sources[key >> 32].rate(key & 0xFFFFFFFF) for key in distinct.tolist()]
-        found = np.array(known or [1], np.int64)[which]
-        for _, rows, past in self._swept(source, position):
-            mine = np.flatnonzero(np.isin(of, rows))
-            distinct, which = np.unique(sampler[mine], return_inverse=True)
-            found[mine] = np.array([past.rate(key) for key in distinct.tolist()] or [1], np.int64)[which]
+            found = each[of] if (each != 1).any() else np.ones(len(of), np.int64)
+            for mine, past in self._swept(source, position, of):
+                found[mine] = past.rate()
+            return found
+        found = _looked_up(self.sources, source[of] << 32 | (sampler & 0xFFFFFFFF))
+        for mine, past in self._swept(source, position, of):
+            found[mine] = _looked_up([past], sampler[mine] & 0xFFFFFFFF)
         return found
 
-    def _swept(self, source: Ints, position: Ints) -> Iterator[tuple[int, Ints, Source]]:
-        """For sources whose rates change in the batch: sets between two changes, and the source as it was then."""
-        for s, news in self._news.items():
-            rows = np.flatnonzero(source == s)
+    def _swept(self, source: Ints, position: Ints, of: Ints) -> Iterator[tuple[Ints, Source]]:
+        """For sources whose rates change in the batch: records between two changes, and the source as it was then."""
+        if not self._news or not len(of):
+            return
+        starts = run_starts(of)
+        used, sizes = of[starts], run_sizes(starts, len(of))
+        order = np.argsort(source[used], kind="stable")
+        owners = source[used[order]]
+        for s in np.unique(owners).tolist():
+            news = self._news.get(s, [])
+            rows = order[np.searchsorted(owners, s) : np.searchsorted(owners, s, side="right")]
+            places = np.searchsorted([at for at, _, _ in news], position[used[rows]], side="left")
+            turn = np.argsort(places, kind="stable")
+            rows, places = rows[turn], places[turn]
             past = Source()
-            past.rates = dict(self._first[s])
-            places = np.searchsorted([at for at, _, _ in news], position[rows], side="left")
-            done = 0
-            for place in np.unique(places).tolist():
-                for _, sampler, rate in news[done:place]:
+            past.rates, done = dict(self._first.get(s, {})), 0
+            for begin, end in pairwise([*run_starts(places).tolist(), len(places)]) if news else ():
+                for _, sampler, rate in news[done : places[begin]]:
                     past.told(sampler, rate)
-                done = place
-                yield s, rows[places == place].astype(np.int64), past
+                done, here = int(places[begin]), rows[begin:end]
+                yield np.concatenate([np.arange(starts[k], starts[k] + sizes[k]) for k in here]), past
+
+
+def _looked_up(sources: Sequence[Source], keys: Ints) -> Ints:
+    """Rates by source and sampler, in the upper and lower 32 bits of the keys."""
+    distinct, which = np.unique(keys, return_inverse=True)
+    rates = [sources[key >> 32].rate(key & 0xFFFFFFFF) for key in distinct.tolist()]
+    return np.array(rates or [1], np.int64)[which]
 
 
 def read_options(records: RecordSets, told: Told, domains: list[int], accounts: Accounts) -> list[Notices]:

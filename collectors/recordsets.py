@@ -96,7 +96,7 @@ class _Parts:
             self.drop(NO_ADDRESSES, np.repeat(sets.exporter[rows], self.records.count[rows]))
             return
         numbers, of = self.records.numbers(number)
-        context = Context(sets.export_ns[of], sets.received_ns[of], sets.uptime_ms[of], self.boot_ns[sets.source[of]])
+        context = Context(of, sets.export_ns, sets.received_ns, sets.uptime_ms, self.boot_ns[sets.source])
         columns = flow_columns(numbers, context, self.endpoints)
         columns["exporter"] = sets.exporter[of]
         columns["sampling_rate"] = self.rates(numbers, of)
@@ -120,8 +120,10 @@ class _Parts:
         """One packet in so many."""
         sets = self.sets
         told = self.told(sets.source, sets.position, of, numbers.count("sampler"))
-        header = sets.rate[of]
-        return rates(numbers, np.where(header > 0, header, told))
+        if sets.rate.any():
+            header = sets.rate[of]
+            told = np.where(header > 0, header, told)
+        return rates(numbers, told)
 
     def read_frames(self, numbers: Numbers, columns: dict[str, Column]) -> tuple[dict[str, Column], Ints]:
         """Records whose frame says what the packet was; the columns of the others, and which they are."""

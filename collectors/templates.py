@@ -135,10 +135,14 @@ class Layout:
         return 1000 + self.lengths.nbytes + self.slots.nbytes
 
 
-def layout_of(definition: Definition, version: int, elements: Elements) -> Layout:
-    """The layout of a template. IPFIX alone has fields whose length the record says (RFC 7011 section 7)."""
+def layout_of(definition: Definition, elements: Elements) -> Layout:
+    """The layout of a template.
+
+    Fields whose length the record says are IPFIX's (RFC 7011 section 7), but some exporters have them in version 9 too, where a
+    field of 65,535 octets would fit into no datagram.
+    """
     fields = [field for field in definition.fields if field.length]
-    lengths = np.array([-1 if f.length == VARIABLE and version == IPFIX else f.length for f in fields], np.int64)
+    lengths = np.array([-1 if f.length == VARIABLE else f.length for f in fields], np.int64)
     places = np.concatenate([[0], np.cumsum(np.maximum(lengths, 1))]).astype(np.int64)
     chosen = _chosen(fields, lengths, elements, options=definition.scope >= 0)
     slots: list[tuple[int, ...]] = []

@@ -11,7 +11,7 @@ from collectors.datagrams import Datagrams
 from collectors.elements import DEFAULT, parse
 from collectors.exporters import Exporters
 from collectors.ledger import DATAGRAMS, RECORDS, Ledger
-from collectors.netflow import NetflowDecoder
+from collectors.netflow import NetflowDecoder, warm
 from collectors.waiting import WaitingRoom
 from tests.collectors import exports as x
 from tests.collectors import frames
@@ -450,3 +450,13 @@ def test_many_exporters_at_once():
     assert len(flows) == 600
     assert [flows.exporters[e] for e in flows.exporter] == [f"10.1.{i // 256}.{i % 256}" for i in flows.octets - 1000]
     assert isinstance(flows.octets, np.ndarray)
+
+
+def test_what_it_is_warmed_with_is_sound(monkeypatch):
+    made = []
+    decode = NetflowDecoder.decode
+    monkeypatch.setattr(NetflowDecoder, "decode", lambda self, datagrams: made.append(self) or decode(self, datagrams))
+    warm()
+    (decoder,) = made
+    assert decoder.tally["datagrams decoded"] == 1
+    assert decoder.tally["records emitted"] == 2

@@ -1,0 +1,79 @@
+import json
+
+import pytest
+
+from collectors.exporters import MOST_SAMPLERS, MOST_SOURCES, Exporter, Exporters, Source, Template
+from collectors.packet import DecodeError
+from collectors.templates import Definition, Field
+
+ONE = Template.of(Definition(300, -1, (Field(0, 8, 4), Field(9, 7, 65535))))
+
+
+def test_a_template_is_kept_packed():
+    assert ONE.definition(300) == Definition(300, -1, (Field(0, 8, 4), Field(9, 7, 65535)))
+
+
+def test_the_least_recently_used_template_goes():
+    exporter = Exporter("a", most_templates=3, most_octets=1 << 20)
+    assert [exporter.define((10, 1, n), ONE) for n in (300, 301, 302)] == [0, 0, 0]
+    assert exporter.use((10, 1, 300)) == ONE
+    assert exporter.define((10, 1, 303), ONE) == 1
+    assert [key[2] for key in exporter.templates] == [302, 300, 303]
+    exporter.withdraw((10, 1, 302))
+    assert exporter.use((10, 1, 302)) is None
+    assert exporter.octets == 2 * ONE.octets
+    small = Exporter("a", most_templates=1000, most_octets=2 * ONE.octets)
+    assert sum(small.define((10, 1, n), ONE) for n in range(300, 310)) == 8
+
+
+def test_all_exporters_together_have_a_bound():
+    exporters = Exporters(most_octets=10 * ONE.octets)
+    members, _ = exporters.admit(["a", "b"])
+    for n in range(300, 320):
+        members["a"].define((10, 1, n), ONE)
+    members["b"].define((10, 1, 300), ONE)
+    assert exporters.relieve() > 0
+    assert len(members["b"].templates) == 1
+    assert sum(e.octets for e in members.values()) <= 10 * ONE.octets
+
+
+def test_rates_of_samplers():
+    source = Source()
+    assert source.rate() == 1
+    assert source.told(1, 100)
+    assert not source.told(1, 100)
+    assert (source.rate(), source.rate(1), source.rate(2)) == (100, 100, 100)
+    source.told(2, 50)
+    assert (source.rate(), source.rate(2), source.rate(3)) == (1, 50, 1)
+    source.told(-1, 7)
+    assert (source.rate(), source.rate(2), source.rate(3)) == (7, 50, 7)
+    for n in range(1000):
+        source.told(n, 2)
+    assert len(source.rates) == MOST_SAMPLERS
+
+
+def test_sources_are_bounded():
+    exporter = Exporter("a", most_templates=3, most_octets=1 << 20)
+    first = exporter.source(10, 0)
+    for n in range(MOST_SOURCES):
+        exporter.source(10, n)
+        assert exporter.source(10, 0) is first
+    assert len(exporter.sources) == MOST_SOURCES
+    exporter.source(10, 9999)
+    assert len(exporter.sources) == MOST_SOURCES
+
+
+def test_the_state_is_plain_and_comes_back():
+    exporters = Exporters()
+    members, _ = exporters.admit(["a", "b"])
+    members["a"].define((10, 1, 300), ONE)
+    members["a"].source(10, 1).told(4, 512)
+    members["b"].source(10, 1).boot_ns = 77
+    again = Exporters()
+    again.from_state(json.loads(json.dumps(exporters.to_state())))
+    assert again.to_state() == exporters.to_state()
+    with pytest.raises(DecodeError, match="damaged"):
+        again.from_state({"schema": "prism-templates/1"})
+    few = Exporters(most=1)
+    few.from_state(exporters.to_state())
+    assert list(few.known) == ["b"]

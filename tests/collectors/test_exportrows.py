@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from collectors.elements import DEFAULT
+from collectors.endpoints import Endpoints
+from collectors.exportrows import Context, Numbers, counts, flow_columns, rates, reverse_columns, times
+from collectors.templates import Definition, Field, layout_of
+
+SENT = 1_000_000_000_000
+
+
+def numbers(*columns):
+    """Records of elements: (element, values)."""
+    layout = layout_of(Definition(300, -1, tuple(Field(e >> 16, e & 0xFFFF, 8) for e, _ in columns)), DEFAULT)
+    order = [next(i for i, (e, _) in enumerate(columns) if DEFAULT.get(e >> 16, e & 0xFFFF) == m) for m in layout.meanings]
+    return Numbers(layout, np.array([columns[i][1] for i in order], np.uint64))
+
+
+def context(n, *, uptime=-1, boot=-1):
+    fill = lambda value: np.full(n, value, np.int64)  # noqa: E731
+    return Context(np.arange(n), fill(SENT), fill(SENT + 5), fill(uptime), fill(boot))
+
+
+def test_one_exporter_s_unknown_boot_time_does_not_change_another_s_times():
+    given = numbers((22, [1000, 1000]), (21, [3000, 3000]))
+    around = context(2)
+    around.boot_ns[1] = SENT - 10**10
+    first, last = times(given, around)
+    assert first.tolist() == [SENT - 2 * 10**9, SENT - 9 * 10**9]
+    assert last.tolist() == [SENT, SENT - 7 * 10**9]
+
+
+def test_counts_that_are_too_big_are_the_most_there_can_be():
+    assert counts(np.array([5, 1 << 63], np.uint64)).tolist() == [5, (1 << 63) - 1]
+
+
+def test_columns_that_are_not_told_are_left_out():
+    columns = flow_columns(numbers((1, [7])), context(1), Endpoints())
+    assert set(columns) == {"start_ns", "end_ns", "octets"}
+    columns = flow_columns(numbers((224, [99])), context(1), Endpoints())
+    assert columns["octets"].tolist() == [99]
+
+
+def test_reverse_times():
+    pen = 29305 << 16
+    given = numbers((pen | 1, [5]), (pen | 152, [4]), (pen | 153, [9]), (1, [3]))
+    back, there = reverse_columns(
+        given, {"octets": given.count("octets"), "src": np.array([1]), "dst": np.array([2])}, context(1)
+    )
+    assert (back["start_ns"][0], back["end_ns"][0], back["octets"][0], back["src"][0]) == (4_000_000, 9_000_000, 5, 2)
+    assert there.tolist() == [True]
+    assert reverse_columns(numbers((1, [3])), {}, context(1)) is None
+
+
+@pytest.mark.parametrize(("told", "said", "expected"), [(7, 0, 7), (7, 9, 9), (1, 1 << 60, 1 << 32)])
+def test_what_a_record_says_counts_more_than_what_was_told(told, said, expected):
+    assert rates(numbers((34, [said])), np.array([told])).tolist() == [expected]

@@ -1,0 +1,37 @@
+import numpy as np
+
+from collectors import framed
+from collectors.framed import ETHERNET, Frames
+from tests.collectors import frames
+
+
+def decode(book, given):
+    data = b"".join(given)
+    size = np.array([len(f) for f in given], np.int64)
+    return book.decode(data, np.cumsum(size) - size, size, size, np.full(len(given), ETHERNET, np.int64))
+
+
+WRITE = frames.ethernet(frames.ipv4(frames.roce(10, frames.reth(64) + b"x" * 64), 17))
+NOTICE = frames.ethernet(frames.ipv4(frames.roce(0x81, bytes(16)), 17, dst="10.0.0.9"))
+
+
+def test_frames_to_columns(monkeypatch):
+    monkeypatch.setattr(framed, "MOST_FRAMES", 2)  # several at once
+    book = Frames()
+    found = decode(book, [WRITE, frames.ethernet(bytes(40), 0x0806), NOTICE])
+    assert found.rows.tolist() == [0, 2]
+    assert found.reasons == {"not ip": 1}
+    assert [book.endpoints[c] for c in found.columns["dst"]] == ["10.0.0.2", "10.0.0.9"]
+    got = {name: found.columns[name].tolist() for name in ("octets", "packets", "cnp", "src_port", "dst_qp")}
+    assert got == {"octets": [64, 0], "packets": [1, 0], "cnp": [0, 1], "src_port": [0, 0], "dst_qp": [0x123456] * 2}
+
+
+def test_none_at_all_and_addresses_forgotten(monkeypatch):
+    book = Frames()
+    assert len(decode(book, []).rows) == 0
+    decode(book, [WRITE])
+    before = book.endpoints
+    assert book.endpoints is before
+    monkeypatch.setattr(framed, "MOST_ADDRESSES", 1)
+    book.refresh()
+    assert (len(before), book.endpoints) == (2, ())

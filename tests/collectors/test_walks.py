@@ -1,0 +1,96 @@
+import struct
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors import walks
+from tests.collectors import exports as x
+from tests.collectors.exports import batch, ipfix, record, set_, template, v5, v9
+
+PIECES = (
+    *(template(300), set_(300, record()), set_(3, b"abcd"), set_(0, b"abcd"), set_(2, b""), set_(77, b"x"), set_(256, b"")),
+    *(set_(300, b"", length=3), set_(300, b"abc", length=900), bytes(4), bytes(3), b"\1"),
+)
+
+
+def walked(*payloads):
+    d = batch(*payloads)
+    heads = np.zeros((walks.HEADS, len(d)), np.int64)
+    sets = np.zeros((walks.SETS, len(d.data) // 4 + len(d) + 1), np.int64)
+    many = walks.walk(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, sets)
+    bodies = [(int(i), int(n), d.data[b:e], int(t)) for i, n, b, e, t in sets[:, :many].T]
+    return bodies, [walks.FAULTS[f] for f in heads[walks.FAULT]], heads
+
+
+def naive(i, payload):
+    """The sets of one message of v9 or IPFIX, and the fault, read one by one."""
+    version = int.from_bytes(payload[:2], "big")
+    fault, rest = "", payload[20:]
+    if version == 10:
+        length = int.from_bytes(payload[2:4], "big")
+        if length < 16:
+            return [], "bad message length"
+        fault = "cut off" if length > len(payload) else ""
+        rest = payload[16:length]
+    found = []
+    while len(rest) >= 4:
+        number, size = struct.unpack(">HH", rest[:4])
+        if size < 4:
+            return found, fault if not any(rest) else "bad set length"
+        if size > len(rest):
+            fault = "cut off"
+        if number < 256 and number not in ((2, 3) if version == 10 else (0, 1)):
+            fault = "reserved set id"
+        else:
+            found.append((i, number, rest[4:size], int(size > len(rest))))
+        rest = rest[size:]
+    return found, fault
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([ipfix, v9]), st.lists(st.sampled_from(PIECES), max_size=5), st.integers(0, 3)), max_size=5
+    )
+)
+def test_sets_are_where_a_plain_reader_finds_them(messages):
+    payloads = [message(*pieces) for message, pieces, _ in messages]
+    payloads = [p[: max(len(p) - cut, 20)] if cut else p for p, (_, _, cut) in zip(payloads, messages, strict=True)]
+    bodies, faults, _ = walked(*payloads)
+    expected = [naive(i, payload) for i, payload in enumerate(payloads)]
+    assert bodies == [body for found, _ in expected for body in found]
+    assert faults == [fault for _, fault in expected]
+
+
+def test_heads():
+    _, _, heads = walked(ipfix(sequence=7, domain=2**32 - 1), v9(sequence=8, domain=3), v5(x.v5_record(), sequence=9, rate=100))
+    assert heads[walks.VERSION].tolist() == [10, 9, 5]
+    assert heads[walks.SEQUENCE].tolist() == [7, 8, 9]
+    assert heads[walks.DOMAIN].tolist() == [2**32 - 1, 3, 0x102]
+    assert heads[walks.RATE].tolist() == [0, 0, 100]
+    assert heads[walks.UPTIME_MS].tolist() == [-1, 3_600_000, 3_600_000]
+    assert heads[walks.EXPORT_NS].tolist() == [x.WHEN * 10**9, x.WHEN * 10**9, x.WHEN * 10**9 + 500]
+
+
+def test_where_there_is_no_room_it_says_so():
+    d = batch(ipfix(set_(300, b""), set_(300, b"")))
+    heads = np.zeros((walks.HEADS, 1), np.int64)
+    assert walks.walk(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, np.zeros((walks.SETS, 1), np.int64)) == -1
+
+
+@given(st.lists(st.lists(st.binary(max_size=300), min_size=3, max_size=3), max_size=4), st.booleans(), st.binary(max_size=3))
+def test_records_whose_length_varies(values, long, tail):
+    lengths = np.array([-1, 2, -1, -1], np.int64)
+    body = b"".join(x.variable(a, long=long) + b"\1\2" + x.variable(b) + x.variable(c) for a, b, c in values) + bytes(tail[:2])
+    data = np.frombuffer(body + bytes(1), np.uint8)
+    begin, end = np.array([0]), np.array([len(body)])
+    count, cut = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    walks.count_records(data, begin, end, lengths, 5, count, cut)
+    assert (count.tolist(), cut.tolist()) == ([len(values)], [0])
+    slots = np.array([[0, 0, -1, 0, 0], [1, 0, 2, 0, 0], [2, 0, -1, 1, 0], [2, 0, -1, 2, 0]], np.int64).T.copy()
+    out = np.zeros((4, len(values)), np.uint64)
+    walks.varying_records(data, begin, end, count, lengths, slots, out)
+    for i, (a, b, _) in enumerate(values):
+        place, size = int(out[2, i]), int(out[3, i])
+        assert int(out[0, i]) == (int.from_bytes(a, "big") if len(a) <= 8 else 0)
+        assert (int(out[1, i]), body[place : place + size]) == (0x102, b)
