@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from collectors.compression import GZIP, ZSTD
 from collectors.delimited import Delimited, Part, header
 from collectors.gather import EARLY, MISSING, TEXT, Gatherer
 from collectors.mapping import OURS, TIMES, Columns
-from collectors.objects import Objects, first_object, of_array
+from collectors.objects import Objects, first_object
 from collectors.packet import DecodeError
 from collectors.record import Flows
 from collectors.writing import write as write
@@ -147,7 +147,7 @@ class Dump:
         table = Delimited(names, columns.wanted(), delimiter=delimiter, numbers=numbers, words=words)
         return nfdump.Sheet(text, table) if theirs else table
 
-    def _objects(self, first: dict[str, str]) -> Objects:
+    def _objects(self, first: dict[str, Any]) -> Objects:
         """JSON objects like this one."""
         if self._asked:
             columns = self._asked.spanned(first)
@@ -160,16 +160,17 @@ class Dump:
         self._gatherer.columns = columns
         numbers, _ = _kinds(columns)
         exact = {place.column for ours, place in columns.places.items() if ours in TIMES and place.scale != 1}
-        kinds = {
-            name: pa.int64() if name in numbers else pa.decimal128(30, 9) if name in exact else pa.string()
-            for name in columns.wanted()
-        }
-        return Objects(kinds, columns.needed())
+
+        def kind(name: str) -> Any:
+            if name in exact:
+                return pa.string() if isinstance(first.get(name), str) else pa.decimal128(30, 9)
+            return pa.int64() if isinstance(first.get(name), int) or (name in numbers and name not in first) else pa.string()
+
+        return Objects({name: kind(name) for name in columns.wanted()}, columns.needed())
 
     def _array(self, blocks: Iterator[tuple[int, bytes]], block: bytes) -> Iterator[Part]:
         """A JSON array of objects."""
-        rows = self._objects(first_object(block.lstrip()[1:]))
-        return (rows.rows(found) for found in of_array(blocks))
+        return self._objects(first_object(block)).array_parts(blocks)
 
 
 def _kinds(columns: Columns) -> tuple[list[str], list[str]]:

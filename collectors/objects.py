@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from pyarrow import json as arrow_json
 from collectors.delimited import ROWS, Part
 
 PIECE = 1 << 20  # of a block, which several processors share
+_NEXT = b"\n},\n{"
 _BETWEEN = re.compile(r"[\s,\[\]]*")
+_PLAIN = json.JSONDecoder(parse_float=Decimal)
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 
 
@@ -43,17 +46,53 @@ class Objects:
 
     def _at_once(self, block: bytes, n: int) -> dict[str, pa.Array] | None:
         """The columns of a block in which every line is an object with all that is needed; None where some are not."""
+        return self._read(block, n, newlines=False) if block.count(b"}\n{") + 1 >= n else None
+
+    def _read(self, text: bytes, n: int, *, newlines: bool) -> dict[str, pa.Array] | None:
+        """The columns of n objects, one behind the other; None where Arrow finds others, or not all that is needed."""
         options = arrow_json.ParseOptions(
-            explicit_schema=self._schema, unexpected_field_behavior="ignore", newlines_in_values=False
+            explicit_schema=self._schema, unexpected_field_behavior="ignore", newlines_in_values=newlines
         )
+        read = arrow_json.ReadOptions(block_size=len(text) + 1 if newlines else PIECE)
         try:
-            read = arrow_json.ReadOptions(block_size=PIECE)
-            table = arrow_json.read_json(pa.BufferReader(block), read_options=read, parse_options=options)
+            table = arrow_json.read_json(pa.BufferReader(text), read_options=read, parse_options=options)
         except pa.ArrowException:
             return None
-        if len(table) != n or block.count(b"}\n{") + 1 < n or any(table.column(name).null_count for name in self.need):
+        if len(table) != n or any(table.column(name).null_count for name in self.need):
             return None
         return {name: _combined(table.column(name)) for name in self.kinds}
+
+    def array_parts(self, blocks: Iterator[tuple[int, bytes]], *, most: int = 1 << 20) -> Iterator[Part]:
+        """The objects of one or more JSON arrays, as parts with the lines they start in.
+
+        Memory is bounded: what is no object within `most` octets is no row, up to the next line that starts with a brace.
+        """
+        held, line = b"", 1
+        for _, block in blocks:
+            held += block
+            end = held.rfind(_NEXT) + 2
+            part = self._array_at_once(line, held[:end]) if end > 2 else None
+            if part is not None:
+                yield part
+                line, held = line + held.count(b"\n", 0, end), held[end:]
+                continue
+            text = held.decode("utf-8", "surrogateescape")
+            found, used, lines = _decoded(text, line, most)
+            line, held = line + lines, text[used:].encode("utf-8", "surrogateescape")
+            yield self.rows(found)
+        yield self.rows(_decoded(held.decode("utf-8", "surrogateescape"), line, 0)[0])
+
+    def _array_at_once(self, line: int, text: bytes) -> Part | None:
+        """The objects of a text as nfdump writes them, each with its braces on lines of their own; None if they are not so."""
+        begin = len(text) - len(text.lstrip(b" \t\r\n,["))
+        line, text = line + text.count(b"\n", 0, begin), text[begin:]
+        octets = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(octets[:-1] == 10)
+        at = np.r_[0, 1 + np.flatnonzero(octets[ends + 1] == ord("{"))]
+        if not text.startswith(b"{") or len(at) != text.count(_NEXT) + 1:
+            return None
+        columns = self._read(text.replace(_NEXT, b"\n}\n{"), len(at), newlines=True)
+        return None if columns is None else Part(columns, at + line, np.zeros(0, np.int64))
 
     def rows(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> Part:
         """Objects with their lines, as a part."""
@@ -82,23 +121,6 @@ def _texts(row: Any) -> dict[str, str]:
     return {k: v for k, v in row.items() if isinstance(v, str)} if isinstance(row, dict) else {}
 
 
-def of_array(blocks: Iterator[tuple[int, bytes]], *, most: int = 1 << 20) -> Iterator[list[tuple[int, dict[str, str]]]]:
-    """The objects of one or more JSON arrays, each with the line it starts in; what is none is given as an empty one.
-
-    Memory is bounded: what is no object within `most` octets is left out up to the next line that starts with a brace.
-    """
-    held, line = "", 1
-    for _, block in blocks:
-        held += block.decode("utf-8", "replace")
-        found, used, lines = _decoded(held, line, most)
-        held, line = held[used:], line + lines
-        if found:
-            yield found
-    found, used, _ = _decoded(held, line, 0)
-    if found:
-        yield found
-
-
 def _decoded(text: str, line: int, most: int) -> tuple[list[tuple[int, dict[str, str]]], int, int]:
     """The objects of a text, how much of it was used, and how many lines that was."""
     found: list[tuple[int, dict[str, str]]] = []
@@ -122,10 +144,11 @@ def _decoded(text: str, line: int, most: int) -> tuple[list[tuple[int, dict[str,
     return found, at, lines + text.count("\n", counted, at)
 
 
-def first_object(block: bytes) -> dict[str, str]:
-    """The first object of a block, empty where there is none."""
-    text = block.decode("utf-8", "replace").lstrip()
+def first_object(block: bytes) -> dict[str, Any]:
+    """The first object of a block, or of an array that begins there, with its values as they are; empty where there is none."""
+    text = block.decode("utf-8", "replace").lstrip().removeprefix("[").lstrip()
     try:
-        return _texts(_DECODER.raw_decode(text)[0])
+        row = _PLAIN.raw_decode(text)[0]
     except (ValueError, RecursionError):
         return {}
+    return row if isinstance(row, dict) else {}

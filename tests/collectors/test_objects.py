@@ -1,10 +1,11 @@
 import json
+from decimal import Decimal
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.objects import Objects, first_object, of_array
+from collectors.objects import Objects, first_object
 
 KINDS = {"n": pa.int64(), "t": pa.string(), "d": pa.decimal128(30, 9)}
 
@@ -46,26 +47,45 @@ def test_other_kinds_are_given_as_text():
     assert ragged == [3]
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(["a", "b"]), st.integers() | st.text(max_size=4), min_size=1), max_size=8),
-       st.sampled_from([None, 1]), st.integers(1, 30))  # fmt: skip
-def test_an_array_is_its_objects(rows, indent, size):
-    text = json.dumps(rows, indent=indent)
-    blocks = ((1, text[i : i + size].encode()) for i in range(0, len(text), size)) if text.isascii() else [(1, text.encode())]
-    found = [row for some in of_array(iter(blocks)) for _, row in some]
-    assert found == [{k: str(v) for k, v in row.items()} for row in rows]
+def array(text, size, most=1 << 20):
+    """Line, n and t of the objects of an array, and the lines of what is none."""
+    octets = text.encode()
+    blocks = ((1, octets[i : i + size]) for i in range(0, len(octets), size))
+    parts = list(Objects({"n": pa.int64(), "t": pa.string()}, ["n"]).array_parts(blocks, most=most))
+    rows = [
+        row for p in parts for row in zip(p.at.tolist(), p.columns["n"].to_pylist(), p.columns["t"].to_pylist(), strict=True)
+    ]
+    return [(at, int(n), t) for at, n, t in rows], [at for p in parts for at in p.ragged.tolist()]
+
+
+OBJECTS = st.fixed_dictionaries(
+    {"n": st.integers(0, 9)}, optional={"t": st.text(max_size=4), "more": st.just([{"n": 1}, {"n": 2}])}
+)
+
+
+@given(st.lists(OBJECTS, max_size=8), st.sampled_from([None, 0, 1]), st.booleans(), st.integers(1, 60))
+def test_an_array_is_its_objects(rows, indent, ascii_, size):
+    text = json.dumps(rows, indent=indent, ensure_ascii=ascii_)
+    found, ragged = array(text.replace("},\n {", "},\n{").replace("\n }", "\n}").replace("\n {", "\n{"), size)
+    assert [row[1:] for row in found] == [(row["n"], row.get("t")) for row in rows]
+    assert not ragged
+    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
+
+
+def test_objects_as_nfdump_writes_them():
+    text = "[\n" + ",\n".join(f'{{\n\t"n" : {i},\n\t"t" : "x"\n}}' for i in range(50)) + "]\n"
+    for size in (10, 64, 10_000):
+        assert array(text, size) == ([(2 + 4 * i, i, "x") for i in range(50)], [])
 
 
 def test_what_is_no_object_in_an_array_is_left_out():
-    text = '[\n{"a": 1},\n{"a": tru},\n{"a": 2}\n]\n'
-    found = [row for some in of_array(iter([(1, text.encode())])) for row in some]
-    assert found == [(2, {"a": "1"}), (3, {}), (4, {"a": "2"})]
-    long = "[" + '{"a": 1,' * 1000 + '\n{"a": 2}]'
-    found = [
-        row for some in of_array(((1, long[i : i + 50].encode()) for i in range(0, len(long), 50)), most=200) for row in some
-    ]
-    assert found[-1] == (2, {"a": "2"})
+    text = '[\n{"n": 1},\n{"n": tru},\n{"n": 2}\n]\n'
+    assert array(text, 1000) == ([(2, 1, None), (4, 2, None)], [3])
+    found, _ = array("[" + '{"a": 1,' * 1000 + '\n{"n": 2}]', 50, most=200)
+    assert found[-1] == (2, 2, None)
 
 
 def test_the_first_object():
-    assert first_object(b'{"a": 1, "b": [2]}\n{') == {"a": "1"}
-    assert first_object(b"[") == {}
+    assert first_object(b'{"a": 1, "b": "x"}\n{') == {"a": 1, "b": "x"}
+    assert first_object(b'[\n{"a": 1.5}') == {"a": Decimal("1.5")}
+    assert first_object(b"[") == first_object(b"[7") == {}
