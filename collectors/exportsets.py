@@ -1,4 +1,4 @@
-"""Which template each set of a batch of messages has: the one that held when it came."""
+"""Which template each set of a batch of messages has: the one that held when it came (`templatesets`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from collectors import ledger, walks
 from collectors.accounts import Accounts
 from collectors.datagrams import Datagrams
 from collectors.exporters import Exporter, Source, Template
-from collectors.layouts import Layouts, templates_of
+from collectors.layouts import Layouts
 from collectors.ledger import DATAGRAMS, RECORDS
 from collectors.record import Codes, Ints, Mask
-from collectors.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, V9, Layout, TemplateError
+from collectors.templates import FIRST_DATA_SET, IPFIX, V5, V9, Layout
 from collectors.waiting import Ticket, Waiter, WaitingRoom
 
 REASONS = (*walks.FAULTS, "bad template", "too many exporters", "too many sets without a template")
 BAD_TEMPLATE, TOO_MANY, TOO_MANY_WAIT = range(len(walks.FAULTS), len(REASONS))
 CUT_RECORD = walks.CUT_OFF
 MOST_WAITING = 64  # sets of one datagram that may wait
-MOST_CHANGES = 2000  # of templates of one exporter in one batch: twice what it may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,9 @@ class Sets:
     rate: Ints
 
 
-class _Change(NamedTuple):
+class Change(NamedTuple):
+    """From a position in the batch on, a source has this template, or none."""
+
     position: int
     template: Template | None
 
@@ -62,7 +63,7 @@ class Sorter:
     """
 
     def __init__(self, datagrams: Datagrams, members: list[Exporter | None], layouts: Layouts) -> None:
-        self.datagrams, self.members, self._layouts = datagrams, members, layouts
+        self.datagrams, self.members, self.layouts = datagrams, members, layouts
         n = len(datagrams)
         octets = np.frombuffer(datagrams.data, np.uint8)
         many = -1
@@ -78,10 +79,9 @@ class Sorter:
             self.status[refused] = TOO_MANY
             self.sets = self.sets[:, ~refused[self.sets[walks.DATAGRAM]]]
         self.waits: Mask = np.zeros(n, np.bool_)
-        self.changed: dict[tuple[int, int], list[_Change]] = {}
+        self.changed: dict[tuple[int, int], list[Change]] = {}
         self.released: list[Waiter] = []
         self._without: Ints = np.zeros((walks.SETS, 0), np.int64)
-        self._changes: dict[int, int] = {}  # how many, by sender
         self._find_sources(refused)
 
     def _find_sources(self, refused: Mask) -> None:
@@ -108,57 +108,6 @@ class Sorter:
         assert member is not None
         return member
 
-    def read_templates(self, accounts: Accounts) -> None:
-        """Read sets of templates, in the order in which they came."""
-        for s in np.flatnonzero((self.sets[walks.ID] < FIRST_DATA_SET) & (self.sets[walks.ID] != V5)).tolist():
-            datagram, number, begin, end = self.sets[:4, s].tolist()
-            source = int(self.source[datagram])
-            version = self.versions[source]
-            options = number == OPTIONS[version]
-            try:
-                found = self._layouts.read(self.datagrams.data[begin:end], version, options=options)
-            except TemplateError as error:
-                found = templates_of(error.good)
-                self.status[datagram] = self.status[datagram] or BAD_TEMPLATE
-                accounts.add(f"bad templates: {error}", 1, self.owners[source])
-            for which, template in found:
-                if template is not None:
-                    self._define(s, source, which, template, accounts)
-                else:
-                    self._withdraw(s, source, which)
-
-    def _define(self, position: int, source: int, number: int, template: Template, accounts: Accounts) -> None:
-        exporter = self.member(self.owners[source])
-        key = (self.versions[source], self.domains[source], number)
-        before = exporter.use(key)
-        if before == template:
-            return
-        owner = self.owners[source]
-        self._changes[owner] = self._changes.get(owner, 0) + 1
-        if self._changes[owner] > MOST_CHANGES:
-            accounts.add("templates refused: too many changes", 1, owner)
-            return
-        accounts.add("templates changed" if before else "templates new", 1, owner)
-        accounts.add("templates forgotten", exporter.define(key, template), owner)
-        self._changed(source, number, position, before, template)
-
-    def _withdraw(self, position: int, source: int, number: int) -> None:
-        """Forget a template, or all of its kind (RFC 7011 section 8.1)."""
-        exporter, version, domain = self.member(self.owners[source]), self.versions[source], self.domains[source]
-        numbers = [number]
-        if number in (TEMPLATES[IPFIX], OPTIONS[IPFIX]):
-            options = number == OPTIONS[IPFIX]
-            known = exporter.templates.items()
-            numbers = [key[2] for key, t in known if key[:2] == (version, domain) and (t.scope >= 0) == options]
-        for gone in numbers:
-            before = exporter.use((version, domain, gone))
-            if before is not None:
-                exporter.withdraw((version, domain, gone))
-                self._changed(source, gone, position, before, None)
-
-    def _changed(self, source: int, number: int, position: int, before: Template | None, after: Template | None) -> None:
-        self.changed.setdefault((source, number), [_Change(-1, before)]).append(_Change(position, after))
-
     def sorted(self, room: WaitingRoom) -> Sets:
         """The sets that have a template, with those that had waited for one; the others wait (`waiters`)."""
         data_sets = np.flatnonzero(
@@ -176,7 +125,7 @@ class Sorter:
             rows = order[bounds[group] : bounds[group + 1]]
             changes = self.changed.get((source, number))
             if number == V5:
-                layout[rows] = book.number(self._layouts.v5)
+                layout[rows] = book.number(self.layouts.v5)
             elif changes is None:
                 template = self.member(self.owners[source]).use((self.versions[source], self.domains[source], number))
                 layout[rows] = -1 if template is None else self._number(book, source, template)
@@ -186,10 +135,10 @@ class Sorter:
         return self._table(s, position, layout, self._release(room, book), book)
 
     def _number(self, book: _Book, source: int, template: Template) -> int:
-        return book.number(self._layouts.of(self.versions[source], template))
+        return book.number(self.layouts.of(self.versions[source], template))
 
     def _settle(
-        self, rows: NDArray[np.intp], position: Ints, layout: Ints, changes: list[_Change], source: int, book: _Book
+        self, rows: NDArray[np.intp], position: Ints, layout: Ints, changes: list[Change], source: int, book: _Book
     ) -> None:
         """Templates of sets whose template changes within the batch; where there is none yet, the next one."""
         which = np.searchsorted([c.position for c in changes], position[rows]) - 1

@@ -1,7 +1,7 @@
 """NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011, 5103): export datagrams to flow records, many at once.
 
 A batch is decoded in five steps: its messages and sets are found (`walks`); sets of templates are read in order
-(`TemplateSets`); every other set gets the template that held when it came, or waits for one; options are read; the records
+(`templatesets`); every other set gets the template that held when it came, or waits for one; options are read; the records
 of all sets of one layout become columns at once (`exportrows`).
 """
 
@@ -30,6 +30,7 @@ from collectors.record import Flows, Ints, concatenated
 from collectors.recordsets import RecordSets
 from collectors.sequences import follow
 from collectors.templates import IPFIX, V5, V9
+from collectors.templatesets import read_templates
 from collectors.waiting import Waiter, WaitingRoom
 
 NO_TEMPLATE, NO_ROOM, FORGOTTEN = "no template", "too much waits", "exporter forgotten"
@@ -100,7 +101,7 @@ class NetflowDecoder:
         accounts = Accounts(self.tally, [None if e is None else e.tally for e in members])
         sorter = Sorter(datagrams, members, self._layouts)
         self._expire(datagrams)
-        sorter.read_templates(accounts)
+        read_templates(sorter, accounts)
         self.tally["templates forgotten"] += self.known.relieve() if sorter.changed else 0
         sets = sorter.sorted(self.waiting)
         records = RecordSets(sets, datagrams.senders)
@@ -163,9 +164,11 @@ class NetflowDecoder:
 
     def _wait(self, sorter: Sorter, accounts: Accounts) -> None:
         """Let sets wait for their template."""
-        for code, waiter in sorter.waiters(accounts):
-            accounts.add(ledger.counter(RECORDS, ledger.RECEIVED), 1, code)
-            accounts.add(ledger.counter(RECORDS, ledger.WAITING), 1, code)
+        waiters = sorter.waiters(accounts)
+        owners = np.array([owner for owner, _ in waiters], np.int64)
+        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), owners)
+        accounts.add_all(ledger.counter(RECORDS, ledger.WAITING), owners)
+        for _, waiter in waiters:
             self._dismiss(self.waiting.put(waiter), NO_ROOM)
 
     def _follow(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:

@@ -17,15 +17,16 @@ from collectors import sflowwalk as walks
 from collectors.accounts import Accounts
 from collectors.batch import PAD, gather
 from collectors.datagrams import Datagrams
-from collectors.endpoints import MAPPED, address
+from collectors.endpoints import MAPPED
 from collectors.evidence import Counters, Delays, Drops, Evidence, Rows
 from collectors.framed import Columns, Frames
 from collectors.ledger import DATAGRAMS, RECORDS
-from collectors.record import Codes, Flows, Ints, Mask
+from collectors.record import Codes, Flows, Ints
+from collectors.samples import Samples
 from collectors.sequences import follow
 
 LINK_TYPES = {1: 1, 11: 228, 12: 229}  # header protocols: Ethernet, IPv4, IPv6; as link types of captures
-TOO_MANY, NO_FLOW, NO_PACKET, OTHER = "too many exporters", "no flow in the frame", "no packet in the sample", "unknown sample"
+NO_FLOW, NO_PACKET, OTHER = "no flow in the frame", "no packet in the sample", "unknown sample"
 MOST_SEQUENCES = 256  # of one agent
 
 _GENERIC = np.dtype(
@@ -93,7 +94,7 @@ class SflowDecoder:
         datagram was received.
         """
         self._frames.refresh()
-        samples = _Samples(datagrams)
+        samples = Samples(datagrams)
         books = self._admitted(samples)
         accounts = Accounts(self.tally, [*(agent.tally if agent else None for agent in books), None])
         columns = self._packets(samples, accounts)
@@ -104,7 +105,7 @@ class SflowDecoder:
         samples.count(accounts)
         return Flows.build(columns, endpoints=self._frames.endpoints, exporters=samples.agents)
 
-    def _admitted(self, samples: _Samples) -> list[_Agent | None]:
+    def _admitted(self, samples: Samples) -> list[_Agent | None]:
         """The agents of a batch, those that are known first; None where there are too many."""
         names = samples.agents
         wanted = [*(n for n in names if n in self._agents), *(n for n in names if n not in self._agents)]
@@ -118,7 +119,7 @@ class SflowDecoder:
         samples.refuse(np.array([name in refused for name in names] + [False], np.bool_))
         return [None if name in refused else self._agents[name] for name in names]
 
-    def _packets(self, samples: _Samples, accounts: Accounts) -> Columns:
+    def _packets(self, samples: Samples, accounts: Accounts) -> Columns:
         """Flow records of sampled packets; delays and drops of theirs as evidence."""
         s = samples.columns
         rows = samples.of(walks.FLOW, walks.EXPANDED_FLOW, walks.DROP)
@@ -156,7 +157,7 @@ class SflowDecoder:
         rate = np.maximum(s[walks.RATE, which], 1)
         return {**columns, "start_ns": time, "end_ns": time, "sampling_rate": rate, "exporter": samples.exporter[which]}
 
-    def _keep_delays(self, samples: _Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
+    def _keep_delays(self, samples: Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
         s = samples.columns
         rows = samples.of(walks.FLOW, walks.EXPANDED_FLOW)
         rows = rows[(s[walks.DELAY, rows] >= 0) | (s[walks.DEPTH, rows] >= 0)]
@@ -164,7 +165,7 @@ class SflowDecoder:
         self._keep(Delays.build(told, exporters=samples.agents, endpoints=self._frames.endpoints))
         accounts.add_all("delays", samples.exporter[rows])
 
-    def _keep_drops(self, samples: _Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
+    def _keep_drops(self, samples: Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
         s = samples.columns
         rows = samples.of(walks.DROP)
         told = {"reason": s[walks.REASON, rows], "suppressed": s[walks.SUPPRESSED, rows]}
@@ -173,7 +174,7 @@ class SflowDecoder:
         self._keep(Drops.build(drops, exporters=samples.agents, endpoints=self._frames.endpoints))
         accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
 
-    def _counters(self, samples: _Samples, accounts: Accounts) -> None:
+    def _counters(self, samples: Samples, accounts: Accounts) -> None:
         rows = samples.of(walks.COUNTER, walks.EXPANDED_COUNTER)
         accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
         rows = rows[samples.columns[walks.COUNTERS_AT, rows] >= 0]
@@ -195,7 +196,7 @@ class SflowDecoder:
     def _keep(self, rows: Rows) -> None:
         self.tally["evidence not taken"] += self._evidence.add(rows, self._most_evidence)
 
-    def _follow(self, samples: _Samples, books: list[_Agent | None], accounts: Accounts) -> None:
+    def _follow(self, samples: Samples, books: list[_Agent | None], accounts: Accounts) -> None:
         """Follow the sequence numbers of datagrams, by agent, who sent them for it, and sub-agent."""
         heads, d = samples.heads, samples.datagrams
         known = np.flatnonzero(samples.agent < len(samples.agents))
@@ -218,86 +219,6 @@ class SflowDecoder:
             names = (ledger.counter(DATAGRAMS, ledger.LOST), ledger.LATE, ledger.RESTARTED)
             for name, many in zip(names, found[:, i].tolist(), strict=True):
                 accounts.add(name, many, agent)
-
-
-class _Samples:
-    """The samples of a batch. `agent` of each datagram, `exporter` of each sample: codes into `agents`, one more: unknown."""
-
-    def __init__(self, datagrams: Datagrams) -> None:
-        self.datagrams = datagrams
-        n, octets = len(datagrams), np.frombuffer(datagrams.data, np.uint8)
-        many = -1
-        for room in (8 * n, int(datagrams.length.sum()) // 8):
-            if many < 0:
-                self.heads: Ints = np.zeros((walks.HEADS, n), np.int64)
-                table: Ints = np.full((walks.COLUMNS, room + 1), -1, np.int64)
-                many = walks.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
-        self.columns = table[:, :many].copy()
-        self.count_all = many
-        self.status: Ints = self.heads[walks.FAULT].copy()
-        good = np.flatnonzero(~np.isin(self.status, (walks.SHORT, walks.VERSION, walks.AGENT)))
-        halves = self.heads[: walks.AGENT_LOW + 1, good]
-        distinct, which = np.unique(halves, axis=1, return_inverse=True)
-        self.agents = tuple(address(int(high) % (1 << 64), int(low) % (1 << 64)) for high, low in distinct.T)
-        self.agent: Codes = np.full(n, len(self.agents), np.int32)
-        self.agent[good] = which.reshape(-1)
-        self.exporter: Codes = self.agent[self.columns[walks.DATAGRAM]]
-
-    def refuse(self, agents: Mask) -> None:
-        """Take the samples of these agents out."""
-        if agents.any():
-            refused = agents[self.agent]
-            self.status[refused] = len(walks.FAULTS)
-            self.columns = self.columns[:, ~refused[self.columns[walks.DATAGRAM]]]
-            self.agent[refused] = len(self.agents)
-            self.count_all = self.columns.shape[1]
-            self.exporter = self.agent[self.columns[walks.DATAGRAM]]
-
-    def of(self, *kinds: int) -> Ints:
-        """The sound samples of these kinds."""
-        chosen = np.isin(self.columns[walks.KIND], kinds) & (self.columns[walks.BAD] < 0)
-        return np.flatnonzero(chosen).astype(np.int64)
-
-    def received_ns(self, rows: Ints) -> Ints:
-        """When the datagrams of samples came."""
-        datagrams: Ints = self.columns[walks.DATAGRAM, rows]
-        return self.datagrams.received_ns[datagrams]
-
-    def time_ns(self, rows: Ints) -> Ints:
-        """When samples were taken, as far as is known."""
-        said = self.columns[walks.TIME, rows]
-        return np.where(said > 0, said, self.received_ns(rows))
-
-    def seen(self, rows: Ints, which: Ints, columns: Columns) -> Columns:
-        """Columns of evidence that tell which packet it is about; `columns` are known of the samples `which`."""
-        s = self.columns
-        place = np.full(self.count_all, -1, np.int64)
-        place[which] = np.arange(len(which))
-        at = place[rows]
-        told: Columns = {"time_ns": self.time_ns(rows), "exporter": self.exporter[rows], "queue": s[walks.QUEUE, rows]}
-        told |= {"in_interface": s[walks.IN, rows], "out_interface": s[walks.OUT, rows]}
-        for name, unknown in (("src", -1), ("dst", -1), ("dst_qp", 0)):
-            told[name] = np.full(len(rows), unknown, np.int64)
-            told[name][at >= 0] = columns[name][at[at >= 0]]
-        return told
-
-    def count(self, accounts: Accounts) -> None:
-        """Count datagrams and samples."""
-        bad = self.columns[walks.BAD] >= 0
-        accounts.add_all(ledger.counter(DATAGRAMS, ledger.RECEIVED), self._who())
-        accounts.add_all(ledger.counter(DATAGRAMS, ledger.DECODED), self._who()[self.status == 0])
-        for code in np.unique(self.status[self.status > 0]).tolist():
-            reason = (*walks.FAULTS, TOO_MANY)[code]
-            accounts.add_all(ledger.error(DATAGRAMS, reason), self._who()[self.status == code])
-        cut = np.where(self.status == len(walks.FAULTS), 0, self.heads[walks.CUT])
-        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), self.exporter)
-        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), self._who(), cut)
-        accounts.add_all(ledger.counter(RECORDS, ledger.DECODED), self.exporter[~bad])
-        accounts.add_all(ledger.error(RECORDS, walks.FAULTS[walks.SAMPLE]), self.exporter[bad])
-        accounts.add_all(ledger.error(RECORDS, walks.FAULTS[walks.CUT_OFF]), self._who(), cut)
-
-    def _who(self) -> Codes:
-        return self.agent
 
 
 def _counted(numbers: Ints) -> Ints:

@@ -1,10 +1,9 @@
-import pytest
-
 from collectors.elements import DEFAULT
 from collectors.exporters import Exporters
-from collectors.exportsets import MOST_CHANGES, Sorter
+from collectors.exportsets import Sorter
 from collectors.layouts import Layouts
 from collectors.netflow import NetflowDecoder
+from collectors.templatesets import read_templates
 from collectors.waiting import WaitingRoom
 from tests.collectors import exports as x
 from tests.collectors.exports import A, batch, check_laws, ipfix, record, rows, set_, template, v5, v9
@@ -31,25 +30,10 @@ def test_sets_get_the_template_that_held_when_they_came():
     s = sorter(
         ipfix(set_(300, record()), template(300), set_(300, record()), template(300, ((8, 4), (12, 4))), set_(300, bytes(8)))
     )
-    s.read_templates(Accounts())
+    read_templates(s, Accounts())
     sets = s.sorted(WaitingRoom())
     assert [sets.layouts[i].size for i in sets.layout] == [42, 42, 8]
     assert sets.position.tolist() == [1, 2, 4]
-
-
-@pytest.mark.parametrize("number", [300, None])
-def test_no_storm_of_templates_takes_much(number):
-    storm = []
-    for i in range(3000):
-        fields = ((8, 4), (12, 4), (9000 + i, 1 + i % 200))
-        storm.append(template(number or 256 + i, fields))
-        storm.append(set_(number or 256 + i, bytes(300)))
-    decoder = NetflowDecoder()
-    decoder.decode(batch(*(ipfix(*storm[i : i + 40]) for i in range(0, len(storm), 40))))
-    decoder.decode(batch(*(ipfix(*storm[i : i + 40]) for i in range(0, len(storm), 40))))
-    check_laws(decoder.tally, decoder.exporters)
-    assert len(decoder.known.known[A].templates) <= 1000
-    assert decoder.tally["templates refused: too many changes"] == 2 * (3000 - MOST_CHANGES)
 
 
 def test_a_message_of_nothing_but_sets_is_taken_apart():
