@@ -7,6 +7,8 @@
 5. `flowtable` drives 3 and 4 and hands out flow records (`record.Flows`) and hop delays (`record.Transits`);
 6. `netflow` (with `walks`, `exportsets`, `recordsets`, `options`, `exportrows`) and `sflow` decode what switches export
    themselves, a batch of `datagrams` at a time, into records and `evidence`; `ledger` names what became of every datagram;
-   `ipfixfile` and `exported` take them from files and captures;
-7. `dump` reads records from files, ours and other tools', `writing` (with `lines`) writes them.
+   `exportfile` (with `ipfixfile` and `exported`) takes them from files and captures;
+7. `dump` and `parquet` read records from files, ours and other tools' (`nfdump`, `zeek`, a user's `mapping`); what they find,
+   `gather` checks and turns into records. `inputs` tells which file is which;
+8. `writing` (with `lines`) and `parquet` write records.
 """

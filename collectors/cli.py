@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from collectors import cli_files
 
 ENDINGS = {
     ".gz",
@@ -26,10 +27,11 @@ ENDINGS = {
     ".ndjson",
     ".json",
     ".parquet",
+    ".log",
+    ".tsv",
 }  # of files, not of switches' names
 
-DUMP = re.compile(r"\.(csv|jsonl)(\.gz|\.zst)?$", re.IGNORECASE)
-HELP = "Turn captures into flow records, where packets are seen."
+HELP = "Turn captures into flow records, where packets are seen; and other tools' records into dumps."
 app = typer.Typer(
     help=HELP,
     add_completion=False,
@@ -38,10 +40,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-FilesArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="FILE", help="Captures (pcap, pcapng; .gz, .zst), one per switch: FILE or SWITCH=FILE."),
-]
 
 
 def show_version(asked: bool) -> None:
@@ -64,43 +62,6 @@ def main() -> None:
 @app.callback(help=HELP)
 def options(version: VersionOption = False) -> None:
     """Options of the program itself."""
-
-
-@app.command()
-def flows(
-    files: FilesArgument,
-    out: Annotated[
-        str, typer.Option("-o", "--out", metavar="FILE", help="The dump: .csv or .jsonl, and .gz or .zst after it.")
-    ],
-) -> None:
-    """Write the flow records of captures as a dump, which `prism replay` reads. What was left out is told on stderr."""
-    with complaints("prism-collect"):
-        inputs = named_inputs(files)
-        check_output(out, inputs)
-        if not DUMP.search(out):
-            raise ValueError(f"{out}: a dump's name ends in .csv or .jsonl, and .gz or .zst after it")
-        _write_flows(inputs, out)
-
-
-def _write_flows(inputs: Sequence[tuple[str, str]], out: str) -> None:
-    from collectors import dump
-    from collectors.fastpath import Decoder
-    from collectors.flowtable import flows_of
-    from collectors.pcap import read
-
-    captures = {switch: read(path) for switch, path in inputs}
-    decoder = Decoder()
-    readers = {switch: map(decoder.decode, capture) for switch, capture in captures.items()}
-    records, _, tally = flows_of(readers, decoder.endpoints)
-    with written(out) as path:
-        dump.write(path, records)
-    for capture in captures.values():
-        for warning in capture.warnings:
-            typer.echo(f"prism-collect: {warning}", err=True)
-    packets = sum(capture.packets for capture in captures.values())
-    typer.echo(f"{packets:,} packets became {len(records):,} flow records", err=True)
-    for reason, n in (decoder.skipped + tally).items():
-        typer.echo(f"{reason}: {n:,}", err=True)
 
 
 @contextmanager
@@ -201,3 +162,6 @@ def written(path: str) -> Iterator[str]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+cli_files.add_to(app)

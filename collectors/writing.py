@@ -1,38 +1,52 @@
-"""Flow records to files: CSV and JSON Lines, plain, .gz or .zst, all at once or in parts."""
+"""Flow records to files, all at once or in parts: CSV and JSON Lines, plain, .gz or .zst; Parquet where the name says so."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import zstandard
 
 from collectors.lines import Field, Words, lines
 from collectors.record import COLUMNS, Flows
 
+if TYPE_CHECKING:
+    from collectors import parquet
+
 TEXT = ("src", "dst", "exporter", "path")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+BETWEEN = (f'{{"{COLUMNS[0].name}":'.encode(), *(f',"{c.name}":'.encode() for c in COLUMNS[1:]), b"}\n")
 ROWS = 20_000  # written at once: what fits into a processor's cache
 
 
 def write(path: str | Path, flows: Flows, *, rows_at_once: int = ROWS) -> None:
-    """Write records as JSON Lines where the name says .jsonl, .ndjson or .json, else as CSV; compressed after .gz or .zst.
+    """Write records as the name says: .parquet; .jsonl, .ndjson or .json; else as CSV; text compressed after .gz or .zst.
 
-    Raises ValueError where the name of a switch holds the bar that separates switches in a path.
+    Raises ValueError where the name of a switch holds the bar that separates switches in a path, or the end of a line.
     """
-    with Writer(path, rows_at_once=rows_at_once) as file:
+    with writer(path) if str(path).lower().endswith(".parquet") else Writer(path, rows_at_once=rows_at_once) as file:
         file.add(flows)
 
 
-class Writer:
-    """A dump that records are added to, in a form as `write` has it; `level` is how hard gzip tries. A context."""
+def writer(path: str | Path) -> Writer | parquet.Writer:
+    """A dump to add records to, in the form its name says."""
+    if not str(path).lower().endswith(".parquet"):
+        return Writer(path)
+    from collectors import parquet
 
-    def __init__(self, path: str | Path, *, level: int = 9, rows_at_once: int = ROWS) -> None:
+    return parquet.Writer(path)
+
+
+class Writer:
+    """A text that records are added to, in a form as `write` has it; `level` is how hard gzip tries. A context."""
+
+    def __init__(self, path: str | Path, *, level: int = 6, rows_at_once: int = ROWS) -> None:
         name = str(path).lower()
         self.count, self._rows_at_once = 0, rows_at_once
         self._json = name.removesuffix(".gz").removesuffix(".zst").endswith(JSON_ENDINGS)
@@ -48,27 +62,19 @@ class Writer:
         self._stack.close()
 
     def add(self, flows: Flows) -> None:
-        """Add records. Raises ValueError where the name of a switch holds the bar that separates switches in a path."""
-        if any("|" in switch for way in flows.paths for switch in way):
-            raise ValueError("a switch's name may not contain |")
+        """Add records. Raises ValueError where the name of a switch holds a bar, or the end of a line."""
+        check_names(flows)
         for start in range(0, len(flows), self._rows_at_once):
             part = slice(start, start + self._rows_at_once)
-            self._file.write(_objects(flows, part) if self._json else lines(self._fields(flows, part)))
+            self._file.write(lines(_fields(flows, part, self._known), BETWEEN if self._json else None))
         self.count += len(flows)
-
-    def _fields(self, flows: Flows, rows: slice) -> list[Field]:
-        fields: list[Field] = []
-        for column in COLUMNS:
-            values = getattr(flows, column.name)[rows]
-            fields.append((values, self._known(column.name, flows)) if column.name in TEXT else values)
-        return fields
 
     def _known(self, column: str, flows: Flows) -> Words:
         """What the codes of a column stand for; made once for each dictionary, which are the same in all parts or grow."""
         texts = _texts(column, flows)
         known = self._words.get(column)
         if known is None or known.texts != texts:
-            known = self._words[column] = Words(texts)
+            known = self._words[column] = Words(texts, json.dumps if self._json else None)
         return known
 
 
@@ -78,16 +84,23 @@ def _texts(column: str, flows: Flows) -> tuple[str, ...]:
     return (flows.exporters or ("",)) if column == "exporter" else flows.endpoints
 
 
-def _objects(flows: Flows, rows: slice) -> bytes:
+def objects(flows: Flows, rows: slice) -> bytes:
     """A JSON object per row."""
-    columns: list[list[Any]] = []
-    for column in COLUMNS:
-        values = getattr(flows, column.name)[rows].tolist()
-        texts = _texts(column.name, flows) if column.name in TEXT else ()
-        columns.append([texts[v] for v in values] if column.name in TEXT else values)
-    names = [c.name for c in COLUMNS]
-    made = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in made).encode()
+    return lines(_fields(flows, rows, lambda column, flows: Words(_texts(column, flows), json.dumps)), BETWEEN)
+
+
+def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], Words]) -> list[Field]:
+    columns = ((c.name, getattr(flows, c.name)[rows]) for c in COLUMNS)
+    return [(values, words(name, flows)) if name in TEXT else values for name, values in columns]
+
+
+def check_names(flows: Flows) -> None:
+    """Raises ValueError where the name of a switch could not be read back."""
+    for switch in {*flows.exporters, *(switch for way in flows.paths for switch in way)}:
+        if "\n" in switch or "\r" in switch:
+            raise ValueError(f"a switch's name may not contain the end of a line: {switch!r}")
+    if any("|" in switch for way in flows.paths for switch in way):
+        raise ValueError("a switch's name may not contain |")
 
 
 def _created(stack: ExitStack, path: str | Path, name: str, level: int) -> BinaryIO:

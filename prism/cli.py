@@ -64,7 +64,7 @@ def replay(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Captures (pcap, pcapng) or flow dumps (CSV, JSON Lines), plain, .gz or .zst. "
+            help="Captures (pcap, pcapng) or flow records (CSV, JSON Lines, Parquet, nfdump's, Zeek's), plain, .gz or .zst. "
             "SWITCH=FILE names the switch that saw it; else the file's name does.",
         ),
     ],
@@ -75,6 +75,9 @@ def replay(
     trace: Annotated[str | None, typer.Option(metavar="FILE", help="Write a Chrome trace there, for Perfetto.")] = None,
     known: Annotated[
         str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar, and no warnings on stderr.")] = False,
 ) -> None:
@@ -89,11 +92,13 @@ def replay(
 
         earlier = _known(known) if known else {}
 
+        from collectors.inputs import read_columns
         from prism.identity import renamed
         from prism.replay import replay as run
 
+        asked = read_columns(columns) if columns else None
         with _progress(quiet=quiet) as progress:
-            diagnosis = renamed(run(inputs, placed, progress), earlier)
+            diagnosis = renamed(run(inputs, placed, progress, asked), earlier)
         _tell(diagnosis, json, trace, quiet=quiet)
 
 

@@ -5,32 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from collectors import dump, pcap
+from collectors import inputs as files
+from collectors import pcap
 from collectors.fastpath import Decoder
 from collectors.flowtable import flows_of
+from collectors.inputs import Kind
+from collectors.mapping import Columns
 from collectors.record import Flows, Packets, Transits, concatenated
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.topology import Topology
 
 Progress = Callable[[str, int, int], None]  # stage, done, total; a total of 0 is unknown
-HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
 
 
-def replay(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, progress: Progress | None = None) -> Diagnosis:
-    """Diagnose files, each with the name of the switch that saw it; all of one run.
+def replay(
+    inputs: Sequence[tuple[str, str]],
+    topology: Topology | None = None,
+    progress: Progress | None = None,
+    columns: Columns | None = None,
+) -> Diagnosis:
+    """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
 
     Raises DecodeError (a ValueError) with the file's name where one cannot be read.
     """
     tell = progress or (lambda _stage, _done, _total: None)
-    flows, transits, source = read(inputs, topology, tell)
+    flows, transits, source = read(inputs, topology, tell, columns)
     return diagnose(flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total))
 
 
-def read(inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Progress) -> tuple[Flows, Transits, Source]:
+def read(
+    inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Progress, columns: Columns | None = None
+) -> tuple[Flows, Transits, Source]:
     """The flow records of files, each seen once, and the delays between switches. Raises as `replay`."""
-    dumps = [path for _, path in inputs if path != "-" and _is_dump(path)]
-    captures = {name: pcap.read(path) for name, path in inputs if path not in dumps}
+    kinds = [(name, path, files.kind(path)) for name, path in inputs]
+    captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
+    dumps = [files.opened(path, columns, exporter=name, kind_=kind) for name, path, kind in kinds if kind is not Kind.capture]
     decoder = Decoder()
     home = {address: place.leaf for address, place in topology.endpoints.items() if place.leaf} if topology else {}
     readers = {name: _packets(capture, decoder, captures, tell) for name, capture in captures.items()}
@@ -39,11 +49,10 @@ def read(inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Pro
     once = skipped.pop("packets seen once", 0)
     skipped += decoder.skipped
     skipped["seen by another switch"] += seen - once - decoder.skipped.total()
-    for done, path in enumerate(dumps):
+    for done, dump in enumerate(dumps):
         tell("dumps", done, len(dumps))
-        more, bad = dump.read(path)
-        flows = concatenated([flows, more])
-        skipped += bad
+        flows = concatenated([flows, dump.flows()])
+        skipped += dump.skipped
     source = Source(
         files=tuple(path for _, path in inputs),
         packets=seen,
@@ -51,17 +60,12 @@ def read(inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Pro
         skipped={reason: n for reason, n in sorted(skipped.items()) if n},
         start_ns=int(flows.start_ns.min()) if len(flows) else 0,
         end_ns=int(flows.end_ns.max()) if len(flows) else 0,
-        warnings=tuple(warning for capture in captures.values() for warning in capture.warnings),
+        warnings=tuple(
+            [warning for capture in captures.values() for warning in capture.warnings]
+            + [warning for dump in dumps for warning in dump.warnings]
+        ),
     )
     return flows, transits, source
-
-
-def _is_dump(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return dump.is_dump(file.read(HEAD))
-    except OSError:
-        return False  # the capture reader says what is wrong
 
 
 def _packets(

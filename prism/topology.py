@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from prism.documents import Object, load_json, load_yaml
+from collectors.documents import Object, load_json, load_yaml
 
 _FIELDS = ("host", "rail", "leaf")
 _UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known

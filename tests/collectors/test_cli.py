@@ -132,7 +132,7 @@ def test_captures_become_a_dump(tmp_path):
 
 
 def test_a_dump_of_unknown_format_is_refused(tmp_path, two):
-    result = CliRunner().invoke(cli.app, ["flows", two[0], "-o", str(tmp_path / "flows.parquet")])
+    result = CliRunner().invoke(cli.app, ["flows", two[0], "-o", str(tmp_path / "flows.xml")])
     assert result.exit_code == 2
     assert "ends in .csv or .jsonl" in result.stderr
 

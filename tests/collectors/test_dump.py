@@ -30,7 +30,7 @@ def example(n=50):
 def test_what_was_written_is_read(tmp_path, name):
     path = tmp_path / name
     dump.write(path, example(), rows_at_once=7)
-    flows, skipped = dump.read(path, rows_at_once=9)
+    flows, skipped = dump.read(path, block_octets=900)
     assert rows_of(flows) == rows_of(example())
     assert not skipped
     assert dump.is_dump(path.read_bytes())
@@ -130,3 +130,77 @@ def test_any_octets_are_read_or_refused(tmp_path_factory, octets):
     dump.is_dump(octets)
     with suppress(DecodeError):
         dump.read(path)
+
+
+OBJECT = '{"start_ns": 1, "end_ns": 2, "src": "10.0.0.1", "dst": "10.0.0.2", "octets": 5}'
+HEADS = [
+    b"",
+    f"{HEAD}\n{GOOD}\n".encode(),
+    f"{OBJECT}\n".encode(),
+    f"[{OBJECT},".encode(),
+    b"#separator \\x09\n",
+    b"ts,sa,da,td,ibyt\n",
+]
+
+
+@given(
+    st.sampled_from(HEADS),
+    st.lists(st.binary(max_size=40) | st.sampled_from([*HEADS, b'"', b"{", b"\n", b"Summary\n"])),
+    st.booleans(),
+)
+def test_any_text_is_read_or_refused(tmp_path_factory, head, pieces, packed):
+    octets = head + b"".join(pieces)
+    path = tmp_path_factory.mktemp("any") / "x"
+    path.write_bytes(gzip.compress(octets)[: len(octets)] if packed else octets)
+    with suppress(DecodeError):
+        dump.read(path, block_octets=64)
+
+
+FIELDS = st.sampled_from(["1", "7", "x", "", "10.0.0.1", "fd00::1", '"5"', '"a', "5.0", "0x5", "-1"])
+ROWS = st.lists(FIELDS, min_size=5, max_size=5).map(",".join) | st.lists(FIELDS, max_size=6).map(",".join) | st.just(GOOD)
+
+
+@given(st.lists(ROWS, max_size=12), st.integers(1, 200))
+def test_the_size_of_blocks_does_not_matter(tmp_path_factory, rows, size):
+    path = tmp_path_factory.mktemp("any") / "x.csv"
+    path.write_text("\n".join([HEAD, *[GOOD] * (len(rows) + 1), *rows]) + "\n")
+    (one, skipped), (other, left_out) = dump.read(path), dump.read(path, block_octets=size)
+    assert rows_of(one) == rows_of(other)
+    assert skipped == left_out
+
+
+def test_a_huge_field_is_left_out_and_nothing_else(tmp_path):
+    rows = [HEAD, GOOD, f"1,2,{'x' * 300_000},10.0.0.2,5", GOOD, "y" * 6_000_000, GOOD, GOOD]
+    flows, skipped = dump.read(text(tmp_path, *rows))
+    assert len(flows) == 4
+    assert dict(skipped) == {"bad address": 1, "a line is too long": 1}
+
+
+def test_objects_nested_deeply_are_left_out(tmp_path):
+    flows, skipped = dump.read(text(tmp_path, OBJECT, OBJECT, '{"start_ns":' + "[" * 200_000, OBJECT))
+    assert (len(flows), dict(skipped)) == (3, {"columns are missing": 1})
+
+
+def test_another_delimiter_and_a_mark_before_the_header(tmp_path):
+    flows, _ = dump.read(text(tmp_path, "#" + HEAD.replace(",", ";"), GOOD.replace(",", ";")))
+    assert flows.octets.tolist() == [100]
+    flows, _ = dump.read(text(tmp_path, "", "", HEAD.replace(",", "\t"), GOOD.replace(",", "\t"), ""))
+    assert flows.octets.tolist() == [100]
+
+
+def test_an_array_of_objects(tmp_path):
+    flows, skipped = dump.read(text(tmp_path, "[", OBJECT + ",", OBJECT.replace("5", '"5"') + ",", '{"a": 1}]'))
+    assert (flows.octets.tolist(), dict(skipped)) == ([5, 5], {"columns are missing": 1})
+
+
+def test_the_switch_of_records_that_name_none(tmp_path):
+    flows, _ = dump.read(text(tmp_path, HEAD + ",exporter", GOOD + ",leaf1", GOOD + ","), exporter="leaf0")
+    assert [flows.exporters[code] for code in flows.exporter] == ["leaf1", "leaf0"]
+
+
+def test_lengths_of_time_in_json(tmp_path):
+    row = json.loads(OBJECT)
+    row["duration_ns"] = 7
+    del row["end_ns"]
+    flows, _ = dump.read(text(tmp_path, json.dumps(row)))
+    assert flows.end_ns.tolist() == [8]

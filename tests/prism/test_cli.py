@@ -19,7 +19,8 @@ def calls(diagnosis, monkeypatch):
     """What the analysis was asked, with the analysis itself left out."""
     asked = []
 
-    def stand_in(inputs, topology, progress):
+    def stand_in(inputs, topology, progress, columns):
+        assert columns is None
         asked.append((list(inputs), topology))
         progress("reading", 1, 2)
         return diagnosis
@@ -149,7 +150,7 @@ def test_help_does_not_wait_for_the_analysis_to_be_imported():
 
 SLOW = """
 import sys, time, types
-def slow(inputs, topology, progress):
+def slow(inputs, topology, progress, columns):
     print("begun", flush=True)
     for i in range(30):
         progress("reading", i, 30)

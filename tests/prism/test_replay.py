@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from collectors import dump, pcap
+from collectors.mapping import parse
 from collectors.pcap import DecodeError
 from prism import topology
 from prism.replay import replay
 from tests.collectors import frames
+from tests.collectors.programs import nfcapd_file, run, softflowd, traffic
 from tests.prism.faults import FAULTS, TOPOLOGY
 from tests.prism.traffic import T0, Wire, claims, training
 
@@ -64,7 +66,7 @@ def as_dump(path, wire, *, last=None):
     return "dump", str(path)
 
 
-@pytest.mark.parametrize("name", ["flows.csv", "flows.jsonl", "flows.csv.gz", "flows.jsonl.zst"])
+@pytest.mark.parametrize("name", ["flows.csv", "flows.jsonl", "flows.csv.gz", "flows.jsonl.zst", "flows.parquet"])
 def test_a_dump_says_what_its_flows_say(tmp_path, name):
     found = replay([as_dump(tmp_path / name, FAULTS["slow NIC"](Wire()))], TOPOLOGY)
     assert claims(found) == [("slow_link", ("10.0.6.1",))]
@@ -103,6 +105,38 @@ def test_what_cannot_be_read_is_named(tmp_path, content):
     with pytest.raises(DecodeError, match=r"leaf0\.pcap"):
         replay([("leaf0", str(path))])
     assert issubclass(DecodeError, ValueError)
+
+
+def test_exports_and_tables_of_other_programs(tmp_path):
+    """The same packets through softflowd, as a capture of its exports and as IPFIX, and through nfdump, as text."""
+    traffic(tmp_path / "in.pcap")
+    datagrams = softflowd(tmp_path, "in.pcap", 10)
+    made = [frames.ethernet(frames.ipv4(frames.udp(d, ports=(50_000, 4739)), 17)) for d in datagrams]
+    capture(tmp_path / "exports.pcap", [(T0 + i, frame) for i, frame in enumerate(made)])
+    (tmp_path / "file.ipfix").write_bytes(b"".join(datagrams))
+    file = nfcapd_file(tmp_path, tmp_path / "in.pcap")
+    for form in ("csv", "json"):
+        (tmp_path / f"flows.{form}").write_text(run("nfdump", "-r", file, "-o", form))
+    for name in ("exports.pcap", "file.ipfix", "flows.csv", "flows.json"):
+        found = replay([("leaf0", str(tmp_path / name))])
+        assert (found.source.packets, found.source.flows) == (0, 6), name
+        assert found.source.end_ns > found.source.start_ns
+    with pytest.raises(DecodeError, match="a file of nfcapd"):
+        replay([("leaf0", file)])
+
+
+def test_columns_of_another_maker(tmp_path):
+    (tmp_path / "qp.csv").write_text(
+        "us,qp,from,to,words\n1000,7,10.0.0.1,10.0.0.2,16\n2000,7,10.0.0.1,10.0.0.2,x\n3000,7,10.0.0.1,10.0.0.2,4\n"
+    )
+    columns = parse(
+        "{end_ns: {column: us, unit: us}, duration_ns: {constant: 1, unit: ms}, src: from, dst: to, dst_qp: qp,"
+        " octets: {column: words, scale: 4}}",
+        "columns.yaml",
+    )
+    found = replay([("nic", str(tmp_path / "qp.csv"))], None, None, columns)
+    assert (found.source.flows, found.source.skipped) == (2, {"bad number": 1})
+    assert (found.source.start_ns, found.source.end_ns) == (0, 3_000_000)
 
 
 def test_a_dump_without_the_columns_it_needs_is_named(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from prism.documents import Object, load_json, load_yaml
+from collectors.documents import Object, load_json, load_yaml
 
 
 def test_yaml_is_text_and_no_key_stands_twice():

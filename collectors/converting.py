@@ -1,0 +1,59 @@
+"""Files of any kind we read to a dump of any kind we write: captures to flow records, dumps to dumps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from collectors import inputs, pcap, writing
+from collectors.fastpath import Decoder
+from collectors.flowtable import flows_of
+from collectors.inputs import Kind
+from collectors.mapping import Columns
+from collectors.record import Flows
+
+
+class Converted(NamedTuple):
+    """What became of files: packets and records read, records written, what was left out by reason, what was damaged."""
+
+    packets: int
+    written: int
+    skipped: Mapping[str, int]
+    warnings: tuple[str, ...]
+
+
+def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns | None = None) -> Converted:
+    """Write the records of files, each with the name of the switch that saw it. Raises DecodeError with the file's name.
+
+    Captures are read together, so that a packet that several switches saw counts once; dumps one after another, in pieces:
+    the records of a dump stay in its order.
+    """
+    kinds = [(name, path, inputs.kind(path)) for name, path in files]
+    captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
+    skipped: Counter[str] = Counter()
+    warnings: list[str] = []
+    with writing.writer(out) as file:
+        if captures:
+            file.add(_of_captures(captures, skipped))
+        for name, path, kind in kinds:
+            if kind is not Kind.capture:
+                records = inputs.opened(path, columns, exporter=name, kind_=kind)
+                for flows in records:
+                    file.add(flows)
+                skipped.update(records.skipped)
+                warnings += records.warnings
+        count = file.count
+    packets = sum(capture.packets for capture in captures.values())
+    warnings += (warning for capture in captures.values() for warning in capture.warnings)
+    return Converted(packets, count, {reason: n for reason, n in skipped.items() if n}, tuple(warnings))
+
+
+def _of_captures(captures: Mapping[str, pcap.Capture], skipped: Counter[str]) -> Flows:
+    decoder = Decoder()
+    records, _, tally = flows_of(
+        {switch: map(decoder.decode, capture) for switch, capture in captures.items()}, decoder.endpoints
+    )
+    skipped.update(decoder.skipped + tally)
+    return records
