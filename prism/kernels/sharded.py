@@ -106,15 +106,14 @@ def _pattern(place: Floats, width: Floats, lag: float, slack: float) -> _Pattern
     return _Pattern(at, wide)
 
 
-def _turn(pattern: _Pattern, lag: float, *, even: float = 0.1) -> float | None:
+def _turn(pattern: _Pattern, lag: float) -> float | None:
     """Where in a pattern the step ends, octets; None where it does not go forward and backward.
 
     Each run is as even as can be, or every second gap of it is: what is fetched ahead parts the gap of a layer in two.
     """
-    n = len(pattern.width)
-    for parts in (1, 2):
-        rest, end = _split(pattern, lag, parts)
-        if rest <= even * n * float(np.var(pattern.width)):
+    for parts in (1, 2) if len(pattern.width) >= 14 else (1,):  # a run of few gaps says little of every second one
+        end = _split(pattern, lag, parts)
+        if end is not None:
             return float(pattern.place[end])
     return None
 
@@ -126,19 +125,21 @@ def _split(
     *,
     least: int = 2,
     apart: float = 1.25,
+    even: float = 0.1,
     forward: tuple[float, float] = (0.25, 0.55),
-    slack: float = 0.02,
-) -> tuple[float, int]:
-    """The split at two gaps that leaves the most even runs: their squared distance from their means, and the first gap.
+) -> int | None:
+    """The first of the two gaps of the best split: it leaves runs whose gaps are `even`, the backward ones longer.
 
-    Of splits that are as good but for `slack` of the variance, the earliest gap: the first one of a step may be odd as well.
-    A third of the octets move `forward` if layers are gathered again for the backward pass, half of them if not. Means are
-    those of each of `parts` in turn, which tell no such splits apart.
+    That is, of the squared distance of all gaps but the two from their mean no more than so much is left around the means of
+    the runs, those of each of `parts` in turn. Of splits that are nearly as good the earliest gap is taken: the first gap of a
+    step may be odd as well; but parts in turn tell no such splits apart. A third of the octets move `forward` if layers are
+    gathered again for the backward pass, half of them if not.
     """
     n = len(pattern.width)
     place, width = np.concatenate([pattern.place, pattern.place + lag]), np.concatenate([pattern.width, pattern.width])
+    whole = _Sums(np.ones(2 * n), width)
     sums = [_Sums((np.arange(2 * n) % parts == part).astype(np.float64), width) for part in range(parts)]
-    found = np.full(n, np.inf)
+    rest = np.full(n, np.inf)
     for first in range(n if n >= 2 * least + 2 else 0):  # the step's end; the forward run follows it
         turn = np.arange(first + 1 + least, first + n - least)
         share = (place[turn] - place[first]) / lag
@@ -146,12 +147,15 @@ def _split(
         if not len(turn):
             continue
         runs = ((np.full(len(turn), first + 1), turn), (turn + 1, np.full(len(turn), first + n)))
-        rest = sum(s.rest(a, b) for s in sums for a, b in runs)
-        mean = [sum(s.total(a, b) for s in sums) / (b - a) for a, b in runs]
-        found[first] = np.where(mean[1] - mean[0] >= np.log(apart), rest, np.inf).min()
-    good = found <= found.min(initial=np.inf) + (slack * n * float(np.var(pattern.width)) if parts == 1 else 0)
-    end = int(np.argmax(good & ~np.roll(good, 1))) if n and not good.all() else 0
-    return float(found[end]) if n else np.inf, end
+        around = sum(s.rest(a, b) for s in sums for a, b in runs)
+        count, total, square = (sum(whole.total(a, b, power) for a, b in runs) for power in (0, 1, 2))
+        mean = [whole.total(a, b) / (b - a) for a, b in runs]
+        fits = (mean[1] - mean[0] >= np.log(apart)) & (around <= even * (square - total**2 / count))
+        rest[first] = np.where(fits, around, np.inf).min()
+    if not np.isfinite(rest).any():
+        return None
+    good = rest <= rest.min() + (0.02 * n * float(np.var(pattern.width)) if parts == 1 else 0)
+    return int(np.argmax(good & ~np.roll(good, 1)))
 
 
 class _Sums:
