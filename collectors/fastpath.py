@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from collectors import packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.record import Packets
-from collectors.unpacking import LINK_TYPES, NOT_IP, PLACE, ROW, UNKNOWN, unpack_frames
+from collectors.unpacking import LINK_TYPES, NOT_IP, PLACE, ROW, UNKNOWN, packets_of, unpack_frames
 
 Rows = NDArray[Any]  # of unpacking.ROW
 
@@ -34,9 +33,7 @@ class Decoder:
 
     def decode(self, batch: Batch) -> Packets:
         """The rows of the frames that have one, in order; the others are counted in `skipped`. Raises nothing."""
-        rows = self.unpack(batch)
-        types = {"octets": np.int64}
-        return Packets(**{f.name: rows[f.name].astype(types.get(f.name, ROW[f.name])) for f in fields(Packets)})
+        return packets_of(self.unpack(batch))
 
     def unpack(self, batch: Batch) -> Rows:
         """The same as records of `unpacking.ROW`, which hold until the next call."""

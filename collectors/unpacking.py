@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors import headers, packet
-from collectors.record import ROCE_PORT, TCP, UDP
+from collectors.record import ROCE_PORT, TCP, UDP, Packets
 from collectors.wire import compiled, double, long, octet, part, short
 
 ROW = np.dtype(
@@ -34,6 +36,7 @@ ROW = np.dtype(
     align=True,
 )  # a packet, in one line of a processor's cache; `kind` and `flow` are filled in by who follows flows
 
+_WIDER = {"octets": np.int64}
 PLACE = np.dtype([(name, np.uint64) for name in ("src_high", "src_low", "dst_high", "dst_low")])  # its addresses
 
 # Verdicts on a frame: it has a row, or one of packet.REASONS, or it is of an unknown link type.
@@ -51,6 +54,19 @@ _GRE, _VXLAN, _VXLAN_FRAME = 1, 2, 8 + headers.VXLAN_OCTETS  # where, after an U
 _MOST_TUNNELS = packet.MOST_TUNNELS
 _MAPPED, _NONE = np.uint64(0xFFFF << 32), np.uint64(0)
 LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK)
+
+
+def packets_of(rows: NDArray[Any]) -> Packets:
+    """The columns of rows, copied."""
+    return Packets(**{f.name: rows[f.name].astype(_WIDER.get(f.name, ROW[f.name])) for f in fields(Packets)})
+
+
+def rows_of(packets: Packets) -> NDArray[Any]:
+    """The rows of columns."""
+    rows = np.zeros(len(packets), ROW)
+    for f in fields(Packets):
+        rows[f.name] = getattr(packets, f.name)
+    return rows
 
 
 @compiled

@@ -23,14 +23,18 @@ _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _32, _29 = np.uint64(32), np.uint64(29)
 
 
+# Nothing here makes arrays: without its run time, numba does not count references to those it is given, which took most of the time.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+
+
 def compiled(function: _Function) -> _Function:
     """The function, compiled when first called; kept on disk for the next process."""
-    return cast(_Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast(_Function, numba.njit(cache=True, **_OPTIONS)(function))
 
 
 def part(function: _Function) -> _Function:
-    """A part of compiled functions. It takes numbers and records, no arrays: to pass those on, numba counts references."""
-    return cast(_Function, numba.njit(nogil=True, error_model="numpy")(function))
+    """A part of compiled functions, compiled with them."""
+    return cast(_Function, numba.njit(**_OPTIONS)(function))
 
 
 def _loader(octets: int) -> Any:
