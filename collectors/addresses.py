@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Codes
-from collectors.wire import SEED, compiled, hashed
+from collectors.wire import SEED, compiled, hashed, part
 
 Longs = NDArray[np.uint64]
 
@@ -21,7 +21,7 @@ class AddressBook:
 
     def __init__(self) -> None:
         self.endpoints: list[str] = []
-        self._keys: Longs = np.zeros((0, 2), np.uint64)
+        self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then an address each
         self._slots: Codes = np.full(1, -1, np.int32)
 
     def code(self, address: bytes) -> int:
@@ -37,51 +37,60 @@ class AddressBook:
 
     def learn(self, addresses: Longs, codes: Codes) -> None:
         """Write the codes of addresses [n, 2], of their upper and lower 64 bits, into `codes` [n]."""
+        self.name(_look_up(addresses, codes, *self.tables(len(addresses))))
+
+    def tables(self, more: int) -> tuple[Longs, Codes, int]:
+        """What `code_of` looks into, with room for so many more addresses: keys, slots, how many there are."""
         known = len(self.endpoints)
-        self._reserve(known + len(addresses))
-        for code in range(known, _look_up(addresses, codes, self._keys, self._slots, known, SEED)):
-            upper, lower = self._keys[code].tolist()
+        self._reserve(known + more)
+        return self._keys, self._slots, known
+
+    def name(self, count: int) -> None:
+        """Take note that there are so many addresses now."""
+        for code in range(len(self.endpoints), count):
+            upper, lower = self._keys[code + 1].tolist()
             ipv6 = ipaddress.IPv6Address(upper << 64 | lower)
             self.endpoints.append(str(ipv6.ipv4_mapped or ipv6))
 
     def _reserve(self, most: int) -> None:
         """Make room for so many addresses: keys, and twice as many slots."""
-        if most > len(self._keys):
+        if most >= len(self._keys):
             keys = np.zeros((max(1024, 2 * most), 2), np.uint64)
             keys[: len(self._keys)] = self._keys
             self._keys, self._slots = keys, np.full(1 << (2 * len(keys) - 1).bit_length(), -1, np.int32)
-            _settle(keys, self._slots, len(self.endpoints), SEED)
+            _settle(keys, self._slots, len(self.endpoints))
+
+
+@part
+def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
+    """The code of an address, `count` if it is new, and how many are known then."""
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
+    slot = hashed(high, low, keys[0, 0]) >> _TOP & mask
+    while True:
+        code = slots[slot]
+        if code < 0:
+            slots[slot] = count
+            keys[count + 1, 0], keys[count + 1, 1] = high, low
+            return np.int64(count), count + 1
+        if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
+            return np.int64(code), count
+        slot = slot + one & mask
 
 
 @compiled
-def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int, seed: Any) -> int:
-    """Codes of addresses, the next ones for new ones; how many are known then."""
-    mask = np.uint64(len(slots) - 1)
-    one = np.uint64(1)
+def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int) -> int:
+    """Codes of addresses; how many are known then."""
     for i in range(len(addresses)):
-        high, low = addresses[np.uint64(i), 0], addresses[np.uint64(i), 1]
-        slot = hashed(high, low, seed) >> _TOP & mask
-        while True:
-            code = slots[slot]
-            if code < 0:
-                code = np.int32(count)
-                slots[slot] = code
-                keys[count, 0], keys[count, 1] = high, low
-                count += 1
-                break
-            if keys[np.uint64(code), 1] == low and keys[np.uint64(code), 0] == high:
-                break
-            slot = slot + one & mask
-        codes[np.uint64(i)] = code
+        codes[i], count = code_of(addresses[i, 0], addresses[i, 1], keys, slots, count)
     return count
 
 
 @compiled
-def _settle(keys: Any, slots: Any, count: int, seed: Any) -> None:
+def _settle(keys: Any, slots: Any, count: int) -> None:
     """Enter all keys into empty slots."""
     mask = np.uint64(len(slots) - 1)
     for code in range(count):
-        slot = hashed(keys[code, 0], keys[code, 1], seed) >> _TOP & mask
+        slot = hashed(keys[code + 1, 0], keys[code + 1, 1], keys[0, 0]) >> _TOP & mask
         while slots[slot] >= 0:
             slot = slot + np.uint64(1) & mask
         slots[slot] = code

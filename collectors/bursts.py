@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collectors.record import PSH, TCP
-from collectors.state import BINS, BLOCK, FREE, MESSAGES, UNITS, new_out, open_record
-from collectors.wire import part
+from collectors.state import BINS, BLOCK, FREE, UNITS, new_out, open_record
+from collectors.wire import part, rare
 
 UNIT = 1 << 16  # the most a host hands to its NIC at once: the largest IPv4 packet
 LOWEST = 2.0**-8  # quarter octaves of ns per octet from 2 Tbit/s down, state.BINS of them
@@ -80,7 +80,7 @@ def _opens_unit(flow: Any, row: Any, again: Any) -> Any:
     return carried == 0 or (along - 1) // UNIT != (carried - 1) // UNIT
 
 
-@part
+@rare
 def cut_block(t: Any, i: Any, settings: Any, note: Any, scratch: Any, overall: Any) -> None:
     """Cut the units of a lane at pauses and forget them. `note` their pace, else borrow one where the lane is young."""
     flow = t.flows[i]
@@ -145,7 +145,7 @@ def _insert(scratch: Any, filled: Any, x: Any, weight: Any) -> Any:
 @part
 def _add_unit(t: Any, i: Any, unit: Any, own: Any, settings: Any) -> None:
     """Join a unit to the record of its lane, or end that before it."""
-    flow, record, pace = t.flows[i], t.records[MESSAGES * np.int64(i)], settings.pace
+    flow, record, pace = t.flows[i], t.records[i], settings.pace
     gap, pause = unit.end_ns - flow.bulk_ns, unit.start_ns - flow.bulk_ns
     least = max(max(unit.size, flow.bulk_size), pace.flight) * own
     cut = not flow.has_record or pause < 0 or pause > max(pace.cut * least, np.float64(pace.patience_ns))

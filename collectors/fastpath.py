@@ -24,7 +24,7 @@ class Decoder:
         self.book = AddressBook() if book is None else book
         self.skipped: Counter[str] = Counter()
         self._rows: Rows = np.zeros(1, ROW)
-        self._places, self._codes = np.zeros(1, PLACE), np.zeros(2, np.int32)
+        self._place, self._counts = np.zeros(1, PLACE), np.zeros(UNKNOWN + 1, np.int64)
 
     @property
     def endpoints(self) -> list[str]:
@@ -40,16 +40,14 @@ class Decoder:
         n = len(batch)
         if n >= len(self._rows):
             self._rows = np.zeros(n + n // 4 + 1, ROW)
-            self._places, self._codes = np.zeros(len(self._rows), PLACE), np.zeros(2 * len(self._rows), np.int32)
-        data, counts = np.frombuffer(batch.data, np.uint8), np.zeros(UNKNOWN + 1, np.int64)
-        places = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
-        kept = unpack_frames(data.ctypes.data, *places, self._rows, self._places, counts)
-        rows, codes = self._rows[:kept], self._codes[: 2 * kept]
-        self.book.learn(self._places[:kept].view(np.uint64).reshape(-1, 2), codes)
-        rows["src"], rows["dst"] = codes[::2], codes[1::2]
+        self._counts[:] = 0
+        data = np.frombuffer(batch.data, np.uint8).ctypes.data
+        frames = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
+        kept, known = unpack_frames(data, frames, self._rows, self.book.tables(2 * n), self._place, self._counts)
+        self.book.name(known)
         if kept < n:
-            self._count(batch, counts.tolist())
-        return rows
+            self._count(batch, self._counts.tolist())
+        return self._rows[:kept]
 
     def _count(self, batch: Batch, counts: list[int]) -> None:
         for reason, count in zip(packet.REASONS, counts[NOT_IP:UNKNOWN], strict=True):

@@ -14,7 +14,20 @@ from collectors.following import Settings, close_flows, follow
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
-    ACKNOWLEDGED, BLOCK, EMPTY, FAR, FLOWS, NOT_READY, ORPHAN, OUT, RECORDS, REFUSED, UNITS, empty_table, settle, with_room,
+    ACKNOWLEDGED,
+    BLOCK,
+    EMPTY,
+    FAR,
+    FLOWS,
+    NOT_READY,
+    ORPHAN,
+    OUT,
+    RECORDS,
+    REFUSED,
+    UNITS,
+    empty_table,
+    settle,
+    with_room,
 )  # fmt: skip
 from collectors.unpacking import packets_of, rows_of
 from collectors.wire import SEED
@@ -67,27 +80,15 @@ class FlowTable:
         """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed."""
         if self.ordered:
             rows = rows_of(packets) if isinstance(packets, Packets) else packets
-            n = self.passing(rows["time_ns"])
-            self.tally["packets seen once"] += n
-            self.follow(rows[:n], *self.seen_alone(n))
-            if n == len(rows):
-                self.sightings.clock[exporter] = self.clock
+            n = self.follow(rows, *self.seen_alone(len(rows)))
+            self.sightings.clock[exporter] = self.clock
+            self.ordered = n == len(rows)
+            if self.ordered:
                 return
             packets = rows[n:]
         self.sightings.add(exporter, packets if isinstance(packets, Packets) else packets_of(packets))
         if self.sightings.due():
             self.build(self.sightings.take(self.addresses))
-
-    def passing(self, time_ns: NDArray[np.int64]) -> int:
-        """How many of these packets of the one switch come in the order of time: all, until the first that does not."""
-        if not len(time_ns):
-            return 0
-        back = time_ns[1:] < time_ns[:-1]
-        n = int(np.argmax(back)) + 1 if back.any() else len(time_ns)
-        n = n if time_ns[0] >= self.clock else 0
-        self.ordered = n == len(time_ns)
-        self.clock = int(time_ns[n - 1]) if n else self.clock
-        return n
 
     def seen_alone(self, n: int) -> NDArray[np.int32]:
         """Exporter and path of so many packets that one switch saw: [2, n]."""
@@ -107,19 +108,25 @@ class FlowTable:
     def build(self, seen: Seen | None) -> None:
         """Unique packets to records."""
         if seen is not None and len(seen.packets):
-            self.tally["packets seen once"] += len(seen.packets)
+            self.clock = -FAR
             self.follow(rows_of(seen.packets), seen.exporter, seen.path.astype(np.int32))
 
-    def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> None:
-        """Rows of unique packets, by time, to records."""
+    def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> int:
+        """Rows of unique packets to records, as long as none is older than the one before; how many those are."""
         for start in range(0, len(rows), CHUNK):
             part = slice(start, start + CHUNK)
             n = len(rows[part])
             self.table = with_room(self.table, 2 * n, n, (BLOCK + 4) * n, len(self.addresses))
-            follow(self.table, rows[part], exporter[part], path[part], self.settings, self.scratch, SEED)
+            settings = self.settings, self.scratch, self.clock, SEED
+            taken = follow(self.table, rows[part], exporter[part], path[part], *settings)
+            self.tally["packets seen once"] += taken
+            self.clock = int(rows["time_ns"][start + taken - 1]) if taken else self.clock
             self.keep()
             if self.table.counters[FLOWS] > self.many:
                 self.forget(int(rows["time_ns"][part].max()) - self.settings.idle_ns)
+            if taken < n:
+                return start + taken
+        return len(rows)
 
     def keep(self) -> None:
         """Copy the records that are done."""

@@ -35,7 +35,7 @@ from collectors.state import (
     find,
     renew,
 )
-from collectors.wire import compiled, part
+from collectors.wire import compiled, part, prefetch
 
 _32 = np.uint64(32)
 _NOTHING = 7  # of what a packet is, where there is no more to it than to be counted
@@ -52,11 +52,20 @@ class Settings(NamedTuple):
 
 
 @compiled
-def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, seed: Any) -> None:
-    """Take rows of `unpacking.ROW`, in order, each seen by a switch on a path; the table must have room."""
-    for k in range(len(rows)):
-        _identify(t, rows[k], seed)
-    for k in range(len(rows)):
+def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> int:
+    """Take rows of `unpacking.ROW`, each seen by a switch on a path, up to the first that is older than the one before it.
+
+    How many those are. The table must have room. `clock`: time of the row before the first.
+    """
+    n = len(rows)
+    for k in range(n):
+        row = rows[k]
+        if row.time_ns < clock:
+            n = k
+            break
+        clock = row.time_ns
+        _identify(t, row, seed)
+    for k in range(n):
         row = rows[k]
         if row.flow < 0:
             if row.kind != _NOTHING:
@@ -67,6 +76,7 @@ def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch
             take_data(t, row.flow, row, row.kind, exporters[k], paths[k], settings.idle_ns, seed)
         else:
             take_notice(t, row.flow, row, exporters[k], paths[k], settings.bin_ns, seed)
+    return n
 
 
 @part
@@ -105,6 +115,7 @@ def _identify(t: Any, row: Any, seed: Any) -> None:
         flow = t.flows[i]
         flow.ends, flow.rest, flow.kind, flow.last_ns = ends, rest, kind, row.time_ns
         renew(flow)
+    prefetch(t.records, np.int64(i))
     row.flow = i
 
 
@@ -132,7 +143,7 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
             if flow.count:
                 cut_block(t, i, settings, False, scratch, overall)
             if flow.has_record:
-                close_burst(t, flow, t.records[MESSAGES * i])
+                close_burst(t, flow, t.records[i])
         else:
             close_messages(t, i)
     t.counters[FLOWS] = kept
@@ -141,6 +152,7 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
 @part
 def _move(t: Any, here: Any, there: Any) -> None:
     t.flows[there] = t.flows[here]
+    t.records[there] = t.records[here]
     for k in range(MESSAGES):
-        t.records[MESSAGES * there + k] = t.records[MESSAGES * here + k]
+        t.held[MESSAGES * there + k] = t.held[MESSAGES * here + k]
     copy_history(t, here, there)

@@ -8,14 +8,14 @@ import numpy as np
 
 from collectors.bursts import close_burst, lane_out, take_bulk
 from collectors.record import FIN, PSH, RST, SYN, TCP
-from collectors.state import ACKNOWLEDGED, EMPTY, FLOWS, MESSAGES, ORPHAN, copy_history, renew
-from collectors.wire import part
+from collectors.state import ACKNOWLEDGED, EMPTY, FLOWS, ORPHAN, copy_history, renew
+from collectors.wire import part, rare
 
 MODULUS, WINDOW = 1 << 32, 1 << 30  # sequence space (RFC 9293 section 3.4); largest window (RFC 7323 section 2.3)
 MARKS = SYN | FIN | RST
 
 
-@part
+@rare
 def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any) -> None:
     """A packet of lane i. `settings.small`: payload up to so many octets is control."""
     flow, octets = t.flows[i], np.int64(row.octets)
@@ -42,7 +42,7 @@ def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: A
         _segment(t, flow, row, exporter, path)
 
 
-@part
+@rare
 def _segment(t: Any, flow: Any, row: Any, exporter: Any, path: Any) -> Any:
     """A record of one packet; it carries nothing yet."""
     out = lane_out(t, flow.ends, flow.rest)
@@ -86,17 +86,17 @@ def _is_bulk(flow: Any, row: Any, small: Any) -> Any:
     return bulk, spoken
 
 
-@part
+@rare
 def set_aside(t: Any, i: Any) -> None:
     """Keep what waits of a lane that is over, as another, until it can borrow a pace; give out its record if nothing waits."""
     flow = t.flows[i]
     if flow.count == 0:
         if flow.has_record:
-            close_burst(t, flow, t.records[MESSAGES * np.int64(i)])
+            close_burst(t, flow, t.records[i])
         return
     other = t.counters[FLOWS]
     t.counters[FLOWS] += 1
     t.flows[other] = flow
     t.flows[other].kind = ORPHAN
-    t.records[MESSAGES * other] = t.records[MESSAGES * np.int64(i)]
+    t.records[other] = t.records[i]
     copy_history(t, i, other)

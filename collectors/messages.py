@@ -13,7 +13,7 @@ import numpy as np
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
 from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REQUESTS, find, new_out, open_record, renew
-from collectors.wire import part
+from collectors.wire import part, rare
 
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
 ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
@@ -44,9 +44,9 @@ _SLOTS = np.int64(MESSAGES - 1)
 @part
 def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, idle_ns: Any, seed: Any) -> None:
     """A packet of a message of flow i, new or sent again."""
-    flow = t.flows[i]
-    if flow.used and row.time_ns - flow.last_ns > idle_ns:
-        t.records[MESSAGES * i + flow.newest].followed = 1
+    flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
+    if row.time_ns - flow.last_ns > idle_ns:
+        record.followed = 1
         close_messages(t, i)
         renew(flow)
     flow.last_ns = row.time_ns
@@ -55,7 +55,7 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
     new = psn > before or row.opcode >> 5 == UD
     begins, ends = meaning & BEGINS != 0, meaning & ENDS != 0
     flow.high = max(before, psn)
-    held, opened = False, False
+    held = False
     if new:
         if begins:
             count = (max(row.dma_length, 1) - 1) // max(np.int64(row.octets), 1) + 1
@@ -65,11 +65,15 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
         flow.over, flow.ended = over, ends
         if opened:
             held = begins and row.dma_length >= 0
-            _open_message(t, i, row, psn, held, exporter, path, seed)
-    at = MESSAGES * np.int64(i) + flow.newest
-    if flow.anchored and not held:
-        at, new = _overtaken(t, i, psn, new, at)
-    record = t.records[at]
+            _open_message(t, i, psn, held, exporter, path, seed)
+    if flow.anchor and psn >= record.lowest and flow.high - record.lowest < WINDOW:
+        if not held and psn <= record.until:
+            new = new or psn > record.best
+            record.best = max(record.best, psn)
+    elif flow.used:
+        at, new = _overtaken(t, i, psn, new)
+        if at >= 0:
+            record = t.held[at]
     if new:
         record.octets += row.octets
         record.packets += 1
@@ -84,68 +88,77 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
     record.ecn += row.ecn
 
 
+@rare
+def _open_message(t: Any, i: Any, psn: Any, held: Any, exporter: Any, path: Any, seed: Any) -> None:
+    """Begin a message. `held`: it says how long it is, so that its packets are known when they come late."""
+    flow, record = t.flows[i], t.records[i]
+    if flow.has_record:
+        record.followed = 1
+        if flow.anchor:
+            _hold(t, i)
+        else:
+            close_message(t, flow, record)
+    open_record(record, exporter, path)
+    flow.has_record, flow.anchor = 1, held
+    if held:
+        record.lowest = record.best = psn
+        record.until = flow.until
+    follow_up(t, flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed)
+
+
 @part
-def _open_message(t: Any, i: Any, row: Any, psn: Any, held: Any, exporter: Any, path: Any, seed: Any) -> None:
-    """Begin a message; the oldest that is held makes room. `held`: it says how long it is, so that its packets are known."""
+def _hold(t: Any, i: Any) -> None:
+    """Keep a message for packets that come late; the oldest that is held makes room."""
     flow = t.flows[i]
-    if flow.used:
-        t.records[MESSAGES * np.int64(i) + flow.newest].followed = 1
-        flow.newest = flow.newest + 1 & _SLOTS
+    flow.newest = flow.newest + 1 & _SLOTS
     at, bit = MESSAGES * np.int64(i) + flow.newest, 1 << flow.newest
     if flow.used & bit:
-        close_message(t, flow, t.records[at])
+        close_message(t, flow, t.held[at])
+    t.held[at] = t.records[i]
     flow.used |= bit
-    open_record(t.records[at], exporter, path)
-    if held:
-        flow.anchored |= bit
-        t.records[at].lowest = t.records[at].best = psn
-        t.records[at].until = flow.until
-    else:
-        flow.anchored &= ~bit
-    follow_up(t, flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed)
 
 
 @part
 def follow_up(t: Any, ends: Any, rest: Any, seed: Any) -> None:
     """Note that another message of the same queue pair followed the newest one of this flow, if there is any."""
     i, _ = find(t, ends, rest, seed)
-    if i >= 0 and t.flows[i].used:
-        t.records[MESSAGES * np.int64(i) + t.flows[i].newest].followed = 1
+    if i >= 0:
+        t.records[i].followed = 1
 
 
-@part
-def _overtaken(t: Any, i: Any, psn: Any, new: Any, at: Any) -> Any:
-    """Of which record a packet is that newer messages may have overtaken, told by its PSN, and whether it is new to it.
+@rare
+def _overtaken(t: Any, i: Any, psn: Any, new: Any) -> Any:
+    """Which held message a packet is of that newer ones have overtaken, by its PSN (-1: none), and whether it is new to it.
 
     What is not beyond the highest PSN of its message was sent again.
     """
-    flow = t.flows[i]
-    base, slot = MESSAGES * np.int64(i), np.int64(flow.newest)
+    flow, slot = t.flows[i], np.int64(t.flows[i].newest)
     for _ in range(MESSAGES):
-        if flow.anchored >> slot & 1:
-            record = t.records[base + slot]
+        record = t.held[MESSAGES * np.int64(i) + slot]
+        if flow.used >> slot & 1:
             if flow.high - record.lowest >= WINDOW:
-                flow.anchored &= ~(1 << slot)
+                close_message(t, flow, record)
+                flow.used &= ~(1 << slot)
             elif record.lowest <= psn:
                 if psn > record.until:
                     break
-                if not new:
-                    at = base + slot
-                new = new or psn > record.best
+                ahead = psn > record.best
                 record.best = max(record.best, psn)
-                break
+                return -1 if new else MESSAGES * np.int64(i) + slot, new or ahead
         slot = slot - 1 & _SLOTS
-    return at, new
+    return -1, new
 
 
-@part
+@rare
 def close_messages(t: Any, i: Any) -> None:
-    """Give out all messages of a flow that are held, the oldest first."""
+    """Give out all messages of a flow, the oldest first."""
     flow = t.flows[i]
     for k in range(1, MESSAGES + 1):
         slot = np.int64(flow.newest) + k & _SLOTS
         if flow.used >> slot & 1:
-            close_message(t, flow, t.records[MESSAGES * np.int64(i) + slot])
+            close_message(t, flow, t.held[MESSAGES * np.int64(i) + slot])
+    if flow.has_record:
+        close_message(t, flow, t.records[i])
 
 
 @part
@@ -171,17 +184,17 @@ def close_message(t: Any, flow: Any, record: Any) -> None:
     out.octets, out.packets = octets, span if octets > 0 else 0
 
 
-@part
+@rare
 def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any, seed: Any) -> None:
     """A congestion notification, as it was sent: from the receiver of data to its sender; one record per time bin."""
     flow, number = t.flows[i], row.time_ns // bin_ns
     flow.last_ns = row.time_ns
-    record = t.records[MESSAGES * np.int64(i)]
-    if not flow.used or flow.bin != number:
-        if flow.used:
+    record = t.records[i]
+    if not flow.has_record or flow.bin != number:
+        if flow.has_record:
             close_message(t, flow, record)
         open_record(record, exporter, path)
-        flow.used, flow.bin = 1, number
+        flow.has_record, flow.bin = 1, number
         follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _REQUESTS, seed)
         follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _ANSWERS, seed)
     record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
@@ -189,7 +202,7 @@ def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any,
     record.ecn += row.ecn
 
 
-@part
+@rare
 def take_other(t: Any, ends: Any, row: Any, exporter: Any, path: Any, seed: Any) -> None:
     """A message without payload of its own: a READ request, an atomic operation."""
     out = new_out(t, ends)

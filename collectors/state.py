@@ -12,7 +12,7 @@ from collectors.wire import SEED, compiled, hashed, part
 
 Array = NDArray[Any]
 
-MESSAGES = 8  # RDMA messages of a flow that are held, since packets overtake one another: a power of two
+MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
 BINS = 128  # of the histograms of paces
 FAR = np.iinfo(np.int64).max
@@ -24,7 +24,7 @@ FLOW = np.dtype(
         *((name, np.uint64) for name in ("ends", "rest")),  # who talks to whom: the codes; the rest of the identity
         *((name, _LONG) for name in ("last_ns", "high", "until")),  # highest number sent; last PSN of the message
         *((name, _INT) for name in ("head", "tail", "count")),  # of its units
-        *((name, _OCTET) for name in ("newest", "used", "anchored", "ended", "over")),  # of its messages
+        *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
         *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history", "kind")),
         *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size", "bin")),
     ],
@@ -55,7 +55,8 @@ COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY 
 
 
 class Table(NamedTuple):
-    """The arrays: one row per flow, per message held (`MESSAGES` a flow), per unit that waits, and the records that are done.
+    """The arrays: one row per flow, the record it is at, its messages before that (`held`, `MESSAGES` a flow), one row per unit
+    that waits, and the records that are done.
 
     `history`: paces and weights of the block before, [flows, 2, BLOCK]. `typical`: how often senders went at which pace.
     `slots`: where flows are found, by hash.
@@ -64,6 +65,7 @@ class Table(NamedTuple):
     flows: Array
     slots: Array
     records: Array
+    held: Array
     units: Array
     history: Array
     typical: Array
@@ -79,6 +81,7 @@ def empty_table() -> Table:
         flows=np.zeros(0, FLOW),
         slots=np.full(2, -1, np.int32),
         records=np.zeros(0, RECORD),
+        held=np.zeros(0, RECORD),
         units=np.zeros(0, UNIT),
         history=np.zeros((0, 2, BLOCK)),
         typical=np.zeros((0, BINS), np.int64),
@@ -94,7 +97,8 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         size = max(1024, 2 * flows)
         t = t._replace(
             flows=_longer(t.flows, size),
-            records=_longer(t.records, MESSAGES * size),
+            records=_longer(t.records, size),
+            held=_longer(t.held, MESSAGES * size),
             history=_longer(t.history, size),
             slots=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
         )
@@ -149,7 +153,7 @@ def renew(flow: Any) -> None:
     flow.high = flow.unpushed = flow.bin = -1
     flow.until = FAR
     flow.ended = flow.was_bulk = 1
-    flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchored = 0
+    flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
     flow.head = flow.tail = -1
     flow.count = 0
     flow.unit = flow.seen_ns = flow.bulk_ns = flow.bulk_size = 0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors import headers, packet
+from collectors.addresses import code_of
 from collectors.record import ROCE_PORT, TCP, UDP, Packets
 from collectors.wire import compiled, double, long, octet, part, short
 
@@ -70,25 +71,27 @@ def rows_of(packets: Packets) -> NDArray[Any]:
 
 
 @compiled
-def unpack_frames(
-    data: int, link_type: Any, time_ns: Any, offset: Any, captured: Any, wire: Any, rows: Any, places: Any, counts: Any
-) -> int:
-    """Write the rows of frames that have one, and who sent and receives them in `places`; how many those are.
+def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, counts: Any) -> Any:
+    """Write the rows of frames that have one; how many those are, and how many addresses are known then.
 
-    `data` is the address of a buffer, in which all frames must lie. Counts the verdicts on all frames in `counts`.
+    `data` is the address of a buffer, in which all frames must lie; `frames`: link type, time, offset, captured and wire
+    length of each; `book`: `AddressBook.tables`. Counts the verdicts on all frames in `counts`.
     """
-    n = 0
+    link_type, time_ns, offset, captured, wire = frames
+    keys, slots, known = book
+    n, place = 0, places[0]
     for i in range(len(offset)):
         begin = data + offset[i]
         end = begin + captured[i]
-        wire_end = begin + max(wire[i], captured[i])
         row = rows[n]
-        verdict = _unpack(begin, end, wire_end, link_type[i], row, places[n])
+        verdict = _unpack(begin, end, begin + max(wire[i], captured[i]), link_type[i], row, place)
         counts[verdict] += 1
         if verdict == KEPT:
             row.time_ns = time_ns[i]
+            row.src, known = code_of(place.src_high, place.src_low, keys, slots, known)
+            row.dst, known = code_of(place.dst_high, place.dst_low, keys, slots, known)
             n += 1
-    return n
+    return n, known
 
 
 @part

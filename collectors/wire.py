@@ -23,7 +23,7 @@ _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _32, _29 = np.uint64(32), np.uint64(29)
 
 
-# Nothing here makes arrays: without its run time, numba does not count references to those it is given, which took most of the time.
+# Nothing here makes arrays, so numba can do without its run time, whose counting of references took most of the time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
@@ -33,7 +33,12 @@ def compiled(function: _Function) -> _Function:
 
 
 def part(function: _Function) -> _Function:
-    """A part of compiled functions, compiled with them."""
+    """A part of compiled functions, put in its place there: a call would hand over every array, field by field."""
+    return cast(_Function, numba.njit(forceinline=True, **_OPTIONS)(function))
+
+
+def rare(function: _Function) -> _Function:
+    """A part of compiled functions that is called, as it is seldom needed and big."""
     return cast(_Function, numba.njit(**_OPTIONS)(function))
 
 
@@ -56,6 +61,25 @@ def _loader(octets: int) -> Any:
 
 
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(_: Any, array: Any, index: Any) -> Any:
+    """Have the two lines of a row fetched into the cache, for a loop that comes later."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of = signature.args[0]
+        size = context.get_abi_sizeof(context.get_data_type(of.dtype))
+        start = builder.ptrtoint(context.make_array(of)(context, builder, arguments[0]).data, ir.IntType(64))
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
+        place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
+        for line in range(0, size, 64):
+            at = builder.inttoptr(builder.add(place, ir.IntType(64)(line)), ir.IntType(8).as_pointer())
+            builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
 
 
 @part
