@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace
-from collectors.following import Settings, close_flows, follow
+from collectors.following import Settings, close_flows, empty_scratch, follow
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
@@ -73,7 +73,7 @@ class FlowTable:
         self.settings = Settings(small, idle_ns, active_ns or 0, bin_ns, pace or Pace())
         self.ordered, self.clock = len(self.sightings.exporters) == 1, -FAR
         self.table, self.many = empty_table(), MANY
-        self.scratch, self.parts = np.zeros((2, 2 * BLOCK)), list[Rows]()
+        self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
     def add(self, exporter: str, packets: Packets | Rows) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.bursts import Pace, close_burst, cut_block
 from collectors.lanes import take_segment
@@ -15,6 +16,7 @@ from collectors.messages import (
     KIND_AT,
     MEANING,
     NOTICE,
+    OTHER,
     close_messages,
     take_data,
     take_notice,
@@ -23,6 +25,7 @@ from collectors.messages import (
 from collectors.state import (
     ACKNOWLEDGED,
     ANSWERS,
+    BLOCK,
     FLOWS,
     LANE,
     MESSAGES,
@@ -35,10 +38,11 @@ from collectors.state import (
     find,
     renew,
 )
-from collectors.wire import compiled, part, prefetch
+from collectors.wire import compiled, hashed, part, prefetch
 
 _32 = np.uint64(32)
-_NOTHING = 7  # of what a packet is, where there is no more to it than to be counted
+AHEAD = 256
+KEY = np.dtype([(name, np.uint64) for name in ("ends", "rest", "hash")], align=True)  # a flow's identity
 
 
 class Settings(NamedTuple):
@@ -51,71 +55,93 @@ class Settings(NamedTuple):
     pace: Pace
 
 
+class Scratch(NamedTuple):
+    """Room for what need not be remembered: keys of the rows at hand, paces of a block and the block before."""
+
+    keys: NDArray[Any]
+    paces: NDArray[np.float64]
+
+
+def empty_scratch() -> Scratch:
+    """Room, as much as there is ever need of."""
+    return Scratch(np.zeros(AHEAD, KEY), np.zeros((2, 2 * BLOCK)))
+
+
 @compiled
 def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> int:
     """Take rows of `unpacking.ROW`, each seen by a switch on a path, up to the first that is older than the one before it.
 
-    How many those are. The table must have room. `clock`: time of the row before the first.
+    How many those are. The table must have room. `clock`: time of the row before the first. `AHEAD` rows at a time go through
+    loops that each fetch into the cache what the next one needs.
     """
     n = len(rows)
-    for k in range(n):
-        row = rows[k]
-        if row.time_ns < clock:
-            n = k
+    for start in range(0, n, AHEAD):
+        stop = min(n, start + AHEAD)
+        for k in range(start, stop):
+            if rows[k].time_ns < clock:
+                n = stop = k
+                break
+            clock = rows[k].time_ns
+            _identify(t, rows[k], scratch.keys[k - start], seed)
+        for k in range(start, stop):
+            slot = t.slots[scratch.keys[k - start].hash & np.uint64(len(t.slots) - 1)]
+            if slot >= 0:
+                prefetch(t.flows, np.int64(slot))
+                prefetch(t.records, np.int64(slot))
+        for k in range(start, stop):
+            _find_flow(t, rows[k], scratch.keys[k - start])
+        for k in range(start, stop):
+            _take(t, rows[k], exporters[k], paths[k], settings, scratch, seed)
+        if stop == n:
             break
-        clock = row.time_ns
-        _identify(t, row, seed)
-    for k in range(n):
-        row = rows[k]
-        if row.flow < 0:
-            if row.kind != _NOTHING:
-                take_other(t, _ends(row), row, exporters[k], paths[k], seed)
-        elif row.opcode < 0:
-            take_segment(t, row.flow, row, exporters[k], paths[k], settings, scratch)
-        elif row.kind & 7 == DATA:
-            take_data(t, row.flow, row, row.kind, exporters[k], paths[k], settings.idle_ns, seed)
-        else:
-            take_notice(t, row.flow, row, exporters[k], paths[k], settings.bin_ns, seed)
     return n
 
 
 @part
-def _ends(row: Any) -> Any:
-    return np.uint64(row.src) << _32 | np.uint64(row.dst)
+def _take(t: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
+    """A packet whose flow is known."""
+    if row.opcode < 0:
+        take_segment(t, row.flow, row, exporter, path, settings, scratch.paces)
+    elif row.kind & 7 == DATA:
+        take_data(t, row.flow, row, row.kind, exporter, path, settings.idle_ns, seed)
+    elif row.kind == NOTICE:
+        take_notice(t, row.flow, row, exporter, path, settings.bin_ns, seed)
+    elif row.kind == ACKNOWLEDGMENT:
+        _count_answer(t, row)
+    else:
+        take_other(t, np.uint64(row.src) << _32 | np.uint64(row.dst), row, exporter, path, seed)
 
 
 @part
-def _identify(t: Any, row: Any, seed: Any) -> None:
-    """Find out what a packet is and of which flow, which may be new; -1: of none."""
-    row.flow, row.kind = -1, 0
+def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
+    """Find out what a packet is and, where it is of a flow, of which."""
+    key.ends = np.uint64(row.src) << _32 | np.uint64(row.dst)
     if row.opcode < 0:
-        kind = LANE
+        row.kind, kind = 0, LANE
         rest = np.uint64(row.protocol) << _32 | np.uint64(row.src_port) << np.uint64(16) | np.uint64(row.dst_port)
     else:
-        row.kind = MEANING[row.opcode]
-        what = row.kind & 7
-        if what == ACKNOWLEDGMENT:
-            _count_answer(t, row)
-            row.kind = _NOTHING
-            return
-        if what == DATA:
-            kind = ANSWERS if row.kind & ANSWER else REQUESTS
-        elif what == NOTICE:
-            kind = NOTICES
-        else:
-            return
-        rest = np.uint64(row.dst_qp)
-    rest |= np.uint64(kind) << KIND_AT
-    ends = _ends(row)
-    i, slot = find(t, ends, rest, seed)
+        row.kind, rest = MEANING[row.opcode], np.uint64(row.dst_qp)
+        kind = NOTICES if row.kind == NOTICE else ANSWERS if row.kind & ANSWER else REQUESTS
+    key.rest = rest | np.uint64(kind) << KIND_AT
+    key.hash = hashed(key.ends, key.rest, seed)
+    prefetch(t.slots, np.int64(key.hash & np.uint64(len(t.slots) - 1)))
+
+
+@part
+def _find_flow(t: Any, row: Any, key: Any) -> None:
+    """The flow of a packet, which may be new; -1: it is of none."""
+    if row.kind in (ACKNOWLEDGMENT, OTHER):
+        row.flow = -1
+        return
+    i, slot = find(t, key.ends, key.rest, key.hash)
     if i < 0:
         i = t.counters[FLOWS]
         t.counters[FLOWS] += 1
         t.slots[slot] = i
         flow = t.flows[i]
-        flow.ends, flow.rest, flow.kind, flow.last_ns = ends, rest, kind, row.time_ns
+        flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, row.time_ns
+        flow.kind = key.rest >> KIND_AT
         renew(flow)
-    prefetch(t.records, np.int64(i))
     row.flow = i
 
 
@@ -141,7 +167,7 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
             kept += 1
         elif flow.kind in (LANE, ORPHAN):
             if flow.count:
-                cut_block(t, i, settings, False, scratch, overall)
+                cut_block(t, i, settings, False, scratch.paces, overall)
             if flow.has_record:
                 close_burst(t, flow, t.records[i])
         else:

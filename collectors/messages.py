@@ -13,7 +13,7 @@ import numpy as np
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
 from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REQUESTS, find, new_out, open_record, renew
-from collectors.wire import part, rare
+from collectors.wire import hashed, part, rare
 
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
 ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
@@ -121,7 +121,7 @@ def _hold(t: Any, i: Any) -> None:
 @part
 def follow_up(t: Any, ends: Any, rest: Any, seed: Any) -> None:
     """Note that another message of the same queue pair followed the newest one of this flow, if there is any."""
-    i, _ = find(t, ends, rest, seed)
+    i, _ = find(t, ends, rest, hashed(ends, rest, seed))
     if i >= 0:
         t.records[i].followed = 1
 

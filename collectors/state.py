@@ -133,10 +133,10 @@ def settle(t: Any, seed: Any) -> None:
 
 
 @part
-def find(t: Any, ends: Any, rest: Any, seed: Any) -> Any:
-    """The flow of an identity, and the slot where it is or, where there is none (-1), may be put."""
+def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
+    """The flow of an identity with its hash, and the slot where it is or, where there is none (-1), may be put."""
     mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
-    slot = hashed(ends, rest, seed) & mask
+    slot = key & mask
     while True:
         i = t.slots[slot]
         if i < 0:
