@@ -84,13 +84,15 @@ def flows(
 
 def _write_flows(inputs: Sequence[tuple[str, str]], out: str) -> None:
     from collectors import dump
+    from collectors.compiling import announce
     from collectors.fastpath import Decoder
     from collectors.flowtable import flows_of
     from collectors.pcap import read
 
+    announce("prism-collect")
     captures = {switch: read(path) for switch, path in inputs}
     decoder = Decoder()
-    readers = {switch: map(decoder.decode, capture) for switch, capture in captures.items()}
+    readers = {switch: map(decoder.unpack, capture) for switch, capture in captures.items()}
     records, _, tally = flows_of(readers, decoder.endpoints)
     with written(out) as path:
         dump.write(path, records)

@@ -156,7 +156,7 @@ class FlowTable:
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
         records = np.concatenate(self.parts) if self.parts else np.zeros(0, OUT)
         order = record_order(records)
-        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in OUT.fields}
+        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in (OUT.names or ())}
         flows = Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
         for counter, reason in TALLIES.items():
             if self.table.counters[counter]:

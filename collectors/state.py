@@ -27,6 +27,7 @@ FLOW = np.dtype(
         *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
         *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history", "kind")),
         *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size", "bin")),
+        ("spare", _LONG, (2,)),  # whole lines of the cache
     ],
     align=True,
 )

@@ -63,9 +63,8 @@ def _loader(octets: int) -> Any:
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(_: Any, array: Any, index: Any) -> Any:
-    """Have the two lines of a row fetched into the cache, for a loop that comes later."""
+def _fetching(_: Any, array: Any, index: Any) -> Any:
+    """The intrinsic `prefetch`: have all lines of a row of an array fetched into the cache, for a loop that comes later."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of = signature.args[0]
@@ -80,6 +79,9 @@ def prefetch(_: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+prefetch: Any = intrinsic(_fetching)
 
 
 @part

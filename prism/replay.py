@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collectors import dump, pcap
 from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
-from collectors.record import Flows, Packets, Transits, concatenated
+from collectors.flowtable import Rows, flows_of
+from collectors.record import Flows, Transits, concatenated
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.topology import Topology
@@ -64,11 +64,9 @@ def _is_dump(path: str) -> bool:
         return False  # the capture reader says what is wrong
 
 
-def _packets(
-    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
-) -> Iterator[Packets]:
+def _packets(capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress) -> Iterator[Rows]:
     for batch in capture:
-        yield decoder.decode(batch)
+        yield decoder.unpack(batch)
         tell("packets", sum(c.packets for c in captures.values()), 0)
 
 
