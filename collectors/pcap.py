@@ -165,7 +165,7 @@ class Capture:
             used = 0
 
 
-def read(path: str | Path, *, batch_octets: int = 1 << 19) -> Capture:
+def read(path: str | Path, *, batch_octets: int = 1 << 20) -> Capture:
     """Open a capture, `-` for standard input; pcap or pcapng, plain, gzip or zstd, told by its first octets.
 
     A batch spans about `batch_octets` of the uncompressed file. A capture that is cut off or damaged gives the packets

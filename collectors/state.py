@@ -110,7 +110,7 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
         t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
     if out > len(t.out):
-        t = t._replace(out=np.zeros(out, OUT))
+        t = t._replace(out=np.empty(out + out // 2, OUT))
     return t if addresses <= len(t.typical) else t._replace(typical=_longer(t.typical, max(64, 2 * addresses)))
 
 
