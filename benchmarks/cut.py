@@ -64,7 +64,7 @@ def frames(path: Path, lo: int, hi: int) -> Iterator[tuple[int, bytes, int]]:
         for i in range(len(batch)):
             time_ns, at = int(batch.time_ns[i]), int(batch.offset[i])
             if lo <= time_ns <= hi:
-                yield time_ns, batch.data[at : at + int(batch.captured[i])], int(batch.wire[i])
+                yield time_ns, bytes(batch.data[at : at + int(batch.captured[i])]), int(batch.wire[i])
 
 
 def cut(source: Path, target: Path, *, job: str | None, first: int, last: int, snaplen: int) -> Json:

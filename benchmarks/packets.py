@@ -1,92 +1,192 @@
-"""Packets per second of reading, decoding and building flow records, stage by stage, beside `gzip -dc` of the same files.
+"""Packets per second and peak memory of reading a capture into flow records, on one core, beside other makers' tools.
 
-    python -m benchmarks.packets FILE...
+    python -m benchmarks.packets [--packets N] [--seed S] [--repeats N]
 
-Machines differ and are noisy; the ratio to gzip, taken in the same run, is what compares. Each stage includes those before it.
+A capture is made in a temporary folder (`mirror`): 93 % RoCEv2, the rest TCP, cut to 128 octets. Every tool reads it on one
+core; the best of the repeats counts. Machines differ and are noisy: the ratios are what compares. Tools that are not there are
+named and left out; the slow ones read a share of the capture. Our clock starts when modules are imported and compiled code is
+loaded, which is told apart; that of others is their process's, whose start takes milliseconds.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.mirror import SNAPLEN, Mirror
 from collectors import pcap
-from collectors.cli import named_inputs
 from collectors.fastpath import Decoder
 from collectors.flowtable import flows_of
 
-Inputs = Sequence[tuple[str, str]]
+RECORD = 16 + SNAPLEN
+LIMIT = 600  # seconds any tool may take
+TSHARK = "-T fields -e ip.src -e ip.dst -e infiniband.bth.opcode -e infiniband.bth.destqp -e infiniband.bth.psn -e tcp.seq"
 
 
-class Stage(NamedTuple):
-    """One measured stage: how many packets (0 where unknown) in how many seconds."""
+class Tool(NamedTuple):
+    """A program: its name, its command (of which {file} and {folder} are filled in) and the share of the packets it gets."""
 
     name: str
+    command: tuple[str, ...]
+    share: float = 1.0
+
+
+TOOLS = (
+    Tool("nfpcapd", ("nfpcapd", "-r", "{file}", "-w", "{folder}")),
+    Tool("softflowd", ("softflowd", "-d", "-r", "{file}", "-m", "100000")),
+    Tool("argus", ("argus", "-X", "-r", "{file}", "-w", "/dev/null")),
+    Tool("tshark", ("tshark", "-n", "-r", "{file}", *TSHARK.split()), 0.02),
+    Tool("scapy", (sys.executable, "-m", "benchmarks.packets", "--stage", "scapy", "{file}"), 0.002),
+    Tool("tcpdump -w /dev/null", ("tcpdump", "-r", "{file}", "-w", "/dev/null", "-Z", "root")),
+    Tool("cat", ("cat", "{file}")),
+)
+STAGES = {"ours": "flows", "ours, decoding only": "decode"}
+
+
+class Run(NamedTuple):
+    """What a tool took: packets, seconds, peak MiB, and seconds before its clock started."""
+
     packets: int
     seconds: float
+    mebibytes: int
+    start: float = 0.0
 
 
-def read(inputs: Inputs) -> int:
-    """Packets of all files, taken out of their files."""
-    return sum(len(batch) for _, path in inputs for batch in pcap.read(path))
+def read_flows(path: str) -> int:
+    """Packets of a capture, made into flow records."""
+    decoder, capture = Decoder(), pcap.read(path)
+    flows_of({"switch": map(decoder.unpack, capture)}, decoder.endpoints)
+    return capture.packets
 
 
-def decode(inputs: Inputs) -> int:
-    """Packets with a row of their own, decoded."""
+def read_rows(path: str) -> int:
+    """Packets of a capture, decoded."""
     decoder = Decoder()
-    return sum(len(decoder.decode(batch)) for _, path in inputs for batch in pcap.read(path))
+    return sum(len(decoder.unpack(batch)) for batch in pcap.read(path))
 
 
-def build(inputs: Inputs) -> int:
-    """Packets of all files, made into flow records."""
-    decoder = Decoder()
-    captures = {switch: pcap.read(path) for switch, path in inputs}
-    flows_of({switch: map(decoder.decode, capture) for switch, capture in captures.items()}, decoder.endpoints)
-    return sum(capture.packets for capture in captures.values())
+def read_scapy(path: str) -> int:
+    """Packets of a capture, as scapy takes them apart."""
+    from scapy.contrib.roce import BTH  # noqa: F401 - what follows UDP port 4791
+    from scapy.utils import PcapReader
+
+    with PcapReader(path) as reader:
+        return sum(1 for _ in reader)
 
 
-def gunzip(inputs: Inputs) -> int:
-    """The same octets through gzip, which is what the files cost anybody."""
-    program = shutil.which("gzip") or "gzip"
-    for _, path in inputs:
-        command = [program, "-dc", path] if path.endswith(".gz") else ["cat", path]
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-    return 0
+def run_stage(stage: str, path: str) -> None:
+    """Run one of our stages and print its packets and seconds; once before, on a few packets, so that all is loaded."""
+    run = {"flows": read_flows, "decode": read_rows, "scapy": read_scapy}[stage]
+    if stage != "scapy":
+        with tempfile.TemporaryDirectory() as folder:
+            Mirror().write(Path(folder) / "few.pcap", 1000)
+            run(f"{folder}/few.pcap")
+    began = time.perf_counter()
+    print(run(path), time.perf_counter() - began)
 
 
-def measure(inputs: Inputs, repeats: int = 3) -> list[Stage]:
-    """The best of a few runs of every stage."""
-    stages: tuple[tuple[str, Callable[[Inputs], int]], ...] = (
-        ("gzip -dc", gunzip),
-        ("read", read),
-        ("decode", decode),
-        ("flows", build),
-    )
-    found = []
-    for name, run in stages:
-        times = []
-        for _ in range(repeats):
-            began = time.perf_counter()
-            packets = run(inputs)
-            times.append(time.perf_counter() - began)
-        found.append(Stage(name, packets, min(times)))
-    return found
+def measured(command: Sequence[str], packets: int, *, ours: bool = False) -> Run:
+    """Run a command to its end. Raises RuntimeError where it fails."""
+    began, peak = time.perf_counter(), 0
+    stdout = subprocess.PIPE if ours else subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            peak = max(peak, peak_kib(process.pid))
+            if time.perf_counter() - began > LIMIT:
+                process.kill()
+            time.sleep(0.002 if time.perf_counter() - began < 1 else 0.01)
+        seconds = time.perf_counter() - began
+        said = process.stdout.read().split() if process.stdout else []
+    if process.returncode:
+        raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+    if ours and int(said[0]) != packets:
+        raise RuntimeError(f"{int(said[0])} of {packets} packets were read")
+    own = float(said[1]) if ours else seconds
+    return Run(packets, own, peak // 1024, seconds - own)
+
+
+def peak_kib(pid: int) -> int:
+    """The most memory a process has had so far, KiB; 0 where it is gone. (What wait4 tells includes its parent's.)"""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+
+
+def best(command: Sequence[str], packets: int, repeats: int, *, ours: bool = False) -> Run:
+    """The fastest of a few runs."""
+    return min((measured(command, packets, ours=ours) for _ in range(repeats)), key=lambda run: run.seconds)
+
+
+def shortened(path: Path, packets: int) -> str:
+    """The first packets of a capture of `mirror`, as a file beside it. All of its records are read over until there."""
+    short = path.with_name(f"{packets}.pcap")
+    if not short.exists():
+        size, frames = 24, 0
+        with path.open("rb") as file:
+            head = file.read(24 + packets * RECORD)
+        while frames < packets:
+            size += 16 + int.from_bytes(head[size + 8 : size + 12], "little")
+            frames += 1
+        short.write_bytes(head[:size])
+    return str(short)
+
+
+def compare(folder: Path, packets: int, seed: int, repeats: int) -> tuple[dict[str, Run], list[str]]:
+    """All tools on one capture, and which are not there."""
+    path, runs, missing = folder / "mirror.pcap", {}, []
+    Mirror(seed).write(path, packets)
+    for name, stage in STAGES.items():
+        own = (sys.executable, "-m", "benchmarks.packets", "--stage", stage, str(path))
+        runs[name] = best(own, packets, repeats, ours=True)
+    for tool in TOOLS:
+        if (tool.name == "scapy" and not importlib.util.find_spec("scapy")) or not shutil.which(tool.command[0]):
+            missing.append(tool.name)
+            continue
+        n = max(1, int(packets * tool.share))
+        file = str(path) if tool.share == 1 else shortened(path, n)
+        command = tuple(word.format(file=file, folder=folder) for word in tool.command)
+        runs[tool.name] = best(command, n, repeats if tool.share == 1 else 1, ours=tool.name == "scapy")
+    return runs, missing
+
+
+def table(runs: dict[str, Run], missing: Sequence[str]) -> list[str]:
+    """A line per tool."""
+    rate = runs["ours"].packets / runs["ours"].seconds
+    lines = [f"{'':22}{'packets/s':>12}{'ours is':>10}{'peak MiB':>10}"]
+    for name, run in runs.items():
+        theirs = run.packets / run.seconds
+        notes = [f"on {run.packets:,} packets"] if run.packets < runs["ours"].packets else []
+        notes += [f"{run.start:.1f} s to start"] if run.start else []
+        lines.append(f"{name:22}{theirs:12,.0f}{rate / theirs:9.2f}x{run.mebibytes:10,}  {', '.join(notes)}".rstrip())
+    return [*lines, *(f"{name}: not installed" for name in missing)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a line per stage."""
-    files = list(sys.argv[1:] if argv is None else argv)
-    if not files:
-        print("usage: python -m benchmarks.packets FILE...", file=sys.stderr)
-        return 2
-    stages = measure(named_inputs(files))
-    for stage in stages:
-        rate = f"{stage.packets / stage.seconds:12,.0f} packets/s" if stage.packets else " " * 22
-        print(f"{stage.name:10}{stage.seconds:8.3f} s{rate}  {stage.seconds / stages[0].seconds:6.1f} × gzip")
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.packets", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--packets", type=int, default=10_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--stage", nargs=2, metavar=("STAGE", "FILE"), help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.stage:
+        run_stage(*options.stage)
+        return 0
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # children inherit it
+    with tempfile.TemporaryDirectory() as folder:
+        runs, missing = compare(Path(folder), options.packets, options.seed, options.repeats)
+    print("\n".join(table(runs, missing)))
     return 0
 
 

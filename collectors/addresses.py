@@ -3,61 +3,94 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Codes
+from collectors.wire import SEED, compiled, hashed, part
 
 Longs = NDArray[np.uint64]
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing, Knuth volume 3 section 6.4
-_SLOT_BITS = 16
-_FEW = 1000  # addresses are learned from so many packets first: mostly that is all there are
+_TOP = np.uint64(32)
 
 
 class AddressBook:
-    """Int32 codes of addresses; `endpoints[code]` is the text. One book may serve many decoders.
-
-    An address is looked up in a table with one slot per hash. Where another one sits there, or none, the few distinct
-    addresses concerned are looked up in the dictionary.
-    """
+    """Int32 codes of addresses, in the order in which they were met; `endpoints[code]` is the text. Serves many decoders."""
 
     def __init__(self) -> None:
         self.endpoints: list[str] = []
-        self._codes: dict[bytes, int] = {}
-        self._slots: Codes = np.zeros(1 << _SLOT_BITS, np.int32)
-        self._keys: Longs = np.zeros((0, 2), np.uint64)
+        self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then an address each
+        self._slots: Codes = np.full(1, -1, np.int32)
 
     def code(self, address: bytes) -> int:
         """The code of an address of 16 octets, IPv4 mapped."""
-        code = self._codes.setdefault(address, len(self._codes))
-        if code == len(self.endpoints):
-            ipv6 = ipaddress.IPv6Address(address)
-            self.endpoints.append(str(ipv6.ipv4_mapped or ipv6))
-        return code
+        high, low = (np.array([int.from_bytes(part, "big")], np.uint64) for part in (address[:8], address[8:]))
+        return int(self.codes(high, low)[0])
 
     def codes(self, high: Longs, low: Longs) -> Codes:
         """The codes of addresses given as their upper and lower 64 bits, [n] each."""
-        slots = (high * _SPREAD + low) * _SPREAD >> np.uint64(64 - _SLOT_BITS)
-        codes = np.zeros(len(slots), np.int32)
-        missed, some = np.arange(len(slots)), _FEW
-        while len(missed):
-            if len(self._keys):
-                codes[missed] = self._slots[slots[missed]]
-                keys = self._keys[codes[missed]]
-                missed = missed[(keys[:, 0] != high[missed]) | (keys[:, 1] != low[missed])]
-                if not len(missed):
-                    break
-            new, missed = missed[:some], missed[some:]
-            codes[new] = self._learn(high[new], low[new])
-            self._slots[slots[new]] = codes[new]
-            some *= 4
+        codes = np.zeros(len(high), np.int32)
+        self.learn(np.stack((high, low), axis=1), codes)
         return codes
 
-    def _learn(self, high: Longs, low: Longs) -> Codes:
-        distinct, which = np.unique(np.stack((high, low), axis=1), axis=0, return_inverse=True)
-        codes = np.array([self.code(row.tobytes()) for row in distinct.astype(">u8")], np.int32)
-        if len(self._keys) < len(self._codes):
-            self._keys = np.frombuffer(b"".join(self._codes), ">u8").astype(np.uint64).reshape(-1, 2)
-        return codes[which.reshape(-1)]
+    def learn(self, addresses: Longs, codes: Codes) -> None:
+        """Write the codes of addresses [n, 2], of their upper and lower 64 bits, into `codes` [n]."""
+        self.name(_look_up(addresses, codes, *self.tables(len(addresses))))
+
+    def tables(self, more: int) -> tuple[Longs, Codes, int]:
+        """What `code_of` looks into, with room for so many more addresses: keys, slots, how many there are."""
+        known = len(self.endpoints)
+        self._reserve(known + more)
+        return self._keys, self._slots, known
+
+    def name(self, count: int) -> None:
+        """Take note that there are so many addresses now."""
+        for code in range(len(self.endpoints), count):
+            upper, lower = self._keys[code + 1].tolist()
+            ipv6 = ipaddress.IPv6Address(upper << 64 | lower)
+            self.endpoints.append(str(ipv6.ipv4_mapped or ipv6))
+
+    def _reserve(self, most: int) -> None:
+        """Make room for so many addresses: keys, and twice as many slots."""
+        if most >= len(self._keys):
+            keys = np.zeros((max(1024, 2 * most), 2), np.uint64)
+            keys[: len(self._keys)] = self._keys
+            self._keys, self._slots = keys, np.full(1 << (2 * len(keys) - 1).bit_length(), -1, np.int32)
+            _settle(keys, self._slots, len(self.endpoints))
+
+
+@part
+def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
+    """The code of an address, `count` if it is new, and how many are known then."""
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
+    slot = hashed(high, low, keys[0, 0]) >> _TOP & mask
+    while True:
+        code = slots[slot]
+        if code < 0:
+            slots[slot] = count
+            keys[count + 1, 0], keys[count + 1, 1] = high, low
+            return np.int64(count), count + 1
+        if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
+            return np.int64(code), count
+        slot = slot + one & mask
+
+
+@compiled
+def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int) -> int:
+    """Codes of addresses; how many are known then."""
+    for i in range(len(addresses)):
+        codes[i], count = code_of(addresses[i, 0], addresses[i, 1], keys, slots, count)
+    return count
+
+
+@compiled
+def _settle(keys: Any, slots: Any, count: int) -> None:
+    """Enter all keys into empty slots."""
+    mask = np.uint64(len(slots) - 1)
+    for code in range(count):
+        slot = hashed(keys[code + 1, 0], keys[code + 1, 1], keys[0, 0]) >> _TOP & mask
+        while slots[slot] >= 0:
+            slot = slot + np.uint64(1) & mask
+        slots[slot] = code

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.record import Ints
 
+Octets = bytes | bytearray
 PAD = bytes(128)  # so that fixed-size reads at a frame's headers never leave the buffer
 
 
@@ -19,10 +20,11 @@ class Batch:
     """Captured frames in the order of the file; arrays of one entry per frame.
 
     Frame i is `data[offset[i] : offset[i] + captured[i]]`, was seen at `time_ns[i]` (ns since the epoch) and had `wire[i]`
-    octets on the wire. `data` may hold other octets between, before and after the frames.
+    octets on the wire. `data` may hold other octets between, before and after the frames. What a capture gives out holds
+    until its next batch is asked for: buffer and arrays are used again.
     """
 
-    data: bytes
+    data: Octets
     link_type: Ints
     time_ns: Ints
     offset: Ints
@@ -42,13 +44,13 @@ class Batch:
         return cls(data, np.full(len(rows), link_type, np.int64), time_ns, np.cumsum(captured) - captured, captured, wire)
 
 
-def gather(buffer: bytes, at: Ints, layout: np.dtype[Any]) -> NDArray[Any]:
+def gather(buffer: Octets, at: Ints, layout: np.dtype[Any]) -> NDArray[Any]:
     """The header of a layout at each place in a buffer, [n]; all of it must lie inside, hence `PAD`."""
     size = layout.itemsize
     everywhere = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, 0, (1,))
     return everywhere[at].view(layout)
 
 
-def words(buffer: bytes, at: Ints, order: str, count: int) -> Ints:
+def words(buffer: Octets, at: Ints, order: str, count: int) -> Ints:
     """So many 32-bit numbers from each place on: [count, n]."""
     return gather(buffer, at, np.dtype(f"V{4 * count}")).view(order + "u4").reshape(-1, count).T.astype(np.int64)

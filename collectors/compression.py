@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator
+from typing import Any, BinaryIO, Protocol
 
+import numpy as np
 import zstandard
 
 from collectors.batch import PAD
@@ -14,33 +16,94 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 CHUNK, PIECE = 1 << 16, 1 << 10
 
 
-class Stream:
-    """A window on the uncompressed octets of a file: it grows at its end and forgets at its front.
+class Octets(Protocol):
+    """What octets are read from: a file, or `Unpacked`."""
 
-    The first `end` octets of `buffer` are the file's from `start` on; then come `PAD`. `damage` is what ended it early.
-    """
+    def readinto1(self, room: memoryview, /) -> int:
+        """Fill some of the room; how much, 0 at the end."""
+
+
+class Unpacked:
+    """The octets of chunks, as if they were a file's."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
-        self.buffer, self.start, self.end = PAD, 0, 0
+        self._chunks, self._rest = chunks, memoryview(b"")
+
+    def readinto1(self, room: memoryview, /) -> int:
+        """Fill some of the room; how much, 0 at the end."""
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = memoryview(chunk)
+        n = min(len(room), len(self._rest))
+        room[:n], self._rest = self._rest[:n], self._rest[n:]
+        return n
+
+
+class Stream:
+    """A window on the uncompressed octets of a file: it grows at its end and forgets at its front, in the same buffer.
+
+    The first `end` octets of `buffer` are the file's from `start` on; at least `PAD` more follow. `damage` is what ended it
+    early.
+    """
+
+    def __init__(self, source: Octets) -> None:
+        self.buffer, self.start, self.end = bytearray(len(PAD)), 0, 0
         self.ended = False
         self.damage: Exception | None = None
-        self._chunks = chunks
+        self._source = source
+
+    @property
+    def address(self) -> int:
+        """Where in memory the buffer starts; holds until `advance`."""
+        return int(np.frombuffer(self.buffer, np.uint8).ctypes.data)
 
     def advance(self, used: int, need: int) -> None:
         """Forget the first `used` octets, then read until there are `need` or the file ends."""
-        pieces = [self.buffer[used : self.end]]
-        self.start, self.end = self.start + used, self.end - used
-        while self.end < need and not self.ended:
-            try:
-                piece = next(self._chunks)
-            except StopIteration:
-                self.ended = True
-            except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
-                self.ended, self.damage = True, error
-            else:
-                pieces.append(piece)
-                self.end += len(piece)
-        self.buffer = b"".join((*pieces, PAD))
+        rest, room = bytes(self.buffer[used : self.end]), need + len(PAD)
+        if room > len(self.buffer):
+            self.buffer = bytearray(room)
+        self.buffer[: len(rest)] = rest
+        self.start, self.end = self.start + used, len(rest)
+        with memoryview(self.buffer) as window:
+            while self.end < need and not self.ended:
+                try:
+                    got = self._source.readinto1(window[self.end : -len(PAD)])
+                except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
+                    got, self.damage = 0, error
+                self.end += got
+                self.ended = not got
+
+
+def opened(file: BinaryIO) -> Octets:
+    """The octets of a file, unpacked where its first ones say that they are packed."""
+    head = file.read(CHUNK)
+    chunks = itertools.chain([head], iter(lambda: file.read(CHUNK), b""))
+    if is_packed(head):
+        return Unpacked(unpacked(chunks))
+    return _Rewound(head, file)
+
+
+class _Rewound:
+    """A file whose head has been read already."""
+
+    def __init__(self, head: bytes, file: Any) -> None:
+        self._head, self._file = Unpacked(iter([head])), file
+
+    def readinto1(self, room: memoryview, /) -> int:
+        """Fill some of the room; how much, 0 at the end."""
+        got = self._head.readinto1(room)
+        return got or int(self._file.readinto1(room))
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether these first octets are those of gzip or zstd."""
+    return head.startswith((GZIP, ZSTD)) or _is_skippable(head)
+
+
+def _is_skippable(head: bytes) -> bool:
+    return head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5  # RFC 8878 section 3.1.2
 
 
 def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
@@ -53,7 +116,7 @@ def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
     rest = itertools.chain([head], chunks) if head else chunks
     if depth and head.startswith(GZIP):
         yield from unpacked(_gunzip(rest), depth - 1)
-    elif depth and (head.startswith(ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5)):  # or a skippable frame
+    elif depth and (head.startswith(ZSTD) or _is_skippable(head)):
         yield from unpacked(_unzstd(rest), depth - 1)
     else:
         yield from rest

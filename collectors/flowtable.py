@@ -4,23 +4,54 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from collectors.bursts import RULES, Pace
-from collectors.lanes import Lanes
-from collectors.messages import Messages
-from collectors.pieces import Pieces, Table
+from collectors.bursts import Pace
+from collectors.following import Settings, close_flows, empty_scratch, follow
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
+from collectors.state import (
+    ACKNOWLEDGED,
+    BLOCK,
+    EMPTY,
+    FAR,
+    FLOWS,
+    NOT_READY,
+    ORPHAN,
+    OUT,
+    RECORDS,
+    REFUSED,
+    UNITS,
+    empty_table,
+    settle,
+    with_room,
+)  # fmt: skip
+from collectors.unpacking import packets_of, rows_of
+from collectors.wire import SEED
+
+Rows = NDArray[Any]  # of unpacking.ROW, or of state.OUT
+TALLIES = {
+    ACKNOWLEDGED: "acknowledgment only",
+    EMPTY: "no payload",
+    REFUSED: "negative acknowledgment",
+    NOT_READY: "receiver not ready",
+}
+CHUNK = 1 << 13  # rows followed at once: they stay in the processor's cache
+MANY = 1 << 16  # flows before it is worth looking for those that are over
+ORDER = ("octets", "end_ns", "dst_qp", "dst_port", "src_port", "dst", "src", "start_ns")
 
 
 class FlowTable:
     """Packets in, flow records out. `addresses` is the decoder's address book and may grow as it reads.
 
     `exporters`: the switches. `home`: the switch each address hangs on. `horizon_ns`: sightings of a packet are that close.
-    `bin_ns`: time bins of the transits. `small`: payload of at most so many octets is control. `idle_ns`: a flow that rests
-    for longer starts anew. `active_ns`: records end at its multiples.
+    `bin_ns`: time bins of the transits, and congestion notifications of so long are one. `small`: payload of at most so many
+    octets is control. `idle_ns`: a flow that rests for longer starts anew. `active_ns`: records end at its multiples.
+
+    What one switch alone saw is taken as it comes while its clock does not go back, and sorted by time from there on.
     """
 
     def __init__(
@@ -39,15 +70,32 @@ class FlowTable:
         self.addresses = addresses
         self.tally: Counter[str] = Counter()
         self.sightings = Sightings(tuple(exporters), home, horizon_ns=horizon_ns, bin_ns=bin_ns)
-        self.pieces = Pieces(RULES)
-        self.lanes = Lanes(self.pieces, self.tally, small=small, idle_ns=idle_ns, active_ns=active_ns, pace=pace or Pace())
-        self.messages = Messages(self.tally, idle_ns=idle_ns, bin_ns=bin_ns)
+        self.settings = Settings(small, idle_ns, active_ns or 0, bin_ns, pace or Pace())
+        self.ordered, self.clock = len(self.sightings.exporters) == 1, -FAR
+        self.table, self.many = empty_table(), MANY
+        self.scratch, self.parts = empty_scratch(), list[Rows]()
+        self.alone = np.zeros((2, 0), np.int32)
 
-    def add(self, exporter: str, packets: Packets) -> None:
-        """Take packets one switch saw, in the order of its capture."""
-        self.sightings.add(exporter, packets)
+    def add(self, exporter: str, packets: Packets | Rows) -> None:
+        """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed."""
+        if self.ordered:
+            rows = rows_of(packets) if isinstance(packets, Packets) else packets
+            n = self.follow(rows, *self.seen_alone(len(rows)))
+            self.sightings.clock[exporter] = self.clock
+            self.ordered = n == len(rows)
+            if self.ordered:
+                return
+            packets = rows[n:]
+        self.sightings.add(exporter, packets if isinstance(packets, Packets) else packets_of(packets))
         if self.sightings.due():
             self.build(self.sightings.take(self.addresses))
+
+    def seen_alone(self, n: int) -> NDArray[np.int32]:
+        """Exporter and path of so many packets that one switch saw: [2, n]."""
+        if n > self.alone.shape[1]:
+            self.alone = np.zeros((2, 2 * n), np.int32)
+            self.alone[1] = self.sightings.path_code((0,))
+        return self.alone[:, :n]
 
     def behind(self) -> str | None:
         """The switch to read on next, so that memory stays bounded; None when all are closed."""
@@ -58,49 +106,78 @@ class FlowTable:
         self.sightings.close(exporter)
 
     def build(self, seen: Seen | None) -> None:
-        """Unique packets to pieces of records."""
-        if seen is None or not len(seen.packets):
-            return
-        self.tally["packets seen once"] += len(seen.packets)
-        roce = seen.packets.opcode >= 0
-        if not roce.any():
-            self.lanes.add(seen)
-            return
-        self.messages.add(seen.take(roce))
-        self.lanes.add(seen.take(~roce))
+        """Unique packets to records."""
+        if seen is not None and len(seen.packets):
+            self.clock = -FAR
+            self.follow(rows_of(seen.packets), seen.exporter, seen.path.astype(np.int32))
+
+    def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> int:
+        """Rows of unique packets to records, as long as none is older than the one before; how many those are."""
+        for start in range(0, len(rows), CHUNK):
+            part = slice(start, start + CHUNK)
+            n = len(rows[part])
+            self.table = with_room(self.table, 2 * n, n, (BLOCK + 4) * n, len(self.addresses))
+            settings = self.settings, self.scratch, self.clock, SEED
+            taken = follow(self.table, rows[part], exporter[part], path[part], *settings)
+            self.tally["packets seen once"] += taken
+            self.clock = int(rows["time_ns"][start + taken - 1]) if taken else self.clock
+            self.keep()
+            if self.table.counters[FLOWS] > self.many:
+                self.forget(int(rows["time_ns"][part].max()) - self.settings.idle_ns)
+            if taken < n:
+                return start + taken
+        return len(rows)
+
+    def keep(self) -> None:
+        """Copy the records that are done."""
+        n = int(self.table.counters[RECORDS])
+        if n:
+            self.parts.append(self.table.out[:n].copy())
+            self.table.counters[RECORDS] = 0
+
+    def forget(self, before_ns: int, *, share: float = 0.5) -> None:
+        """Drop the flows that are over, where they are at least this share."""
+        flows = self.table.flows[: self.table.counters[FLOWS]]
+        gone = (flows["last_ns"] < before_ns) | (flows["kind"] == ORPHAN)
+        if np.count_nonzero(gone) >= share * len(flows):
+            most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
+            self.table = with_room(self.table, 0, 0, most, len(self.addresses))
+            close_flows(self.table, before_ns, self.settings, self.scratch, self.table.typical.sum(axis=0))
+            self.table.slots.fill(-1)
+            settle(self.table, SEED)
+            self.keep()
+        self.many = max(MANY, 2 * int(self.table.counters[FLOWS]))
 
     def finish(self) -> tuple[Flows, Transits, Counter[str]]:
         """All records by start, all delays by time, and what was counted on the way."""
         self.build(self.sightings.take(self.addresses, last=True))
-        self.lanes.finish()
+        self.forget(FAR, share=0.0)
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
-        columns = record_columns(lane_records(self.pieces.joined()), self.messages.joined())
+        records = np.concatenate(self.parts) if self.parts else np.zeros(0, OUT)
+        order = record_order(records)
+        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in (OUT.names or ())}
         flows = Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
+        for counter, reason in TALLIES.items():
+            if self.table.counters[counter]:
+                self.tally[reason] = int(self.table.counters[counter])
         return flows, self.sightings.transits(), self.tally + self.sightings.tally
 
 
-def lane_records(t: Table) -> Table:
-    """Joined pieces of lanes with `busy_ns`: the time of the octets sent back to back, scaled to all octets of the record."""
-    guess = np.asarray(t.get("guess", t["record"]), np.float64)
-    size = np.asarray(t.get("busy_size", guess), np.float64)
-    scaled = np.divide(t.get("busy", guess) * np.asarray(t.get("size", guess), np.float64), size, out=guess, where=size > 0)
-    return t | {"busy_ns": np.rint(scaled).astype(np.int64)}
-
-
-def record_columns(*tables: Table) -> Table:
-    """Columns of all records, in order of start and, where that is equal, of their flow."""
-    tables = tuple(t for t in tables if len(t["record"])) or tables[:1]
-    names = [c.name for c in COLUMNS if all(c.name in t for t in tables)]
-    columns = {name: np.concatenate([t[name] for t in tables]) for name in names}
-    order = np.lexsort(
-        [columns[name] for name in ("octets", "end_ns", "dst_qp", "dst_port", "src_port", "dst", "src", "start_ns")]
-    )
-    return {name: column[order] for name, column in columns.items()}
+def record_order(records: Rows) -> NDArray[np.intp]:
+    """The order of start and, where that is equal, of the flow."""
+    order = np.argsort(records["start_ns"], kind="stable")
+    start = records["start_ns"][order]
+    same = np.zeros(len(order), np.bool_)
+    same[1:] = start[1:] == start[:-1]
+    tied = np.flatnonzero(same | np.r_[same[1:], False])
+    some = records[order[tied]]
+    order[tied] = order[tied][np.lexsort([some[name] for name in ORDER])]
+    return order
 
 
 def flows_of(
-    readers: Mapping[str, Iterable[Packets]], addresses: Sequence[str], *, home: Mapping[str, str] | None = None
+    readers: Mapping[str, Iterable[Packets | Rows]], addresses: Sequence[str], *, home: Mapping[str, str] | None = None
 ) -> tuple[Flows, Transits, Counter[str]]:
     """Read the captures of several switches side by side, the one that is behind first, and build their flow records."""
     table = FlowTable(exporters=readers, addresses=addresses, home=home)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from collectors.addresses import AddressBook, Longs
 from collectors.batch import PAD, Batch
 from collectors.fastpath import Decoder
-from collectors.messages import CNP
+from collectors.headers import CNP
 from collectors.record import ROCE_PORT, UDP, Codes, Ints, Packets
 
 Columns = dict[str, NDArray[Any]]

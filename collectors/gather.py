@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from collectors.mapping import REQUIRED, TIMES, WORDS, Columns, Place
 from collectors.packet import DecodeError
 from collectors.record import COLUMNS, TCP, Codes, Flows, Ints, Mask
-from collectors.values import Numbers, integers, moment
+from collectors.values import Numbers, integers, listed, moment
 
 TEXT = ("src", "dst", "exporter", "path")
 EARLY = "the file ends early"
@@ -246,7 +246,7 @@ def _coded(values: pa.Array, book: Book) -> Codes:
     """Codes of values, every distinct one looked up once; what is not there is looked up as None."""
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    codes = np.append(book.look_up(values.dictionary.to_pylist()), np.int32(0))
+    codes = np.append(book.look_up(listed(values.dictionary)), np.int32(0))
     if values.null_count:
         codes[-1] = book[None]
     at = values.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)

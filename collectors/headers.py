@@ -18,6 +18,7 @@ GRE_OPTIONS, GRE_SEQUENCE = 0xB000, 0x1000  # checksum, key, sequence number: 4 
 GRE_REFUSED = 0x4007  # source routes (RFC 1701) and versions other than 0
 BRIDGED, ERSPAN, ERSPAN_III = 0x6558, 0x88BE, 0x22EB  # protocol types of whole frames; type I and II share one
 CONGESTION_EXPERIENCED = 3  # RFC 3168 section 5
+VXLAN_PORT, VXLAN_OCTETS, VXLAN_VALID = 4789, 8, 0x08  # RFC 7348 section 5; the I flag: there is a network identifier
 
 
 class Ethernet(NamedTuple):
@@ -115,7 +116,7 @@ class Reth(NamedTuple):
 
 
 class Aeth(NamedTuple):
-    """ACK extended transport header, IBTA volume 1 section 9.3.5."""
+    """ACK extended transport header, IBTA volume 1 section 9.3.5; syndrome: section 9.7.5.2.1, table 43."""
 
     word: int  # syndrome in the upper 8 bits, sequence number of the message below
 
@@ -133,6 +134,13 @@ class Erspan(NamedTuple):
     version_vlan: int
     session: int
     port: int
+
+
+class Vxlan(NamedTuple):
+    """RFC 7348 section 5; `network`: its identifier in the upper 24 bits. A whole frame follows."""
+
+    flags: int
+    network: int
 
 
 class Erspan3(NamedTuple):
@@ -174,28 +182,30 @@ unpack_aeth, pack_aeth = _twins("!I", Aeth)
 unpack_gre, pack_gre = _twins("!HH", Gre)
 unpack_erspan, pack_erspan = _twins("!HHI", Erspan)
 unpack_erspan3, pack_erspan3 = _twins("!HHIHH", Erspan3)
+unpack_vxlan, pack_vxlan = _twins("!B3xI", Vxlan)
 unpack_ports, pack_ports = _twins("!HH", Ports)
 
 RC, UC, RD, UD, XRC = 0, 1, 2, 3, 5  # upper 3 bits of a BTH opcode, IBTA volume 1 section 9.2.1, table "OpCode field"
 CNP = 0x81  # congestion notification, IBTA annex A17.9.3: 16 reserved octets follow
-BTH_OCTETS, RETH_OCTETS, ICRC_OCTETS = 12, 16, 4
+BTH_OCTETS, RETH_OCTETS, AETH_OCTETS, ICRC_OCTETS = 12, 16, 4, 4
 _RETHS = (6, 10, 11, 12, 29)  # WRITE First, Only, Only with Immediate; READ Request; ATOMIC WRITE
 _HEADERS = dict.fromkeys((3, 5, 9, 13, 15, 16, 17, 22, 23), 4) | dict.fromkeys(_RETHS, 16)  # immediate, AETH or IETH; RETH
 _HEADERS |= {11: 20, 18: 12, 19: 28, 20: 28, 28: 20}  # RETH + immediate; AETH + AtomicAckETH; AtomicETH; FETH + RETH
 
 
-def _extended(opcode: int) -> tuple[int, int]:
-    """Octets of the headers between BTH and payload, and where among them the RETH starts (-1: there is none)."""
+def _extended(opcode: int) -> tuple[int, int, int]:
+    """Octets of the headers between BTH and payload, and where among them RETH and AETH start (-1: there is none)."""
     transport, operation = opcode >> 5, opcode & 31
     if opcode == CNP:
-        return 16, -1
+        return 16, -1, -1
     if transport == UD:
-        return 12 if operation == 5 else 8, -1  # DETH, immediate
+        return 12 if operation == 5 else 8, -1, -1  # DETH, immediate
     if transport not in (RC, UC, RD, XRC):
-        return 0, -1
+        return 0, -1, -1
     response = 13 <= operation <= 18
     before = {RD: 4 if response else 12, XRC: 0 if response else 4}.get(transport, 0)  # RDETH and DETH; XRCETH
-    return before + _HEADERS.get(operation, 0), before if operation in _RETHS else -1
+    answers = operation in (13, 15, 16, 17, 18) and transport != UC  # READ Response First, Last, Only; both Acknowledges
+    return before + _HEADERS.get(operation, 0), before if operation in _RETHS else -1, before if answers else -1
 
 
-EXTENDED_OCTETS, RETH_AT = zip(*(_extended(opcode) for opcode in range(256)), strict=True)
+EXTENDED_OCTETS, RETH_AT, AETH_AT = zip(*(_extended(opcode) for opcode in range(256)), strict=True)

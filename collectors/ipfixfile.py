@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from collectors.compression import CHUNK, Stream, unpacked
+from collectors.compression import Stream, opened
 from collectors.datagrams import Datagrams
 from collectors.elements import DEFAULT, Elements
 from collectors.netflow import NetflowDecoder
@@ -50,9 +50,9 @@ def _length(octets: bytes, at: int) -> int:
 
 
 def _batches(path: str, file: BinaryIO, name: str, tally: Counter[str], batch_octets: int) -> Iterator[Datagrams]:
-    stream = Stream(unpacked(iter(lambda: file.read(CHUNK), b"")))
-    stream.advance(0, batch_octets)
-    if not is_ipfix(stream.buffer[: min(stream.end, IPFIX_HEAD)]):
+    stream = Stream(opened(file))
+    stream.advance(0, max(IPFIX_HEAD, batch_octets))
+    if not is_ipfix(bytes(stream.buffer[: min(stream.end, IPFIX_HEAD)])):
         why = f" ({stream.damage})" if stream.damage else ""
         raise DecodeError(f"{path}: no IPFIX file: starts with {bytes(stream.buffer[: min(stream.end, 4)]).hex(' ')}{why}")
     sound = True

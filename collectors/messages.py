@@ -1,224 +1,213 @@
-"""RoCEv2 packets to flow records: one per RDMA message (InfiniBand Architecture 1.4, volume 1, chapter 9)."""
+"""RoCEv2 packets to flow records: one per RDMA message (InfiniBand Architecture 1.4, volume 1, chapter 9). Compiled.
+
+The last `state.MESSAGES` messages of a flow are held, since packets that the network sprays over several paths arrive in any
+order, and lost ones are sent again.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from collectors.bursts import RULES as BURST_RULES
-from collectors.lanes import blank_records
-from collectors.numbers import FlowNumbers, Memory
-from collectors.pieces import Pieces, Table, mixed, reduce_runs, run_sizes, run_starts, running_max
-from collectors.record import Ints, Mask
-from collectors.sightings import Seen
+from collectors.headers import CNP, UD
+from collectors.record import ROCE_PORT, UDP
+from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REQUESTS, find, new_out, open_record, renew
+from collectors.wire import hashed, part, rare
 
-RULES = BURST_RULES | {"lowest": "min", "highest": "max", "rows": "sum", "mtu": "max", "dma": "max", "ends": "max"}
-FAR = np.iinfo(np.int64).max
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
-CNP, UNRELIABLE_DATAGRAM = 129, 3
-ACKNOWLEDGE, READ_REQUEST, ATOMIC_ACKNOWLEDGE = 17, 12, 18  # BTH opcodes without the three transport bits, table 38
+ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
 FIRST, MIDDLE, LAST, ONLY = (0, 6, 13), (1, 7, 14), (2, 3, 8, 9, 15, 22), (4, 5, 10, 11, 16, 23)
 RESPONSES = (13, 14, 15, 16, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE)
+DATA, OTHER, ACKNOWLEDGMENT, NOTICE = 1, 2, 3, 4  # what a packet is
+BEGINS, ENDS, ANSWER = 8, 16, 32  # of a packet with data: it begins a message, ends one, answers a READ
 
 
-def opcodes(*members: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Table over the 32 operations: which are among the members."""
-    table = np.zeros(32, np.bool_)
-    table[[code for codes in members for code in codes]] = True
-    return table
+def _meaning(opcode: int) -> int:
+    operation = opcode & 31
+    if opcode == CNP:
+        return NOTICE
+    if operation == ACKNOWLEDGE:
+        return ACKNOWLEDGMENT
+    if operation not in FIRST + MIDDLE + LAST + ONLY:
+        return OTHER
+    begins, ends = operation in FIRST + ONLY, operation in LAST + ONLY
+    return DATA | begins * BEGINS | ends * ENDS | (operation in RESPONSES) * ANSWER
 
 
-BEGINS, ENDS, DATA, ANSWERS = opcodes(FIRST, ONLY), opcodes(LAST, ONLY), opcodes(FIRST, MIDDLE, LAST, ONLY), opcodes(RESPONSES)
+MEANING = np.array([_meaning(opcode) for opcode in range(256)], np.uint8)
+KIND_AT = np.uint64(60)  # of an identity's bits
+_REQUESTS, _ANSWERS, _NOTICES = (np.uint64(kind << 60) for kind in (REQUESTS, ANSWERS, NOTICES))
+_SLOTS = np.int64(MESSAGES - 1)
 
 
-class Messages:
-    """Turns unique RoCEv2 packets, by time, into pieces of records. `bin_ns`: congestion notifications of so long are one."""
+@part
+def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, idle_ns: Any, seed: Any) -> None:
+    """A packet of a message of flow i, new or sent again."""
+    flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
+    if row.time_ns - flow.last_ns > idle_ns:
+        record.followed = 1
+        close_messages(t, i)
+        renew(flow)
+    flow.last_ns = row.time_ns
+    before = np.int64(row.sequence) + MODULUS - 1 if flow.high < 0 else flow.high
+    psn = before + ((np.int64(row.sequence) - before + WINDOW) & MODULUS - 1) - WINDOW
+    new = psn > before or row.opcode >> 5 == UD
+    begins, ends = meaning & BEGINS != 0, meaning & ENDS != 0
+    flow.high = max(before, psn)
+    held = False
+    if new:
+        if begins:
+            count = (max(row.dma_length, 1) - 1) // max(np.int64(row.octets), 1) + 1
+            flow.until = psn + count - 1 if row.dma_length >= 0 else FAR
+        over = psn > flow.until  # past the last PSN that the RETH before allows for
+        opened = begins or flow.ended or (over and not flow.over)
+        flow.over, flow.ended = over, ends
+        if opened:
+            held = begins and row.dma_length >= 0
+            _open_message(t, i, psn, held, exporter, path, seed)
+    if flow.anchor and psn >= record.lowest and flow.high - record.lowest < WINDOW:
+        if not held and psn <= record.until:
+            new = new or psn > record.best
+            record.best = max(record.best, psn)
+    elif flow.used:
+        at, new = _overtaken(t, i, psn, new)
+        if at >= 0:
+            record = t.held[at]
+    if new:
+        record.octets += row.octets
+        record.packets += 1
+        record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
+        record.lowest, record.highest = min(record.lowest, psn), max(record.highest, psn)
+        record.ends |= ends
+        if begins:
+            record.dma = max(record.dma, row.dma_length)
+    else:
+        record.retransmits += 1
+    record.mtu = max(record.mtu, row.octets)
+    record.ecn += row.ecn
 
-    def __init__(self, tally: Counter[str], *, idle_ns: int, bin_ns: int) -> None:
-        self.pieces, self.tally, self.bin_ns = Pieces(RULES), tally, bin_ns
-        memory = {
-            "high": Memory(np.int64, -1),
-            "until": Memory(np.int64, FAR),
-            "ended": Memory(np.bool_, 1),
-            "over": Memory(np.bool_, 0),
-        }
-        self.flows = FlowNumbers(idle_ns, record=Memory(np.int64, -1), **memory)
-        self.notices = FlowNumbers(idle_ns, record=Memory(np.int64, -1), bin=Memory(np.int64, -1))
-        self.anchors = dict.fromkeys(("flow", "psn", "until", "record", "arrival", "highest"), np.zeros(0, np.int64))
-        self.many = 1 << 16
 
-    def add(self, seen: Seen) -> None:
-        """Take unique RoCEv2 packets, by time."""
-        p = seen.packets
-        operation, transport = p.opcode & 31, p.opcode >> 5
-        notice = p.opcode == CNP
-        data = DATA[operation] & ~notice
-        acknowledge = (operation == ACKNOWLEDGE) & ~notice
-        self.tally["acknowledgment only"] += int(np.count_nonzero(acknowledge))
-        self.add_data(seen.take(data), operation[data], transport[data] == UNRELIABLE_DATAGRAM)
-        self.add_notices(seen.take(notice))
-        rows = np.flatnonzero(~data & ~notice & ~acknowledge)
-        table = self.blank(seen.take(rows)) | {"messages": np.ones(len(rows), np.int64)}
-        self.pieces.add(table | {"record": self.pieces.numbers(len(rows))})
-        if self.flows.count + self.notices.count > self.many and len(p):
-            self.forget(int(p.time_ns.max()))
+@rare
+def _open_message(t: Any, i: Any, psn: Any, held: Any, exporter: Any, path: Any, seed: Any) -> None:
+    """Begin a message. `held`: it says how long it is, so that its packets are known when they come late."""
+    flow, record = t.flows[i], t.records[i]
+    if flow.has_record:
+        record.followed = 1
+        if flow.anchor:
+            _hold(t, i)
+        else:
+            close_message(t, flow, record)
+    open_record(record, exporter, path)
+    flow.has_record, flow.anchor = 1, held
+    if held:
+        record.lowest = record.best = psn
+        record.until = flow.until
+    follow_up(t, flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed)
 
-    def forget(self, now: int) -> None:
-        """Drop the flows that are over."""
-        self.notices.forget(self.notices.rested(now))
-        renumbered = self.flows.forget(self.flows.rested(now))
-        self.anchors["flow"] = renumbered[self.anchors["flow"]]
-        self.anchors = {name: column[self.anchors["flow"] >= 0] for name, column in self.anchors.items()}
-        self.many = max(1 << 16, 2 * (self.flows.count + self.notices.count))
 
-    def blank(self, seen: Seen) -> Table:
-        """Columns of a record for each packet, as if it carried nothing."""
-        zero = np.zeros(len(seen.packets), np.int64)
-        table = blank_records(seen) | dict.fromkeys(("rows", "mtu", "ends"), zero)
-        return table | {"src_port": zero, "lowest": zero + FAR, "highest": zero - FAR, "dma": zero - 1}
+@part
+def _hold(t: Any, i: Any) -> None:
+    """Keep a message for packets that come late; the oldest that is held makes room."""
+    flow = t.flows[i]
+    flow.newest = flow.newest + 1 & _SLOTS
+    at, bit = MESSAGES * np.int64(i) + flow.newest, 1 << flow.newest
+    if flow.used & bit:
+        close_message(t, flow, t.held[at])
+    t.held[at] = t.records[i]
+    flow.used |= bit
 
-    def add_notices(self, seen: Seen) -> None:
-        """Congestion notifications, as they were sent: from the receiver of data to its sender; one record per time bin."""
-        p = seen.packets
-        if not len(p):
-            return
-        flow, order = self.notices.lookup(mixed(p.src, p.dst, p.dst_qp), p.time_ns)
-        flow, number = flow[order], p.time_ns[order] // self.bin_ns
-        opens = self.notices.previous("bin", number, flow) != number
-        table = self.blank(seen.take(order)) | {"cnp": np.ones(len(flow), np.int64)}
-        table["record"] = self.continued(self.notices, flow, opens)
-        self.pieces.add(table)
 
-    def add_data(self, seen: Seen, operation: NDArray[np.int16], datagram: Mask) -> None:
-        """Packets of messages, new or sent again."""
-        if not len(seen.packets):
-            return
-        p = seen.packets
-        flow, order = self.flows.lookup(mixed(p.src, p.dst, p.dst_qp, ANSWERS[operation]), p.time_ns)
-        seen, flow, operation, datagram = seen.take(order), flow[order], operation[order], datagram[order]
-        p = seen.packets
-        psn, before = self.unwrapped(p.sequence, flow)
-        new = (psn > before) | datagram
-        begins, ends = BEGINS[operation], ENDS[operation]
-        opens, until = np.zeros(len(flow), np.bool_), np.full(len(flow), FAR)
-        ahead = np.flatnonzero(new)
-        opens[ahead], until[ahead] = self.beginnings(
-            psn[ahead], begins[ahead], ends[ahead], p.dma_length[ahead], p.octets[ahead], flow[ahead]
-        )
-        record = self.continued(self.flows, flow, opens)
-        self.overtaken(flow, psn, until, opens & begins & (p.dma_length >= 0), record, new)
-        table = self.blank(seen)
-        table |= {"octets": np.where(new, p.octets, 0), "retransmits": (~new).astype(np.int64), "rows": new.astype(np.int64)}
-        table |= {"start_ns": np.where(new, p.time_ns, FAR), "end_ns": np.where(new, p.time_ns, -FAR), "mtu": p.octets}
-        table |= {"lowest": np.where(new, psn, FAR), "highest": np.where(new, psn, -FAR), "ends": (ends & new).astype(np.int64)}
-        table |= {"dma": np.where(begins & new, p.dma_length, -1), "record": record}
-        by_record = np.argsort(record, kind="stable")
-        table = {name: table[name][by_record] for name in self.pieces.rules}
-        self.pieces.add(reduce_runs(table, run_starts(table["record"]), self.pieces.rules))
+@part
+def follow_up(t: Any, ends: Any, rest: Any, seed: Any) -> None:
+    """Note that another message of the same queue pair followed the newest one of this flow, if there is any."""
+    i, _ = find(t, ends, rest, hashed(ends, rest, seed))
+    if i >= 0:
+        t.records[i].followed = 1
 
-    def overtaken(self, flow: Ints, psn: Ints, until: Ints, anchors: Mask, record: Ints, new: Mask) -> None:
-        """Give packets that newer messages of their QP have overtaken to their own message, by PSN; changes record and new.
 
-        Packets that the network sprays over several paths arrive in any order. `anchors`: First packets with a RETH, whose
-        message reaches to PSN `until`. What is not beyond the highest PSN of its message was sent again.
-        """
-        rows = np.flatnonzero(anchors)
-        fresh = {
-            "flow": flow[rows],
-            "psn": psn[rows],
-            "until": until[rows],
-            "record": record[rows],
-            "arrival": rows,
-            "highest": psn[rows],
-        }
-        known = {name: np.concatenate([self.anchors[name], fresh[name]]) for name in fresh}
-        order = np.lexsort((known["arrival"], known["psn"], known["flow"]))
-        known = {name: column[order] for name, column in known.items()}
-        at = np.searchsorted((known["flow"] << 38) + known["psn"], (flow << 38) + psn, side="right") - 1
-        mine = (at >= 0) & (len(known["flow"]) > 0)
-        at[~mine] = 0
-        if len(known["flow"]):
-            mine &= (known["flow"][at] == flow) & (psn <= known["until"][at]) & (known["arrival"][at] < np.arange(len(flow)))
-        inside = np.flatnonzero(mine)
-        inside = inside[np.argsort(at[inside], kind="stable")]
-        if len(inside):
-            message, starts = at[inside], run_starts(at[inside])
-            best = running_max(psn[inside], starts, known["highest"][message[starts]])
-            behind = ~new[inside]
-            new[inside] |= psn[inside] > best
-            record[inside[behind]] = known["record"][message[behind]]
-            lasts = starts + run_sizes(starts, len(inside)) - 1
-            known["highest"][message[starts]] = np.maximum(best, psn[inside])[lasts]
-        lag = self.flows.state["high"][known["flow"]] - known["psn"]
-        keep = (known["highest"] < known["until"]) & (lag < WINDOW)
-        self.anchors = {name: column[keep] for name, column in known.items()}
-        self.anchors["arrival"][:] = -1
+@rare
+def _overtaken(t: Any, i: Any, psn: Any, new: Any) -> Any:
+    """Which held message a packet is of that newer ones have overtaken, by its PSN (-1: none), and whether it is new to it.
 
-    def unwrapped(self, sequence: NDArray[np.uint32], flow: Ints) -> tuple[Ints, Ints]:
-        """PSNs that count on past 24 bits, and the highest before each in its flow. Rows by flow."""
-        state = self.flows.state["high"]
-        raw, starts = sequence.astype(np.int64), run_starts(flow)
-        sizes = run_sizes(starts, len(flow))
-        high = np.where(state[flow[starts]] < 0, raw[starts] - 1 + MODULUS, state[flow[starts]])
-        previous = np.r_[0, raw[:-1]]
-        previous[starts] = high
-        step = (raw - previous + WINDOW) % MODULUS - WINDOW
-        along = np.cumsum(step)
-        along += np.repeat(high - (along - step)[starts], sizes)
-        before = running_max(along, starts, high)
-        lasts = starts + sizes - 1
-        state[flow[lasts]] = np.maximum(before, along)[lasts]
-        return along, before
+    What is not beyond the highest PSN of its message was sent again.
+    """
+    flow, slot = t.flows[i], np.int64(t.flows[i].newest)
+    for _ in range(MESSAGES):
+        record = t.held[MESSAGES * np.int64(i) + slot]
+        if flow.used >> slot & 1:
+            if flow.high - record.lowest >= WINDOW:
+                close_message(t, flow, record)
+                flow.used &= ~(1 << slot)
+            elif record.lowest <= psn:
+                if psn > record.until:
+                    break
+                ahead = psn > record.best
+                record.best = max(record.best, psn)
+                return -1 if new else MESSAGES * np.int64(i) + slot, new or ahead
+        slot = slot - 1 & _SLOTS
+    return -1, new
 
-    def beginnings(self, psn: Ints, begins: Mask, ends: Mask, dma: Ints, octets: Ints, flow: Ints) -> tuple[Mask, Ints]:
-        """Where a message begins: at its First, after the Last before, or past the last PSN that the RETH before allows for.
 
-        Also that last PSN, for each row.
-        """
-        state, starts = self.flows.state["until"], run_starts(flow)
-        count = -(-np.maximum(dma, 1) // np.maximum(octets, 1))
-        until = np.where(begins & (dma >= 0), psn + count - 1, FAR)
-        until[starts] = np.where(begins[starts], until[starts], state[flow[starts]])
-        known = begins.copy()
-        known[starts] = True
-        until = until[np.maximum.accumulate(np.where(known, np.arange(len(flow)), 0))]
-        lasts = starts + run_sizes(starts, len(flow)) - 1
-        state[flow[lasts]] = until[lasts]
-        over = psn > until
-        lost = over & ~self.flows.previous("over", over, flow)
-        return np.asarray(begins | lost | self.flows.previous("ended", ends, flow), dtype=np.bool_), until
+@rare
+def close_messages(t: Any, i: Any) -> None:
+    """Give out all messages of a flow, the oldest first."""
+    flow = t.flows[i]
+    for k in range(1, MESSAGES + 1):
+        slot = np.int64(flow.newest) + k & _SLOTS
+        if flow.used >> slot & 1:
+            close_message(t, flow, t.held[MESSAGES * np.int64(i) + slot])
+    if flow.has_record:
+        close_message(t, flow, t.records[i])
 
-    def continued(self, flows: FlowNumbers, flow: Ints, opens: Mask) -> Ints:
-        """Record of each row: a new one where it `opens`, else that of the row before in its flow."""
-        state = flows.state["record"]
-        runs = np.flatnonzero(opens | np.r_[True, flow[1:] != flow[:-1]])
-        record = state[flow[runs]]
-        record[opens[runs]] = self.pieces.numbers(int(np.count_nonzero(opens)))
-        lasts = runs + run_sizes(runs, len(flow)) - 1
-        state[flow[lasts]] = record
-        return np.repeat(record, lasts + 1 - runs)
 
-    def joined(self) -> Table:
-        """The records so far, with the size of messages whose packets were not all captured."""
-        t = self.pieces.joined()
-        if not len(t["record"]):
-            return t
-        span = np.where(t["rows"] > 0, t["highest"] - t["lowest"] + 1, 0)
-        span = np.maximum(span, t["rows"])
-        spread = t["octets"] + (span - t["rows"]) * t["mtu"]
-        order = np.lexsort((t["start_ns"], t["dst_qp"], t["dst"], t["src"]))
-        over = t["ends"] > 0
-        same = np.logical_and.reduce([np.diff(t[name][order]) == 0 for name in ("src", "dst", "dst_qp")])
-        over[order[:-1]] |= same  # another message followed
-        octets = np.where(t["dma"] < 0, spread, np.where(over, t["dma"], np.minimum(t["dma"], spread)))
-        announced = -(-t["dma"] // np.maximum(t["mtu"], 1))
-        packets = np.where(over & (t["dma"] >= 0) & (t["mtu"] > 0), np.maximum(span, announced), span)
-        t |= {
-            "octets": octets,
-            "packets": np.where(octets > 0, packets, 0),
-            "messages": np.maximum(t["messages"], t["rows"] > 0),
-        }
-        t["busy_ns"] = np.where(t["rows"] > 0, t["end_ns"] - t["start_ns"], 0)
-        return t
+@part
+def close_message(t: Any, flow: Any, record: Any) -> None:
+    """Give out a record, with the size of messages whose packets were not all captured."""
+    out = new_out(t, flow.ends)
+    out.start_ns, out.end_ns = record.start_ns, record.end_ns
+    out.protocol, out.dst_port, out.dst_qp = UDP, ROCE_PORT, np.uint32(flow.rest & np.uint64(0xFFFFFF))
+    out.retransmits, out.ecn, out.cnp = record.retransmits, record.ecn, record.cnp
+    out.exporter, out.path = record.exporter, record.path
+    if not record.packets:
+        return
+    out.messages, out.busy_ns = 1, record.end_ns - record.start_ns
+    span = max(record.highest - record.lowest + 1, np.int64(record.packets))
+    octets = record.octets + (span - record.packets) * np.int64(record.mtu)
+    if record.dma >= 0:
+        if record.ends or record.followed:
+            octets = record.dma
+            if record.mtu:
+                span = max(span, (record.dma + np.int64(record.mtu) - 1) // np.int64(record.mtu))
+        else:
+            octets = min(record.dma, octets)
+    out.octets, out.packets = octets, span if octets > 0 else 0
+
+
+@rare
+def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any, seed: Any) -> None:
+    """A congestion notification, as it was sent: from the receiver of data to its sender; one record per time bin."""
+    flow, number = t.flows[i], row.time_ns // bin_ns
+    flow.last_ns = row.time_ns
+    record = t.records[i]
+    if not flow.has_record or flow.bin != number:
+        if flow.has_record:
+            close_message(t, flow, record)
+        open_record(record, exporter, path)
+        flow.has_record, flow.bin = 1, number
+        follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _REQUESTS, seed)
+        follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _ANSWERS, seed)
+    record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
+    record.cnp += 1
+    record.ecn += row.ecn
+
+
+@rare
+def take_other(t: Any, ends: Any, row: Any, exporter: Any, path: Any, seed: Any) -> None:
+    """A message without payload of its own: a READ request, an atomic operation."""
+    out = new_out(t, ends)
+    out.start_ns = out.end_ns = row.time_ns
+    out.protocol, out.dst_port, out.dst_qp, out.messages, out.ecn = UDP, ROCE_PORT, row.dst_qp, 1, row.ecn
+    out.exporter, out.path = exporter, path
+    follow_up(t, ends, np.uint64(row.dst_qp) | _REQUESTS, seed)
+    follow_up(t, ends, np.uint64(row.dst_qp) | _ANSWERS, seed)

@@ -6,6 +6,8 @@ import struct
 from typing import NamedTuple
 
 from collectors.headers import (
+    AETH_AT,
+    AETH_OCTETS,
     AUTHENTICATION,
     BRIDGED,
     BTH_OCTETS,
@@ -25,6 +27,10 @@ from collectors.headers import (
     RETH_AT,
     RETH_OCTETS,
     TAGS,
+    VXLAN_OCTETS,
+    VXLAN_PORT,
+    VXLAN_VALID,
+    unpack_aeth,
     unpack_bth,
     unpack_erspan3,
     unpack_extension,
@@ -35,13 +41,14 @@ from collectors.headers import (
     unpack_reth,
     unpack_tag,
     unpack_tcp,
+    unpack_vxlan,
 )
 from collectors.record import ROCE_PORT, TCP, UDP
 
 NOT_IP, FRAGMENT, TRUNCATED, BAD = "not ip", "fragment", "truncated header", "bad header"
 NOT_TCP_OR_UDP, NESTED = "not tcp or udp", "tunnels in tunnels"
 REASONS = (NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP, NESTED)  # and "link type N"
-MOST_TUNNELS = 2  # GRE headers in one frame: a mirrored packet that was in a tunnel itself
+MOST_TUNNELS = 2  # GRE and VXLAN headers in one frame: a mirrored packet that was in a tunnel itself
 
 # Link types: https://www.tcpdump.org/linktypes.html; 12 and 14 are the DLT_RAW of some systems, as old tools wrote it.
 ETHERTYPE_AT = {1: (12, 14), 113: (14, 16), 276: (0, 20)}  # Ethernet, Linux cooked v1, v2: where the type is, header length
@@ -73,6 +80,7 @@ class Packet(NamedTuple):
     opcode: int = -1
     dst_qp: int = 0
     dma_length: int = -1
+    syndrome: int = -1
 
 
 class _Skipped(Exception):  # noqa: N818 - it is no error
@@ -104,12 +112,13 @@ def unpack(frame: bytes, wire_length: int, link_type: int) -> Packet | str:
             network = _unpack_ipv4(frame, at, wire_length) if version == 4 else _unpack_ipv6(frame, at, wire_length)
             if network.protocol == TCP:
                 return _unpack_tcp(frame, network)
-            if network.protocol == UDP:
+            vxlan = network.protocol == UDP and _is_vxlan(frame, network)
+            if network.protocol == UDP and not vxlan:
                 return _unpack_udp(frame, network)
-            if network.protocol != GRE:
+            if network.protocol not in (UDP, GRE):
                 return NOT_TCP_OR_UDP
             if depth < MOST_TUNNELS:
-                version, at = _unpack_gre(frame, network)
+                version, at = (_unpack_vxlan if vxlan else _unpack_gre)(frame, network)
         return NESTED
     except _Skipped as skipped:
         return str(skipped)
@@ -164,6 +173,23 @@ def _unpack_gre(frame: bytes, ip: _Network) -> tuple[int, int]:
         raise _Skipped(BAD)
     if gre.protocol in (IPV4, IPV6):
         return 4 if gre.protocol == IPV4 else 6, at
+    return _unpack_inner(frame, at)
+
+
+def _is_vxlan(frame: bytes, ip: _Network) -> bool:
+    """Whether UDP carries VXLAN, as its destination port, its length and its flags say."""
+    if unpack_ports(frame, ip.at).dst_port != VXLAN_PORT or ip.room < 8 + VXLAN_OCTETS:
+        return False
+    return bool(unpack_vxlan(frame, ip.at + 8).flags & VXLAN_VALID)
+
+
+def _unpack_vxlan(frame: bytes, ip: _Network) -> tuple[int, int]:
+    """IP version and place of the IP header of the frame inside VXLAN."""
+    return _unpack_inner(frame, ip.at + 8 + VXLAN_OCTETS)
+
+
+def _unpack_inner(frame: bytes, at: int) -> tuple[int, int]:
+    """IP version and place of the IP header of the Ethernet frame at a place."""
     version, at = _unpack_ethertype(frame, at + 12, at + 14)
     if not version:
         raise _Skipped(NOT_IP)
@@ -222,6 +248,10 @@ def _unpack_udp(frame: bytes, ip: _Network) -> Packet:
     reth_at, dma_length = at + BTH_OCTETS + RETH_AT[bth.opcode], -1
     if RETH_AT[bth.opcode] >= 0 and reth_at + RETH_OCTETS <= len(frame):
         dma_length = unpack_reth(frame, reth_at).dma_length
+    aeth_at, syndrome = at + BTH_OCTETS + AETH_AT[bth.opcode], -1
+    if AETH_AT[bth.opcode] >= 0 and aeth_at + AETH_OCTETS <= len(frame):
+        syndrome = unpack_aeth(frame, aeth_at).word >> 24
     rest = room - BTH_OCTETS - EXTENDED_OCTETS[bth.opcode] - (bth.flags >> 4 & 3) - ICRC_OCTETS
     low, dst_qp = bth.psn & 0xFFFFFF, bth.dst_qp & 0xFFFFFF
-    return row._replace(octets=max(0, rest), sequence=low, opcode=bth.opcode, dst_qp=dst_qp, dma_length=dma_length)
+    row = row._replace(octets=max(0, rest), sequence=low, opcode=bth.opcode, dst_qp=dst_qp)
+    return row._replace(dma_length=dma_length, syndrome=syndrome)

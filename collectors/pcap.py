@@ -10,7 +10,7 @@ import contextlib
 import gzip
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -20,8 +20,9 @@ import zstandard
 from numpy.typing import NDArray
 
 from collectors import pcapng
-from collectors.batch import Batch, words
-from collectors.compression import CHUNK, GZIP, ZSTD, Stream, unpacked
+from collectors.batch import Batch
+from collectors.compression import GZIP, ZSTD, Stream, opened
+from collectors.framing import DAMAGED, Frames, scan_blocks, scan_records
 from collectors.packet import DecodeError
 from collectors.pcapng import MAX_SNAPLEN, SECOND
 from collectors.record import Ints
@@ -44,7 +45,7 @@ class Capture:
         self.packets = 0
         self._file, self._kept_open = file, file is sys.stdin.buffer
         self._batch_octets = batch_octets
-        self._stream = Stream(unpacked(_chunks(file, max(1, min(batch_octets, CHUNK)))))
+        self._stream, self._frames = Stream(opened(file)), Frames()
         self._stream.advance(0, max(batch_octets, 24))
         self._batches = self._recognized()
 
@@ -67,10 +68,10 @@ class Capture:
 
     def _recognized(self) -> Iterator[Batch]:
         stream = self._stream
-        magic = stream.buffer[: min(4, stream.end)]
+        magic, order = bytes(stream.buffer[: min(4, stream.end)]), bytes(stream.buffer[8:12])
         if magic in PCAP:
             return self._pcap(*PCAP[magic])
-        if magic == pcapng.MAGIC and (stream.end < 12 or stream.buffer[8:12] in pcapng.ORDERS):
+        if magic == pcapng.MAGIC and (stream.end < 12 or order in pcapng.ORDERS):
             return self._pcapng()
         if stream.end == 0 and stream.damage is None:
             raise DecodeError(f"{self.name}: empty")
@@ -106,44 +107,47 @@ class Capture:
             return
         snaplen, link_type = struct.unpack_from(order + "II", stream.buffer, 16)
         limit, link_type = max(SNAPLEN, min(snaplen, MAX_SNAPLEN)), link_type & 0x03FFFFFF  # above: length of the FCS
-        captured_at = struct.Struct(order + "I").unpack_from
-        used = 24
+        used, captured_at = 24, struct.Struct(order + "I").unpack_from
         while True:
-            offset, used = _scan_records(stream.buffer, used, stream.end, header, captured_at)
-            seconds, fraction, captured, wire = words(stream.buffer, offset, order, 4)
-            wrong = (captured > limit) | (fraction > SECOND // unit)  # some tools round up to a whole second
-            good = int(np.argmax(wrong)) if wrong.any() else len(offset)
-            if good:
-                time_ns, kind = seconds * SECOND + fraction * unit, np.full(good, link_type, np.int64)
-                yield Batch(stream.buffer, kind, time_ns[:good], offset[:good] + header, captured[:good], wire[:good])
+            n, columns, used, fault = self._scan(used, header, order, unit, limit, link_type)
+            if n:
+                yield Batch(stream.buffer, *(column[:n] for column in columns))
             left, need = stream.end - used, header
-            if good < len(offset):
-                self._corrupt(int(offset[good]), f"damaged packet record of {captured[good]} octets")
-                return
             if left >= header:
                 need += captured_at(stream.buffer, used + 8)[0]
-                if need > limit + header:
-                    self._corrupt(used, f"damaged packet record of {need - header} octets")
-                    return
+            if fault == DAMAGED:
+                self._corrupt(used, f"damaged packet record of {need - header} octets")
+                return
             if self._ended(left, "packet record"):
                 return
             stream.advance(used, max(need, self._batch_octets))
             used = 0
 
+    def _scan(
+        self, used: int, header: int, order: str, unit: int, limit: int, link_type: int
+    ) -> tuple[int, list[Ints], int, int]:
+        """How many complete records there are, their columns, where they end, and whether damage ended them."""
+        stream = self._stream
+        columns = self._frames.room((stream.end - used) // header + 1)
+        how = header, order == ">", unit, limit, link_type
+        n, used, fault = scan_records(stream.address, used, stream.end, *how, tuple(columns))
+        return n, columns, used, fault
+
     def _pcapng(self) -> Iterator[Batch]:
         stream, section, used = self._stream, pcapng.Section("<"), 0
         while True:
-            rows, used = pcapng.scan_blocks(stream.buffer, used, stream.end, section)
-            if rows:
-                batch, fault = section.batch(stream.buffer, rows)
+            rows = self._frames.room((stream.end - used) // 12 + 1)[0]
+            n, used = scan_blocks(stream.address, used, stream.end, section.order == ">", rows)
+            if n:
+                batch, fault = section.batch(stream.buffer, rows[:n])
                 if len(batch):
                     yield batch
                 if fault:
-                    self._corrupt(rows[len(batch)], fault)
+                    self._corrupt(int(rows[len(batch)]), fault)
                     return
             left, need = stream.end - used, 12
             if left >= 12:
-                block = stream.buffer[used : used + 12]
+                block = bytes(stream.buffer[used : used + 12])
                 if block.startswith(pcapng.MAGIC) and block[8:] in pcapng.ORDERS:
                     section = pcapng.Section(pcapng.ORDERS[block[8:]])
                 kind, need = struct.unpack_from(section.order + "II", block)
@@ -152,7 +156,7 @@ class Capture:
                     return
                 if need <= left:
                     if kind == pcapng.INTERFACE:
-                        section.describe(stream.buffer[used : used + need])
+                        section.describe(bytes(stream.buffer[used : used + need]))
                     used += need
                     continue
             if self._ended(left, "block"):
@@ -161,7 +165,7 @@ class Capture:
             used = 0
 
 
-def read(path: str | Path, *, batch_octets: int = 1 << 22) -> Capture:
+def read(path: str | Path, *, batch_octets: int = 1 << 20) -> Capture:
     """Open a capture, `-` for standard input; pcap or pcapng, plain, gzip or zstd, told by its first octets.
 
     A batch spans about `batch_octets` of the uncompressed file. A capture that is cut off or damaged gives the packets
@@ -251,20 +255,3 @@ def _created(path: Path, level: int = 9) -> Iterator[BinaryIO]:
                 yield packed
         else:
             yield file
-
-
-def _chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
-    while chunk := file.read(size):
-        yield chunk
-
-
-def _scan_records(buffer: bytes, at: int, end: int, header: int, captured_at: Callable[..., tuple[int]]) -> tuple[Ints, int]:
-    """Where the complete pcap records start, and where the first one starts that is not complete."""
-    rows: list[int] = []
-    append, last = rows.append, end - header
-    while at <= last:
-        append(at)
-        at += header + captured_at(buffer, at + 8)[0]
-    if at > end:
-        at = rows.pop()
-    return np.array(rows, np.int64), at

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.batch import Batch, words
+from collectors.batch import Batch, Octets, words
 from collectors.record import Ints
 
 MAGIC = b"\x0a\x0d\x0d\x0a"  # of a section's block type, the same in either order
@@ -54,9 +54,8 @@ class Section:
             at += 4 + (length + 3 & ~3)
         self.interfaces.append(interface)
 
-    def batch(self, buffer: bytes, rows: list[int]) -> tuple[Batch, str]:
-        """The packets of the blocks at `rows`; up to the first faulty one, and what is wrong with it ("" if nothing is)."""
-        offset = np.array(rows, np.int64)
+    def batch(self, buffer: Octets, offset: Ints) -> tuple[Batch, str]:
+        """The packets of the blocks at these offsets, up to the first faulty one; what is wrong with that, if any."""
         kind, length, interface, high, low, captured, wire = words(buffer, offset, self.order, 7)
         simple = kind == SIMPLE
         interface[kind == OBSOLETE] >>= 16 if self.order == ">" else 0  # half of it counts drops
@@ -70,10 +69,10 @@ class Section:
             "packet longer than its block": captured > length - np.where(simple, 16, 32),
         }
         wrong = np.logical_or.reduce(list(faults.values()))
-        good = int(np.argmax(wrong)) if wrong.any() else len(rows)
+        good = int(np.argmax(wrong)) if wrong.any() else len(offset)
         fault = next((what for what, rows in faults.items() if good < len(offset) and rows[good]), "")
         ticks = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
-        time_ns, link_type = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        time_ns, link_type = np.zeros(len(offset), np.int64), np.zeros(len(offset), np.int64)
         for number in np.unique(interface[:good]):
             mine, described = interface == number, self.interfaces[number]
             link_type[mine] = described.link_type
@@ -94,28 +93,6 @@ class Section:
 def is_sound(kind: int, length: int, mark: bytes) -> bool:
     """Whether a block can begin with this type, this length and, where it is a section's, this byte-order mark."""
     return LEAST.get(kind, 12) <= length <= MAX_BLOCK and length % 4 == 0 and (kind != SECTION or mark in ORDERS)
-
-
-def scan_blocks(buffer: bytes, at: int, end: int, section: Section) -> tuple[list[int], int]:
-    """Where pcapng blocks with packets start, up to the first block that is incomplete, wrong or describes others."""
-    rows: list[int] = []
-    append, unpack, last = rows.append, struct.Struct(section.order + "II").unpack_from, end - 12
-    while at <= last:
-        kind, length = unpack(buffer, at)
-        if kind == ENHANCED and 32 <= length <= MAX_BLOCK and not length & 3:  # first what is frequent
-            append(at)
-            at += length
-            continue
-        if length < 12 or length > MAX_BLOCK or length & 3 or at + length > end:
-            break
-        if kind in (SECTION, INTERFACE) or length < LEAST.get(kind, 12):
-            break
-        if kind in (SIMPLE, OBSOLETE):
-            append(at)
-        at += length
-    if at > end:
-        at = rows.pop()
-    return rows, at
 
 
 def _nanoseconds(ticks: NDArray[np.uint64], interface: Interface) -> Ints:

@@ -194,6 +194,7 @@ class Packets:
     opcode: NDArray[np.int16]  # BTH opcode; -1 where the packet is not RoCEv2
     dst_qp: NDArray[np.uint32]
     dma_length: Ints  # RETH; -1 where there is none
+    syndrome: NDArray[np.int16]  # AETH: which acknowledgment, or why none; -1 where there is none
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -23,6 +23,15 @@ _FRACTION = re.compile(r"[.,](\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def listed(values: pa.Array) -> list[Any]:
+    """The values of an array; of texts, octets that are no UTF-8 become U+FFFD."""
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        texts = values.cast(pa.large_binary()).to_pylist()
+        return [text if text is None else text.decode("utf-8", "replace") for text in texts]
+
+
 class Numbers(NamedTuple):
     """One entry per row: the number, whether there is one, whether nothing stood there."""
 
@@ -141,7 +150,7 @@ def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None
             number[plain], good[plain] = _of_decimals(texts.filter(pa.array(plain)).cast(_EXACT), scale)
         odd = texts.filter(pa.array(~plain)).dictionary_encode()
         if len(odd):
-            alone = [_alone(text, scale, words) for text in odd.dictionary.to_pylist()]
+            alone = [_alone(text, scale, words) for text in listed(odd.dictionary)]
             at = np.asarray(odd.indices)
             number[~plain] = np.array([n for n, _ in alone], np.int64)[at]
             good[~plain] = np.array([ok for _, ok in alone], np.bool_)[at]

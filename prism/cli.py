@@ -86,6 +86,9 @@ def replay(
     Tables go to standard output. Exits 0 with or without findings, 2 on bad input.
     """
     with complaints("prism"):
+        from collectors.compiling import announce
+
+        announce("prism")
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace)
         placed = _topology(topology) if topology else None

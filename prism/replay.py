@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collectors import inputs as files
 from collectors import pcap
 from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
+from collectors.flowtable import Rows, flows_of
 from collectors.inputs import Kind
 from collectors.mapping import Columns
-from collectors.record import Flows, Packets, Transits, concatenated
+from collectors.record import Flows, Transits, concatenated
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.topology import Topology
@@ -68,11 +68,9 @@ def read(
     return flows, transits, source
 
 
-def _packets(
-    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
-) -> Iterator[Packets]:
+def _packets(capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress) -> Iterator[Rows]:
     for batch in capture:
-        yield decoder.decode(batch)
+        yield decoder.unpack(batch)
         tell("packets", sum(c.packets for c in captures.values()), 0)
 
 

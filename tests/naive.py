@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from collectors.bursts import UNIT, Pace
 from collectors.record import FIN, PSH, RST, SYN, TCP
+from collectors.state import BLOCK
 
 
 def unique_packets(captures, home, horizon_ns):
@@ -116,8 +117,8 @@ def bursts(units, pace):
     x = [None if g is None else max(g, 0) / u["size"] for g, u in zip(gaps, units, strict=True)]
     out = []
     for i, u in enumerate(units):
-        block = i // pace.block * pace.block
-        window = range(max(block - pace.block, 0), min(block + pace.block, len(units)))
+        block = i // BLOCK * BLOCK
+        window = range(max(block - BLOCK, 0), min(block + BLOCK, len(units)))
         known = sorted((x[k], k) for k in window if x[k] is not None)
         weights = [units[k]["size"] * (pace.doubt if units[k]["spoken"] else 1) for _, k in known]
         total, own = 0.0, 0.0

@@ -19,9 +19,9 @@ MODULES = sorted(
 )
 # these do I/O
 EDGE = {
-    *("collectors.cli", "collectors.cli_files", "collectors.converting", "collectors.dump", "collectors.exportfile"),
-    *("collectors.inputs", "collectors.inspecting", "collectors.ipfixfile", "collectors.parquet", "collectors.pcap"),
-    *("collectors.showing", "collectors.statefile", "collectors.writing"),
+    *("collectors.cli", "collectors.cli_files", "collectors.compiling", "collectors.converting", "collectors.dump"),
+    *("collectors.exportfile", "collectors.inputs", "collectors.inspecting", "collectors.ipfixfile", "collectors.parquet"),
+    *("collectors.pcap", "collectors.showing", "collectors.statefile", "collectors.writing"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()

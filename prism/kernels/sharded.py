@@ -131,8 +131,8 @@ def _split(
     """The first of the two gaps of the best split: it leaves runs whose gaps are `even`, the backward ones longer.
 
     That is, of the squared distance of all gaps but the two from their mean no more than so much is left around the means of
-    the runs, those of each of `parts` in turn. Of splits that are nearly as good the earliest gap is taken: the first gap of a
-    step may be odd as well; but parts in turn tell no such splits apart. A third of the octets move `forward` if layers are
+    the runs, those of each of `parts` in turn. Of splits that are nearly as good the earliest gap is taken: a step's last gap
+    may be as long as one of a layer; but parts in turn tell no such splits apart. A third of the octets move `forward` if layers are
     gathered again for the backward pass, half of them if not.
     """
     n = len(pattern.width)
@@ -154,7 +154,7 @@ def _split(
         rest[first] = np.where(fits, around, np.inf).min()
     if not np.isfinite(rest).any():
         return None
-    good = rest <= rest.min() + (0.02 * n * float(np.var(pattern.width)) if parts == 1 else 0)
+    good = rest <= rest.min() * (1 + (4 / (n - 4) if parts == 1 else 0))  # by four times what is usual for one gap
     return int(np.argmax(good & ~np.roll(good, 1)))
 
 

@@ -77,6 +77,11 @@ def erspan3(frame: bytes, *, platform: bytes = b"") -> bytes:
     return gre(headers.pack_erspan3(head) + platform + frame, headers.ERSPAN_III, flags=0x1000)
 
 
+def vxlan(frame: bytes, *, flags: int = headers.VXLAN_VALID) -> bytes:
+    """UDP to port 4789 and what it carries."""
+    return udp(headers.pack_vxlan(headers.Vxlan(flags, 77 << 8)) + frame, ports=(60_000, headers.VXLAN_PORT))
+
+
 def reth(dma_length: int) -> bytes:
     return headers.pack_reth(headers.Reth(1 << 40, 9, dma_length))
 
@@ -132,4 +137,14 @@ SAMPLES: tuple[tuple[int, bytes], ...] = (
     (1, ethernet(ipv4(erspan(ethernet(ipv4(gre(ipv4(tcp(b"x")), headers.IPV4), headers.GRE))), headers.GRE))),
     (101, ipv4(gre(ipv4(gre(ipv4(gre(ipv4(tcp()), headers.IPV4), 47), headers.IPV4), 47), headers.IPV4), 47)),
     (1, ethernet(ipv4(erspan(INNER), headers.GRE, length=44))),
+    (1, ethernet(ipv4(vxlan(INNER), 17))),
+    (1, ethernet(ipv6(vxlan(ethernet(ipv6(tcp(b"x" * 9)), headers.IPV6, tags=(0x8100,))), 17), headers.IPV6)),
+    (1, ethernet(ipv4(vxlan(INNER, flags=0), 17))),
+    (1, ethernet(ipv4(udp(b"x" * 7, ports=(5, headers.VXLAN_PORT)), 17))),
+    (1, ethernet(ipv4(erspan(ethernet(ipv4(vxlan(INNER), 17))), headers.GRE))),
+    (101, ipv4(vxlan(ethernet(ipv4(vxlan(ethernet(ipv4(vxlan(INNER), 17))), 17))), 17)),
+    (1, ethernet(ipv4(roce(17, b"\x60\0\0\5"), 17))),  # a negative acknowledgment
+    (1, ethernet(ipv4(roce(0xB1, b"\x7f\0\0\5"), 17))),
+    (1, ethernet(ipv4(roce(0x4D, bytes(4) + b"\x1f\0\0\5" + b"x" * 8), 17))),  # RD: a READ's response
+    (1, ethernet(ipv4(roce(0x31, b"\x60\0\0\5"), 17))),  # UC has no answers
 )

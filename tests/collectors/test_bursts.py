@@ -1,25 +1,29 @@
 import numpy as np
 import pytest
 
-from collectors.bursts import Bursts, Pace
-from collectors.numbers import FlowNumbers
-from collectors.pieces import Pieces
+from collectors.bursts import _opens_unit
 from collectors.record import ACK, PSH
+from collectors.state import FLOW
+from collectors.unpacking import rows_of
+from collectors.wire import compiled
 from tests.collectors.packets import packets, tcp
 from tests.collectors.test_flowtable import stream, table
 
 
+@compiled
+def opening(flows, rows, again, found):
+    for k in range(len(rows)):
+        found[k] = _opens_unit(flows[0], rows[k], again[k])
+
+
 def openings(rows, batch, again=()):
     """Where a unit starts, of one flow that comes in batches; `again`: the rows that repeat what was sent before."""
-    pace = Pace()
-    flows = FlowNumbers(10**12, **Bursts.memory(pace))
-    bursts = Bursts(flows, Pieces({}), active_ns=None, pace=pace)
-    flows.grow([1])
-    found = []
+    flows, found = np.zeros(1, FLOW), []
     for i in range(0, len(rows), batch):
-        part = packets(rows[i : i + batch])
-        repeats = np.isin(np.arange(i, i + len(part)), again)
-        found += (i + np.flatnonzero(bursts.openings(part, np.zeros(len(part), np.int64), repeats))).tolist()
+        part = rows_of(packets(rows[i : i + batch]))
+        opens = np.zeros(len(part), np.bool_)
+        opening(flows, part, np.isin(np.arange(i, i + len(part)), again), opens)
+        found += (i + np.flatnonzero(opens)).tolist()
     return found
 
 

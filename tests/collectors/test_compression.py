@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import struct
 import zlib
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.batch import PAD
-from collectors.compression import Stream, unpacked
+from collectors.compression import Stream, Unpacked, opened, unpacked
 from collectors.pcap import read
 from tests.collectors.captures import (
     COMPRESSIONS,
@@ -76,20 +77,37 @@ def test_up_to_three_layers_in_pieces_of_any_size(layers: list[str], octets: byt
     assert b"".join(unpacked(pieces)) == plain
 
 
+def window(stream: Stream) -> bytes:
+    assert len(stream.buffer) >= stream.end + len(PAD)
+    return bytes(stream.buffer[: stream.end])
+
+
 def test_a_window_forgets_and_grows() -> None:
-    stream = Stream(iter([b"abc", b"def", b"ghi"]))
+    stream = Stream(Unpacked(iter([b"abc", b"def", b"", b"ghi"])))
     stream.advance(0, 4)
-    assert (stream.buffer, stream.start, stream.end, stream.ended) == (b"abcdef" + PAD, 0, 6, False)
-    stream.advance(5, 1)
-    assert (stream.buffer, stream.start, stream.end) == (b"f" + PAD, 5, 1)
+    assert (window(stream), stream.start, stream.ended) == (b"abcd", 0, False)
+    stream.advance(3, 1)
+    assert (window(stream), stream.start) == (b"d", 3)
     stream.advance(0, 99)
-    assert (stream.buffer, stream.start, stream.end) == (b"fghi" + PAD, 5, 4)
+    assert (window(stream), stream.start) == (b"defghi", 3)
     assert stream.ended
     assert stream.damage is None
 
 
+@given(st.binary(max_size=300), st.lists(st.integers(0, 40), max_size=20))
+def test_a_window_shows_the_file(octets: bytes, needs: list[int]) -> None:
+    stream, at = Stream(opened(io.BytesIO(octets))), 0
+    for need in needs:
+        used = min(need, stream.end)
+        at += used
+        stream.advance(used, need)
+        assert stream.start == at
+        assert window(stream) == octets[at : at + stream.end]
+        assert stream.end >= need or stream.ended
+
+
 def test_a_window_keeps_what_came_before_damage() -> None:
-    stream = Stream(unpacked(iter([gzip.compress(b"x" * 1000)[:-9]])))
+    stream = Stream(opened(io.BytesIO(gzip.compress(b"x" * 1000)[:-9])))
     stream.advance(0, 2000)
     assert stream.end > 0
     assert isinstance(stream.damage, EOFError)

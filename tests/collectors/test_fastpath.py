@@ -137,6 +137,7 @@ def test_columns_have_their_types() -> None:
             "opcode": "int16",
             "dst_qp": "uint32",
             "dma_length": "int64",
+            "syndrome": "int16",
         }
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from collectors.flowtable import FlowTable, flows_of
 from collectors.record import ACK, FIN, PSH, RST, SYN, UDP
+from collectors.state import FLOWS
 from tests.collectors.packets import ADDRESSES, packets, rows_of, tcp
 from tests.naive import tcp_records, unique_packets
 
@@ -222,11 +223,11 @@ def test_flows_of_reads_captures_side_by_side():
 def test_many_short_connections_are_forgotten_but_not_lost():
     rows = [tcp(i * 10 * MS, 700, 5, src_port=i % 60_000, ip_id=i // 60_000) for i in range(2000)]
     flowtable = FlowTable(exporters=["a"], addresses=ADDRESSES, idle_ns=1000 * MS)
-    flowtable.sightings.least, flowtable.lanes.many = 1, 100
+    flowtable.sightings.least = 1
     for i in range(0, 2000, 100):
+        flowtable.many = 200
         flowtable.add("a", packets(rows[i : i + 100]))
-        flowtable.lanes.many = min(flowtable.lanes.many, 300)
-    assert flowtable.lanes.flows.count < 1000
+        assert flowtable.table.counters[FLOWS] < 300
     flows, _, _ = flowtable.finish()
     assert flows.octets.tolist() == [700] * 2000
 

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.flowtable import FlowTable
+from collectors.state import FLOWS
 from tests.collectors.packets import ADDRESSES, packets, roce, rows_of
 
 FIRST, MIDDLE, LAST, LAST_IMMEDIATE, ONLY, READ_REQUEST, READ_FIRST, READ_LAST, ACKNOWLEDGE, CNP = (
@@ -105,10 +106,10 @@ def test_a_queue_pair_that_rested_and_one_with_new_numbers_go_on():
     flows, _ = records(write(0, 5_000_000, 3) + write(10**6, 100, 3))
     assert (flows.packets.tolist(), flows.retransmits.sum()) == ([3, 3], 0)
     table = FlowTable(exporters=["leaf0"], addresses=ADDRESSES, idle_ns=10**9)
-    table.sightings.least, table.messages.many = 1, 0
     for i in range(10):
+        table.many = 0
         table.add("leaf0", packets(write(i * 10**10, 0, 3, qp=i)))
-    assert table.messages.flows.count < 10
+    assert table.table.counters[FLOWS] < 10
     assert table.finish()[0].packets.tolist() == [3] * 10
 
 

@@ -15,6 +15,7 @@ from scapy.contrib.roce import AETH, BTH
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
+from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet as Layers
 from scapy.packet import Raw
 
@@ -47,6 +48,7 @@ BUILT = (
     ETHER / Dot1Q(vlan=5) / V4 / roce(6, 6) / RETH / PAYLOAD,
     ETHER / V6 / roce(7, 7) / PAYLOAD,
     ETHER / V4 / roce(17, 8) / AETH(syndrome=0, msn=5),
+    ETHER / V6 / roce(17, 9) / AETH(syndrome=0x60, msn=5),
 )
 
 
@@ -64,7 +66,7 @@ def our_rows(packets: Packets, endpoints: list[str]) -> Iterator[dict[str, Any]]
         if named["protocol"] == 6:
             row |= {"sequence": named["sequence"], "acknowledgment": named["acknowledgment"], "flags": named["tcp_flags"]}
         elif named["opcode"] >= 0:
-            row |= {name: named[name] for name in ("opcode", "dst_qp", "dma_length")} | {"psn": named["sequence"]}
+            row |= {name: named[name] for name in ("opcode", "dst_qp", "dma_length", "syndrome")} | {"psn": named["sequence"]}
         yield row
 
 
@@ -97,7 +99,18 @@ def their_row(packet: Any) -> dict[str, Any]:
     bth = packet.infiniband
     numbers = {"opcode": int(bth.bth_opcode), "dst_qp": int(bth.bth_destqp, 16), "psn": int(bth.bth_psn)}
     octets = int(packet.data.data_len) if "DATA" in packet else 0
-    return row | numbers | {"dma_length": int(getattr(bth, "reth_dmalen", -1)), "octets": octets}
+    syndrome = int(getattr(bth, "aeth_syndrome", "-1"), 0)
+    return row | numbers | {"dma_length": int(getattr(bth, "reth_dmalen", -1)), "syndrome": syndrome, "octets": octets}
+
+
+def test_inside_vxlan_is_what_would_be_there_without(tmp_path: Path) -> None:
+    """What scapy wraps into VXLAN has the rows of what it wrapped."""
+    bare = [bytes(layers) for layers in BUILT]
+    tunnel = ETHER / IP(src="192.168.0.1", dst="192.168.0.2") / UDP(sport=5000, dport=4789) / VXLAN(vni=7)
+    write(tmp_path / "bare.pcap", [(START + i, frame, len(frame)) for i, frame in enumerate(bare)])
+    wrapped = [bytes(tunnel / layers) for layers in BUILT]
+    write(tmp_path / "wrapped.pcap", [(START + i, frame, len(frame)) for i, frame in enumerate(wrapped)])
+    assert ours(tmp_path / "wrapped.pcap") == ours(tmp_path / "bare.pcap")
 
 
 def test_wireshark_reads_the_same(tmp_path: Path) -> None:

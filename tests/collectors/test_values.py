@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.values import integers, moment
+from collectors.values import integers, listed, moment
 
 S = 10**9
 
@@ -97,3 +97,9 @@ def test_a_text_means_the_same_alone_and_among_others(texts):
 def test_many_odd_texts_are_each_read_once():
     found = integers(pa.array([f"{i}x" for i in range(1000)] + ["5"]))
     assert np.flatnonzero(found.good).tolist() == [1000]
+
+
+def test_texts_that_are_none_are_listed_all_the_same():
+    octets = pa.array([b"a\xbd", None, b"c"])
+    assert listed(octets.view(pa.string())) == ["a\ufffd", None, "c"]
+    assert listed(pa.array(["a", None])) == ["a", None]

@@ -1,0 +1,184 @@
+"""Rows of packets, in order, into flows and out of them as records: the compiled loops that drive `messages` and `lanes`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.bursts import Pace, close_burst, cut_block
+from collectors.lanes import take_segment
+from collectors.messages import (
+    ACKNOWLEDGMENT,
+    ANSWER,
+    DATA,
+    KIND_AT,
+    MEANING,
+    NOTICE,
+    OTHER,
+    close_messages,
+    take_data,
+    take_notice,
+    take_other,
+)
+from collectors.state import (
+    ACKNOWLEDGED,
+    ANSWERS,
+    BLOCK,
+    FLOWS,
+    LANE,
+    MESSAGES,
+    NOT_READY,
+    NOTICES,
+    ORPHAN,
+    REFUSED,
+    REQUESTS,
+    copy_history,
+    find,
+    renew,
+)
+from collectors.wire import compiled, hashed, part, prefetch
+
+_32 = np.uint64(32)
+AHEAD = 256
+KEY = np.dtype([(name, np.uint64) for name in ("ends", "rest", "hash")], align=True)  # a flow's identity
+
+
+class Settings(NamedTuple):
+    """How packets become records: see `flowtable.FlowTable`. `active_ns`: 0 is none."""
+
+    small: int
+    idle_ns: int
+    active_ns: int
+    bin_ns: int
+    pace: Pace
+
+
+class Scratch(NamedTuple):
+    """Room for what need not be remembered: keys of the rows at hand, paces of a block and the block before."""
+
+    keys: NDArray[Any]
+    paces: NDArray[np.float64]
+
+
+def empty_scratch() -> Scratch:
+    """Room, as much as there is ever need of."""
+    return Scratch(np.zeros(AHEAD, KEY), np.zeros((2, 2 * BLOCK)))
+
+
+@compiled
+def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> int:
+    """Take rows of `unpacking.ROW`, each seen by a switch on a path, up to the first that is older than the one before it.
+
+    How many those are. The table must have room. `clock`: time of the row before the first. `AHEAD` rows at a time go through
+    loops that each fetch into the cache what the next one needs.
+    """
+    n = len(rows)
+    for start in range(0, n, AHEAD):
+        stop = min(n, start + AHEAD)
+        for k in range(start, stop):
+            if rows[k].time_ns < clock:
+                n = stop = k
+                break
+            clock = rows[k].time_ns
+            _identify(t, rows[k], scratch.keys[k - start], seed)
+        for k in range(start, stop):
+            slot = t.slots[scratch.keys[k - start].hash & np.uint64(len(t.slots) - 1)]
+            if slot >= 0:
+                prefetch(t.flows, np.int64(slot))
+                prefetch(t.records, np.int64(slot))
+        for k in range(start, stop):
+            _find_flow(t, rows[k], scratch.keys[k - start])
+        for k in range(start, stop):
+            _take(t, rows[k], exporters[k], paths[k], settings, scratch, seed)
+        if stop == n:
+            break
+    return n
+
+
+@part
+def _take(t: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
+    """A packet whose flow is known."""
+    if row.opcode < 0:
+        take_segment(t, row.flow, row, exporter, path, settings, scratch.paces)
+    elif row.kind & 7 == DATA:
+        take_data(t, row.flow, row, row.kind, exporter, path, settings.idle_ns, seed)
+    elif row.kind == NOTICE:
+        take_notice(t, row.flow, row, exporter, path, settings.bin_ns, seed)
+    elif row.kind == ACKNOWLEDGMENT:
+        _count_answer(t, row)
+    else:
+        take_other(t, np.uint64(row.src) << _32 | np.uint64(row.dst), row, exporter, path, seed)
+
+
+@part
+def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
+    """Find out what a packet is and, where it is of a flow, of which."""
+    key.ends = np.uint64(row.src) << _32 | np.uint64(row.dst)
+    if row.opcode < 0:
+        row.kind, kind = 0, LANE
+        rest = np.uint64(row.protocol) << _32 | np.uint64(row.src_port) << np.uint64(16) | np.uint64(row.dst_port)
+    else:
+        row.kind, rest = MEANING[row.opcode], np.uint64(row.dst_qp)
+        kind = NOTICES if row.kind == NOTICE else ANSWERS if row.kind & ANSWER else REQUESTS
+    key.rest = rest | np.uint64(kind) << KIND_AT
+    key.hash = hashed(key.ends, key.rest, seed)
+    prefetch(t.slots, np.int64(key.hash & np.uint64(len(t.slots) - 1)))
+
+
+@part
+def _find_flow(t: Any, row: Any, key: Any) -> None:
+    """The flow of a packet, which may be new; -1: it is of none."""
+    if row.kind in (ACKNOWLEDGMENT, OTHER):
+        row.flow = -1
+        return
+    i, slot = find(t, key.ends, key.rest, key.hash)
+    if i < 0:
+        i = t.counters[FLOWS]
+        t.counters[FLOWS] += 1
+        t.slots[slot] = i
+        flow = t.flows[i]
+        flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, row.time_ns
+        flow.kind = key.rest >> KIND_AT
+        renew(flow)
+    row.flow = i
+
+
+@part
+def _count_answer(t: Any, row: Any) -> None:
+    """Count an acknowledgment, or its refusal; IBTA volume 1 section 9.7.5.2.1, table 43."""
+    answer = row.syndrome >> 5 & 3 if row.syndrome >= 0 else 0
+    t.counters[REFUSED if answer == 3 else NOT_READY if answer == 1 else ACKNOWLEDGED] += 1
+
+
+@compiled
+def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any) -> None:
+    """Give out all that is known of flows last seen before a time, and forget them; `slots` must be settled anew.
+
+    `overall`: how often lanes went at which pace.
+    """
+    kept = 0
+    for i in range(t.counters[FLOWS]):
+        flow = t.flows[i]
+        if flow.last_ns >= before_ns and flow.kind != ORPHAN:
+            if kept < i:
+                _move(t, i, kept)
+            kept += 1
+        elif flow.kind in (LANE, ORPHAN):
+            if flow.count:
+                cut_block(t, i, settings, False, scratch.paces, overall)
+            if flow.has_record:
+                close_burst(t, flow, t.records[i])
+        else:
+            close_messages(t, i)
+    t.counters[FLOWS] = kept
+
+
+@part
+def _move(t: Any, here: Any, there: Any) -> None:
+    t.flows[there] = t.flows[here]
+    t.records[there] = t.records[here]
+    for k in range(MESSAGES):
+        t.held[MESSAGES * there + k] = t.held[MESSAGES * here + k]
+    copy_history(t, here, there)

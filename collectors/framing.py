@@ -1,0 +1,75 @@
+"""Where the records of a pcap and the blocks of a pcapng start, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from collectors.pcapng import ENHANCED, INTERFACE, LEAST, MAX_BLOCK, OBSOLETE, SECOND, SECTION, SIMPLE
+from collectors.record import Ints
+from collectors.wire import compiled, number
+
+WHOLE, DAMAGED = 0, 1
+_LEAST_OBSOLETE, _LEAST_SIMPLE, _LEAST_ENHANCED = LEAST[OBSOLETE], LEAST[SIMPLE], LEAST[ENHANCED]
+
+
+class Frames:
+    """Room for what is known of the frames of a batch, used again and again: columns of one row per frame."""
+
+    def __init__(self) -> None:
+        self.columns: list[Ints] = [np.zeros(0, np.int64)] * 5
+
+    def room(self, rows: int) -> list[Ints]:
+        """Link type, time, offset, captured and wire length of at least so many frames, to be written."""
+        if rows > len(self.columns[0]):
+            self.columns = [np.empty(2 * rows, np.int64) for _ in range(5)]
+        return self.columns
+
+
+@compiled
+def scan_records(
+    buffer: int, at: int, end: int, header: int, big: bool, unit: int, limit: int, link_type: int, columns: Any
+) -> Any:
+    """Write the columns of `Frames` of complete pcap records; how many, where the next one starts, and what stopped it.
+
+    `header`: octets of a record's header. `unit`: ns per unit of the fraction. `limit`: the most octets a record may have.
+    """
+    types, times, offsets, captures, wires = columns
+    n, most = 0, len(types)
+    while n < most and at + header <= end:
+        captured, fraction = number(buffer + at + 8, big), number(buffer + at + 4, big)
+        if captured > limit or fraction > SECOND // unit:  # some tools round up to a whole second
+            return n, at, DAMAGED
+        if at + header + captured > end:
+            break
+        types[n], times[n] = link_type, number(buffer + at, big) * SECOND + fraction * unit
+        offsets[n], captures[n], wires[n] = at + header, captured, number(buffer + at + 12, big)
+        at += header + captured
+        n += 1
+    return n, at, WHOLE
+
+
+@compiled
+def scan_blocks(buffer: int, at: int, end: int, big: bool, rows: Any) -> Any:
+    """Write where pcapng blocks with packets start, up to the first that is incomplete, wrong or describes others.
+
+    How many those are, and where the next block starts.
+    """
+    n, most = 0, len(rows)
+    while n < most and at + 12 <= end:
+        kind, length = number(buffer + at, big), number(buffer + at + 4, big)
+        least = 12
+        if kind == ENHANCED:
+            least = _LEAST_ENHANCED
+        elif kind == SIMPLE:
+            least = _LEAST_SIMPLE
+        elif kind == OBSOLETE:
+            least = _LEAST_OBSOLETE
+        if kind in (SECTION, INTERFACE) or length < least or length > MAX_BLOCK or length & 3 or at + length > end:
+            break
+        if kind in (ENHANCED, SIMPLE, OBSOLETE):
+            rows[n] = at
+            n += 1
+        at += length
+    return n, at

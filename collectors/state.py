@@ -1,0 +1,190 @@
+"""What is remembered of live flows: arrays of rows that compiled code reads and writes, and their growth."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import COLUMNS
+from collectors.wire import SEED, compiled, hashed, part
+
+Array = NDArray[Any]
+
+MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
+BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
+BINS = 128  # of the histograms of paces
+FAR = np.iinfo(np.int64).max
+LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
+
+_LONG, _INT, _OCTET = np.int64, np.int32, np.uint8
+FLOW = np.dtype(
+    [
+        *((name, np.uint64) for name in ("ends", "rest")),  # who talks to whom: the codes; the rest of the identity
+        *((name, _LONG) for name in ("last_ns", "high", "until")),  # highest number sent; last PSN of the message
+        *((name, _INT) for name in ("head", "tail", "count")),  # of its units
+        *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
+        *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history", "kind")),
+        *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size", "bin")),
+        ("spare", _LONG, (2,)),  # whole lines of the cache
+    ],
+    align=True,
+)
+RECORD = np.dtype(
+    [
+        *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "lowest", "highest", "until", "best", "dma")),
+        *((name, _INT) for name in ("packets", "retransmits", "ecn", "cnp", "exporter", "path")),
+        ("mtu", np.uint32),
+        *((name, _OCTET) for name in ("ends", "followed", "tcp_flags")),
+        *((name, _LONG) for name in ("busy", "busy_size", "size", "guess")),
+    ],
+    align=True,
+)
+UNIT = np.dtype(
+    [
+        *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "size")),
+        *((name, _INT) for name in ("packets", "retransmits", "ecn", "exporter", "path", "next")),
+        *((name, _OCTET) for name in ("tcp_flags", "spoken")),
+    ],
+    align=True,
+)
+OUT = np.dtype([(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"], align=True)
+COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY = range(
+    8
+)  # flows; first free unit, units used; …
+
+
+class Table(NamedTuple):
+    """The arrays: one row per flow, the record it is at, its messages before that (`held`, `MESSAGES` a flow), one row per unit
+    that waits, and the records that are done.
+
+    `history`: paces and weights of the block before, [flows, 2, BLOCK]. `typical`: how often senders went at which pace.
+    `slots`: where flows are found, by hash.
+    """
+
+    flows: Array
+    slots: Array
+    records: Array
+    held: Array
+    units: Array
+    history: Array
+    typical: Array
+    out: Array
+    counters: Array
+
+
+def empty_table() -> Table:
+    """A table without room."""
+    counters = np.zeros(len(COUNTERS), np.int64)
+    counters[FREE] = -1
+    return Table(
+        flows=np.zeros(0, FLOW),
+        slots=np.full(2, -1, np.int32),
+        records=np.zeros(0, RECORD),
+        held=np.zeros(0, RECORD),
+        units=np.zeros(0, UNIT),
+        history=np.zeros((0, 2, BLOCK)),
+        typical=np.zeros((0, BINS), np.int64),
+        out=np.zeros(0, OUT),
+        counters=counters,
+    )
+
+
+def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Table:
+    """The table with room for so many more flows, units and records, and for the paces of so many senders."""
+    flows += int(t.counters[FLOWS])
+    if flows > len(t.flows):
+        size = max(1024, 2 * flows)
+        t = t._replace(
+            flows=_longer(t.flows, size),
+            records=_longer(t.records, size),
+            held=_longer(t.held, MESSAGES * size),
+            history=_longer(t.history, size),
+            slots=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
+        )
+        settle(t, SEED)
+    if units + int(t.counters[UNITS]) > len(t.units):
+        known = len(t.units)
+        t = t._replace(units=_longer(t.units, max(1024, 2 * (units + known))))
+        t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
+        t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
+    if out > len(t.out):
+        t = t._replace(out=np.empty(out + out // 2, OUT))
+    return t if addresses <= len(t.typical) else t._replace(typical=_longer(t.typical, max(64, 2 * addresses)))
+
+
+def _longer(array: Array, size: int) -> Array:
+    longer = np.zeros((size, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+@compiled
+def settle(t: Any, seed: Any) -> None:
+    """Enter all flows that can go on into empty slots."""
+    mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
+    for i in range(t.counters[FLOWS]):
+        flow = t.flows[i]
+        if flow.kind != ORPHAN:
+            slot = hashed(flow.ends, flow.rest, seed) & mask
+            while t.slots[slot] >= 0:
+                slot = slot + one & mask
+            t.slots[slot] = i
+
+
+@part
+def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
+    """The flow of an identity with its hash, and the slot where it is or, where there is none (-1), may be put."""
+    mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
+    slot = key & mask
+    while True:
+        i = t.slots[slot]
+        if i < 0:
+            return i, slot
+        flow = t.flows[np.uint64(i)]
+        if flow.rest == rest and flow.ends == ends:
+            return i, slot
+        slot = slot + one & mask
+
+
+@part
+def renew(flow: Any) -> None:
+    """Make a flow as if nothing had been seen of it."""
+    flow.high = flow.unpushed = flow.bin = -1
+    flow.until = FAR
+    flow.ended = flow.was_bulk = 1
+    flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
+    flow.head = flow.tail = -1
+    flow.count = 0
+    flow.unit = flow.seen_ns = flow.bulk_ns = flow.bulk_size = 0
+
+
+@part
+def open_record(record: Any, exporter: Any, path: Any) -> None:
+    """Begin a record, of nothing yet."""
+    record.start_ns, record.end_ns = FAR, -FAR
+    record.lowest, record.highest = FAR, -FAR
+    record.until, record.best, record.dma = FAR, 0, -1
+    record.octets = record.packets = record.retransmits = record.ecn = record.cnp = record.mtu = 0
+    record.ends = record.followed = record.tcp_flags = 0
+    record.busy = record.busy_size = record.size = record.guess = 0
+    record.exporter, record.path = exporter, path
+
+
+@part
+def new_out(t: Any, ends: Any) -> Any:
+    """The next record that is done, between two addresses; it carries nothing yet."""
+    out = t.out[t.counters[RECORDS]]
+    t.counters[RECORDS] += 1
+    out.src, out.dst = np.int32(ends >> np.uint64(32)), np.int32(ends & np.uint64(0xFFFFFFFF))
+    out.src_port = out.dst_port = out.tcp_flags = out.protocol = 0
+    out.dst_qp = out.octets = out.packets = out.messages = out.retransmits = out.ecn = out.cnp = out.busy_ns = 0
+    return out
+
+
+@part
+def copy_history(t: Any, here: Any, there: Any) -> None:
+    """Give one flow the paces of another."""
+    for k in range(BLOCK):
+        t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from prism.kernels.rhythm import NONE
+from prism.kernels.sharded import sharded
+
+MS = 1_000_000
+
+
+def stream(gaps, steps, *, jitter=0.02, seed=0):
+    """One edge of a ring: (octets, ms of silence after it) of every call of a step, and when steps end."""
+    chance = np.random.default_rng(seed)
+    start, end, octets, ends, clock = [], [], [], [], 0.0
+    for _ in range(steps):
+        for size, gap in gaps:
+            start.append(clock)
+            clock += size / 100
+            end.append(clock)
+            octets.append(size)
+            if (size, gap) == gaps[-1]:
+                ends.append(clock)
+            clock += gap * chance.normal(1, jitter)
+    times = [(np.array(column) * MS).astype(np.int64) for column in (start, end, ends)]
+    return (times[0], times[1], np.array(octets, np.int64)), times[2]
+
+
+def layers(count, optimizer):
+    """Forward a layer at a time; backward it is gathered again, and its gradients are scattered beside the next one."""
+    return [(100, 10)] * (count - 1) + [(200, 21)] + [(200, 20)] * (count - 1) + [(100, optimizer)]
+
+
+@pytest.mark.parametrize("count", [4, 12, 40])
+@pytest.mark.parametrize("optimizer", [5, 15, 60])
+def test_a_step_ends_where_a_forward_pass_follows(count, optimizer):
+    records, ends = stream(layers(count, optimizer), 12)
+    assert sharded(*records).quiet[:, 0].tolist() == ends.tolist()
+
+
+@pytest.mark.parametrize(
+    "gaps",
+    [[(100, 60)], [(100, 10)] * 7 + [(100, 40)], [(100, 10), (100, 20)] * 4, [(100, 10)] * 12 + [(300, 40)]],
+    ids=["one reduction", "buckets", "two in turn", "buckets and a large one"],
+)
+def test_what_does_not_go_forward_and_backward_is_no_sharded_model(gaps):
+    records, _ = stream(gaps, 30)
+    assert sharded(*records) is NONE
+
+
+def test_too_little_says_nothing():
+    records, _ = stream(layers(4, 5), 3)
+    assert sharded(*records) is NONE
+    assert sharded(*(np.zeros(0, np.int64) for _ in range(3))) is NONE
