@@ -132,8 +132,8 @@ def _split(
 
     That is, of the squared distance of all gaps but the two from their mean no more than so much is left around the means of
     the runs, those of each of `parts` in turn. Of splits that are nearly as good the earliest gap is taken: a step's last gap
-    may be as long as one of a layer; but parts in turn tell no such splits apart. A third of the octets move `forward` if layers are
-    gathered again for the backward pass, half of them if not.
+    may be as long as one of a layer; but parts in turn tell no such splits apart. A third of the octets move `forward` if
+    layers are gathered again for the backward pass, half of them if not.
     """
     n = len(pattern.width)
     place, width = np.concatenate([pattern.place, pattern.place + lag]), np.concatenate([pattern.width, pattern.width])
