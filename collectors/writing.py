@@ -53,7 +53,7 @@ class Writer:
             raise ValueError("a switch's name may not contain |")
         for start in range(0, len(flows), self._rows_at_once):
             part = slice(start, start + self._rows_at_once)
-            self._file.write(_objects(flows, part) if self._json else lines(self._fields(flows, part)))
+            self._file.write(objects(flows, part) if self._json else lines(self._fields(flows, part)))
         self.count += len(flows)
 
     def _fields(self, flows: Flows, rows: slice) -> list[Field]:
@@ -78,7 +78,7 @@ def _texts(column: str, flows: Flows) -> tuple[str, ...]:
     return (flows.exporters or ("",)) if column == "exporter" else flows.endpoints
 
 
-def _objects(flows: Flows, rows: slice) -> bytes:
+def objects(flows: Flows, rows: slice) -> bytes:
     """A JSON object per row."""
     columns: list[list[Any]] = []
     for column in COLUMNS:

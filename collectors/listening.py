@@ -1,0 +1,109 @@
+"""`prism-collect listen`, from its options on: sockets, decoders and sink are made here, and the allow-list is read."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from collectors import logs
+from collectors.admission import Admission, Network, networks
+from collectors.inbox import Inbox
+from collectors.intake import Intake
+from collectors.listen import Decoder, Listener
+from collectors.live import Signals, run, sink_to
+from collectors.logs import say
+from collectors.receiving import Endpoint, bound, endpoint
+from collectors.settings import read_lines
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of `prism-collect listen`; `places` are kinds and where to listen, `buffer` is in octets."""
+
+    places: Sequence[tuple[str, str]]
+    out: str
+    rows: int
+    seconds: float
+    allow: Sequence[str] | None
+    allow_file: str | None
+    exporters: int
+    rate: float | None
+    buffer: int
+    metrics: str | None
+
+
+def allow_list(wish: Wish) -> tuple[Network, ...] | None:
+    """The networks to listen to; None is everybody. Raises OSError, ValueError."""
+    if wish.allow is None and wish.allow_file is None:
+        return None
+    return networks([*(wish.allow or ()), *(read_lines(wish.allow_file) if wish.allow_file else ())])
+
+
+def decoders() -> dict[str, Decoder]:
+    """A decoder for each kind; NetFlow and IPFIX share one, since some exporters send both to either port."""
+    from collectors.netflow import NetflowDecoder
+    from collectors.sflow import SflowDecoder
+
+    netflow = NetflowDecoder()
+    return {"ipfix": netflow, "netflow": netflow, "sflow": SflowDecoder()}
+
+
+def listen_until_told(
+    wish: Wish, again: Callable[[], dict[str, Any]] | None = None, *, made: Callable[[], dict[str, Decoder]] = decoders
+) -> None:
+    """Listen as wished until SIGTERM or SIGINT, with the decoders `made`. `again` reads the settings file.
+
+    Raises OSError and ValueError at the start.
+    """
+    places = [endpoint(kind, text) for kind, text in wish.places]
+    if not places:
+        raise ValueError("nowhere to listen: say --sflow, --netflow or --ipfix, each with a port")
+    logs.start()
+    admission = Admission(allowed=allow_list(wish), most=wish.exporters, rate=wish.rate)
+    inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
+    with ExitStack() as undo:
+        sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
+        listener = Listener(Intake(sockets, admission, inbox), inbox, made(), sink)
+        undo.pop_all()  # the listener closes them
+
+    def body(asked: Signals) -> None:
+        def between() -> None:
+            if asked.reload.is_set():
+                asked.reload.clear()
+                _reload(wish, again, admission)
+
+        listener.run(asked.stop, between=between)
+
+    run(body, listener.counts, metrics=wish.metrics)
+
+
+def _opened(places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool) -> Iterator[tuple[str, socket.socket]]:
+    for place in places:
+        sock, granted = bound(place, buffer=buffer)
+        undo.callback(sock.close)
+        port = sock.getsockname()[1]
+        say("listening", kind=place.kind, address=place.host or "*", port=port, buffer=granted)
+        if granted < buffer:
+            hint = f"sysctl net.core.rmem_max={buffer}, or CAP_NET_ADMIN"
+            say("small receive buffer", level=logging.WARNING, port=port, asked=buffer, granted=granted, hint=hint)
+        if exposed and place.host in ("", "0.0.0.0", "::"):
+            say("anybody may send", level=logging.WARNING, port=port, hint="name the exporters with --allow")
+        yield place.kind, sock
+
+
+def _reload(wish: Wish, again: Callable[[], dict[str, Any]] | None, admission: Admission) -> None:
+    """Read the allow-list and the rate again; what is wrong with them is said, and nothing changes then."""
+    try:
+        if again is not None:
+            known = again()
+            wish = replace(wish, **{name: known[name] for name in ("allow", "allow_file", "rate") if name in known})
+        allowed = allow_list(wish)
+    except (OSError, ValueError) as error:
+        say("not reloaded", level=logging.ERROR, error=error)
+        return
+    admission.reload(allowed, rate=wish.rate)
+    say("reloaded", networks="all" if allowed is None else len(allowed))

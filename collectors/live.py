@@ -1,0 +1,61 @@
+"""What the live commands share: signals, where records go, metrics, and what is said at the end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from collectors.logs import say
+from collectors.metrics import Counts, flat, served
+from collectors.receiving import endpoint
+from collectors.rotation import Rotating
+from collectors.sinks import JsonLines, Sink, write_parquet
+
+
+class Signals(NamedTuple):
+    """What the outside asked for: `stop` (SIGTERM, SIGINT), `reload` (SIGHUP)."""
+
+    stop: threading.Event
+    reload: threading.Event
+
+
+@contextmanager
+def signals() -> Iterator[Signals]:
+    """Signals as events while the context lasts. In the main thread only."""
+    asked = Signals(threading.Event(), threading.Event())
+
+    def note(number: int, _: FrameType | None) -> None:
+        (asked.reload if number == signal.SIGHUP else asked.stop).set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
+    """Records to standard output as JSON Lines (`-`), or to Parquet files in a folder. Raises OSError, ValueError."""
+    if out == "-":
+        return JsonLines()
+    if not Path(out).is_dir():
+        raise ValueError(f"{out}: there is no such folder; - is standard output")
+    return Rotating(out, write_parquet, suffix=".parquet", rows=rows, seconds=seconds)
+
+
+def run(body: Callable[[Signals], None], counts: Counts, *, metrics: str | None) -> None:
+    """Run a collector until it is done, its counts at `/metrics` where asked for, and in one line at the end."""
+    where = endpoint("metrics", metrics) if metrics else None
+    with signals() as asked, served(where.host, where.port, counts) if where else nullcontext(0) as port:
+        if where:
+            say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")
+        try:
+            body(asked)
+        finally:
+            say("stopped", **{name: int(number) for name, number in flat(counts()).items()})

@@ -1,0 +1,76 @@
+"""Where live flow records go. One protocol; each kind of store is a class beside these."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol
+
+from collectors.metrics import PREFIX, Count
+from collectors.record import Flows
+from collectors.writing import ROWS, objects
+
+MEANING = "flow records: kept, dropped for a reason"
+
+
+class Sink(Protocol):
+    """Takes flow records. What it cannot keep it counts itself, under a reason; it raises only what should end the program."""
+
+    def write(self, flows: Flows) -> None:
+        """Take records."""
+
+    def tick(self, now_ns: int) -> None:
+        """Time passes: write out what is due."""
+
+    def close(self) -> None:
+        """Write out everything and leave nothing behind."""
+
+    def counts(self) -> Iterator[Count]:
+        """What became of the records: written = kept + waiting + dropped, by reason."""
+
+
+class JsonLines:
+    """Records as JSON Lines to an open binary file, standard output where none is given; each batch is flushed."""
+
+    def __init__(self, file: BinaryIO | None = None) -> None:
+        self.kept = 0
+        self._file = file or sys.stdout.buffer
+
+    def write(self, flows: Flows) -> None:
+        """Write records; raises BrokenPipeError where the reader left."""
+        for start in range(0, len(flows), ROWS):
+            self._file.write(objects(flows, slice(start, start + ROWS)))
+        self._file.flush()
+        self.kept += len(flows)
+
+    def tick(self, now_ns: int) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Flush."""
+        self._file.flush()
+
+    def counts(self) -> Iterator[Count]:
+        """All are kept."""
+        yield Count(PREFIX + "sink_records", MEANING, {("kept",): self.kept}, ("fate",))
+
+
+def write_parquet(path: str, flows: Flows) -> None:
+    """Records as one Parquet file, a column each, with texts for codes. Raises OSError."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from collectors.record import COLUMNS
+
+    texts = {
+        "src": flows.endpoints,
+        "dst": flows.endpoints,
+        "exporter": flows.exporters or ("",),
+        "path": ["|".join(way) for way in flows.paths],
+    }
+    columns = {}
+    for column in COLUMNS:
+        values = pa.array(getattr(flows, column.name))
+        known = texts.get(column.name)
+        columns[column.name] = values if known is None else pa.DictionaryArray.from_arrays(values, pa.array(known, pa.string()))
+    pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
