@@ -147,6 +147,23 @@ class Bursts:
         self.waiting[0]["flow"] = renumbered[self.waiting[0]["flow"]]
         self.held = len(self.waiting[0]["flow"])
 
+    def settle(self, before_ns: int) -> None:
+        """Cut what is left of lanes that have rested since then, as at their end."""
+        self.cut_blocks()
+        rows = self.units(self.waiting)
+        if not rows:
+            return
+        starts = run_starts(rows["flow"])
+        rested = np.repeat(np.maximum.reduceat(rows["end_ns"], starts) < before_ns, run_sizes(starts, len(rows["flow"])))
+        self.cut_lanes({name: column[rested] for name, column in rows.items()})
+        self.waiting = [{name: column[~rested] for name, column in rows.items()}]
+        self.held = len(self.waiting[0]["flow"])
+
+    def unsettled(self) -> Ints:
+        """The records to which units may belong that wait to be cut."""
+        flow = np.concatenate([table["flow"] for table in self.waiting] or [np.zeros(0, np.int64)])
+        return np.asarray(self.flows.state["record"][np.unique(flow)], dtype=np.int64)
+
     def is_young(self, flow: Ints) -> Mask:
         """Whether the lane of each row has had fewer than `young` units before and in these rows; rows by lane."""
         starts = run_starts(flow)

@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.bursts import RULES, Pace
 from collectors.lanes import Lanes
-from collectors.messages import Messages
+from collectors.messages import FAR, Messages
 from collectors.pieces import Pieces, Table
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
@@ -49,6 +49,17 @@ class FlowTable:
         if self.sightings.due():
             self.build(self.sightings.take(self.addresses))
 
+    def expired(self, now_ns: int, *, wait_ns: int) -> tuple[Flows, Transits]:
+        """The records that rested for `wait_ns` before the horizon, by start, and hop delays; both are let go of.
+
+        Every packet up to `now_ns` has been added. What comes later of a record is another one: no packet counts twice.
+        """
+        self.sightings.advance(now_ns)
+        self.build(self.sightings.take(self.addresses))
+        before_ns = now_ns - self.sightings.horizon_ns - wait_ns
+        flows = self.flows(self.lanes.expired(before_ns), self.messages.expired(before_ns))
+        return flows, self.sightings.expired()
+
     def behind(self) -> str | None:
         """The switch to read on next, so that memory stays bounded; None when all are closed."""
         return self.sightings.behind()
@@ -73,11 +84,15 @@ class FlowTable:
         """All records by start, all delays by time, and what was counted on the way."""
         self.build(self.sightings.take(self.addresses, last=True))
         self.lanes.finish()
+        flows = self.flows(self.pieces.joined(), self.messages.expired(FAR))
+        return flows, self.sightings.transits(), self.tally + self.sightings.tally
+
+    def flows(self, lanes: Table, messages: Table) -> Flows:
+        """Records of joined pieces."""
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
-        columns = record_columns(lane_records(self.pieces.joined()), self.messages.joined())
-        flows = Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
-        return flows, self.sightings.transits(), self.tally + self.sightings.tally
+        columns = record_columns(lane_records(lanes), messages)
+        return Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
 
 
 def lane_records(t: Table) -> Table:

@@ -120,6 +120,14 @@ class Lanes:
             self.flows.forget(gone)
         self.many = max(1 << 16, 2 * self.flows.count)
 
+    def expired(self, before_ns: int) -> Table:
+        """The records whose last packet came before then, which are let go of."""
+        self.bursts.settle(before_ns)
+        t = self.pieces.joined()
+        over = (t["end_ns"] < before_ns) & ~np.isin(t["record"], self.bursts.unsettled())
+        self.pieces.take(over)
+        return {name: column[over] for name, column in t.items()}
+
     def finish(self) -> None:
         """Cut what is left."""
         self.bursts.finish()

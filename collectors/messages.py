@@ -200,6 +200,18 @@ class Messages:
         state[flow[lasts]] = record
         return np.repeat(record, lasts + 1 - runs)
 
+    def expired(self, before_ns: int) -> Table:
+        """The records whose last packet came before then, which are let go of.
+
+        What comes later of such a message is another record; packets that repeat it and nothing else are only counted.
+        """
+        t = self.joined()
+        over = t["end_ns"] < before_ns
+        repeats = over & (t["start_ns"] == FAR)
+        self.tally["repeats of what is over"] += int(np.sum(t["retransmits"][repeats]))
+        self.pieces.take(over)
+        return {name: column[over & ~repeats] for name, column in t.items()}
+
     def joined(self) -> Table:
         """The records so far, with the size of messages whose packets were not all captured."""
         t = self.pieces.joined()

@@ -55,6 +55,27 @@ class JsonLines:
         yield Count(PREFIX + "sink_records", MEANING, {("kept",): self.kept}, ("fate",))
 
 
+class Nowhere:
+    """Counts records and forgets them: to measure, or to look at the counters alone."""
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def write(self, flows: Flows) -> None:
+        """Count records."""
+        self.records += len(flows)
+
+    def tick(self, now_ns: int) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+    def counts(self) -> Iterator[Count]:
+        """None is kept."""
+        yield Count(PREFIX + "sink_records", MEANING, {("dropped: asked for",): self.records}, ("fate",))
+
+
 def write_parquet(path: str, flows: Flows) -> None:
     """Records as one Parquet file, a column each, with texts for codes. Raises OSError."""
     import pyarrow as pa
