@@ -124,9 +124,9 @@ def _busy() -> float:
 
 
 def bare(rate: float, seconds: float) -> Result:
-    """recvmmsg and nothing else, on IPFIX datagrams."""
+    """Recvmmsg and nothing else, on IPFIX datagrams."""
     sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0))
-    receiver, received = Receiver(), 0
+    receiver, received, batch = Receiver(), 0, None
     with sock:
         sender, began, busy = _sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
         sock.setblocking(True)

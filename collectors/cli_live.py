@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -49,6 +50,14 @@ ConfigOption = Annotated[
         help="Defaults for these options: TOML, a table per command, keys as the options with _ for -.",
     ),
 ]
+InterfaceArgument = Annotated[str, typer.Argument(metavar="IFACE", help="The interface.")]
+AllowOption = Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Whom to listen to; all, without this and a file.")]
+AllowFileOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="More of them, one a line; none in it is none. SIGHUP reads it again.")
+]
+RingOption = Annotated[int, typer.Option(min=1, max=4096, help="MiB of memory for packets the kernel hands over.")]
+ActiveOption = Annotated[float, typer.Option(min=0.1, help="Bursts end at multiples of so many seconds.")]
+WaitOption = Annotated[float, typer.Option(min=0.1, help="A record is written when it has rested for so many seconds.")]
 PlacesOption = Annotated[list[str] | None, typer.Option(metavar="[ADDRESS]:PORT")]
 
 
@@ -102,7 +111,73 @@ def listen(
         listen_until_told(wish, again)
 
 
-COMMANDS = {"listen": listen}
+def capture(
+    interface: InterfaceArgument,
+    out: OutOption = "-",
+    rotate_rows: RowsOption = 500_000,
+    rotate_seconds: SecondsOption = 60.0,
+    name: Annotated[str | None, typer.Option(metavar="SWITCH", help="The switch whose mirror port this is.")] = None,
+    expression: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="EXPRESSION", help="What to capture, in tcpdump's language; it compiles it."),
+    ] = None,
+    roce_ends: Annotated[
+        bool, typer.Option(help="RoCE alone, First, Last and Only packets: all that messages need, a fraction of the packets.")
+    ] = False,
+    promiscuous: Annotated[bool, typer.Option(help="Take frames for other hosts too, as a mirror port must.")] = True,
+    buffer: RingOption = 64,
+    active: ActiveOption = 10.0,
+    wait: WaitOption = 1.0,
+    metrics: MetricsOption = None,
+    config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
+) -> None:
+    """Capture a mirror port and write flow records until SIGTERM. Needs CAP_NET_RAW and no other privilege."""
+    from collectors.cli import complaints
+
+    with complaints("prism-collect"):
+        from collectors.capturing import Wish, capture_until_told
+
+        wish = Wish(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)
+        capture_until_told(wish, name=name, expression=expression, ends=roce_ends, promiscuous=promiscuous)
+
+
+def erspan(
+    interface: InterfaceArgument,
+    out: OutOption = "-",
+    rotate_rows: RowsOption = 500_000,
+    rotate_seconds: SecondsOption = 60.0,
+    switch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=ADDRESS[/SESSION]", help="A switch by where it sends from; else its address names it."),
+    ] = None,
+    allow: AllowOption = None,
+    allow_file: AllowFileOption = None,
+    buffer: RingOption = 64,
+    active: ActiveOption = 10.0,
+    wait: WaitOption = 1.0,
+    metrics: MetricsOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Be the end point of switches' mirrors (ERSPAN, GRE) on an interface; write flow records until SIGTERM.
+
+    A packet that several switches mirror counts once. Whoever can send GRE to this host can forge packets: name the
+    switches with --allow. Needs CAP_NET_RAW and no other privilege.
+    """
+    from collectors.cli import complaints
+
+    with complaints("prism-collect"):
+        from collectors.capturing import Wish, receive_mirrors_until_told
+        from collectors.live import allow_list
+
+        def wanted() -> Any:
+            known = {"allow": allow, "allow_file": allow_file} | ({} if config is None else _settings("erspan", config))
+            return allow_list(known["allow"], known["allow_file"])
+
+        wish = Wish(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)
+        receive_mirrors_until_told(wish, switch or (), wanted)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"listen": listen, "capture": capture, "erspan": erspan}
 
 
 def add_to(app: typer.Typer) -> None:

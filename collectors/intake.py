@@ -29,6 +29,7 @@ class Intake(threading.Thread):
         self.error: OSError | None = None
         self._receiver, self._stopping = Receiver(), False
         self._wake = os.eventfd(0)
+        self._counting = threading.Lock()
         self._lost = [0] * len(self.sockets)
         self._last = [drops(sock) for _, sock in self.sockets]
 
@@ -68,12 +69,13 @@ class Intake(threading.Thread):
     def lost(self) -> dict[str, int]:
         """Datagrams the kernel dropped for want of room, by kind."""
         found: dict[str, int] = {}
-        for i, (kind, sock) in enumerate(self.sockets):
-            if sock.fileno() >= 0:
-                now = drops(sock)
-                self._lost[i] += (now - self._last[i]) % (1 << 32)
-                self._last[i] = now
-            found[kind] = found.get(kind, 0) + self._lost[i]
+        with self._counting:
+            for i, (kind, sock) in enumerate(self.sockets):
+                if sock.fileno() >= 0:
+                    now = drops(sock)
+                    self._lost[i] += (now - self._last[i]) % (1 << 32)
+                    self._last[i] = now
+                found[kind] = found.get(kind, 0) + self._lost[i]
         return found
 
     def _empty(self, kind: str, sock: socket.socket, *, rounds: int) -> bool:

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collectors import logs
-from collectors.admission import Admission, Network, networks
+from collectors.admission import Admission
 from collectors.inbox import Inbox
 from collectors.intake import Intake
 from collectors.listen import Decoder, Listener
-from collectors.live import Signals, run, sink_to
+from collectors.live import Signals, allow_list, run, sink_to
 from collectors.logs import say
 from collectors.receiving import Endpoint, bound, endpoint
-from collectors.settings import read_lines
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,6 @@ class Wish:
     rate: float | None
     buffer: int
     metrics: str | None
-
-
-def allow_list(wish: Wish) -> tuple[Network, ...] | None:
-    """The networks to listen to; None is everybody. Raises OSError, ValueError."""
-    if wish.allow is None and wish.allow_file is None:
-        return None
-    return networks([*(wish.allow or ()), *(read_lines(wish.allow_file) if wish.allow_file else ())])
 
 
 def decoders() -> dict[str, Decoder]:
@@ -63,7 +55,7 @@ def listen_until_told(
     if not places:
         raise ValueError("nowhere to listen: say --sflow, --netflow or --ipfix, each with a port")
     logs.start()
-    admission = Admission(allowed=allow_list(wish), most=wish.exporters, rate=wish.rate)
+    admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
     inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
     with ExitStack() as undo:
         sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
@@ -101,7 +93,7 @@ def _reload(wish: Wish, again: Callable[[], dict[str, Any]] | None, admission: A
         if again is not None:
             known = again()
             wish = replace(wish, **{name: known[name] for name in ("allow", "allow_file", "rate") if name in known})
-        allowed = allow_list(wish)
+        allowed = allow_list(wish.allow, wish.allow_file)
     except (OSError, ValueError) as error:
         say("not reloaded", level=logging.ERROR, error=error)
         return

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from collectors.admission import Network, networks
 from collectors.logs import say
 from collectors.metrics import Counts, flat, served
 from collectors.receiving import endpoint
 from collectors.rotation import Rotating
+from collectors.settings import read_lines
 from collectors.sinks import JsonLines, Sink, write_parquet
 
 
@@ -38,6 +40,13 @@ def signals() -> Iterator[Signals]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def allow_list(texts: Sequence[str] | None, path: str | None) -> tuple[Network, ...] | None:
+    """Networks named one by one and in a file; None, which is everybody, where neither is given. Raises OSError, ValueError."""
+    if texts is None and path is None:
+        return None
+    return networks([*(texts or ()), *(read_lines(path) if path else ())])
 
 
 def sink_to(out: str, *, rows: int, seconds: float) -> Sink:

@@ -23,6 +23,15 @@ class Count(NamedTuple):
     level: bool = False
 
 
+def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
+    """The sums of tallies that another thread may be adding to."""
+    found: dict[str, int] = {}
+    for tally in tallies:
+        for name, number in dict(tally).items():
+            found[name] = found.get(name, 0) + number
+    return found
+
+
 def keyed(numbers: Mapping[str, float]) -> dict[tuple[str, ...], float]:
     """Numbers by one label."""
     return {(name,): number for name, number in dict(numbers).items()}

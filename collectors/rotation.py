@@ -14,7 +14,7 @@ import numpy as np
 
 from collectors.files import written
 from collectors.logs import say
-from collectors.metrics import PREFIX, Count
+from collectors.metrics import PREFIX, Count, keyed
 from collectors.record import COLUMNS, Codes, Flows, concatenated
 from collectors.sinks import MEANING
 
@@ -84,8 +84,8 @@ class Rotating:
 
     def counts(self) -> Iterator[Count]:
         """What became of the records."""
-        fates = {("kept",): self.kept, **{(f"dropped: {reason}",): n for reason, n in self.dropped.items()}}
-        yield Count(PREFIX + "sink_records", MEANING, fates, ("fate",))
+        fates = {"kept": self.kept, **{f"dropped: {reason}": n for reason, n in self.dropped.items()}}
+        yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))
         yield Count(PREFIX + "sink_waiting", "flow records that wait for their file", {(): self.waiting}, level=True)
         yield Count(PREFIX + "sink_files", "files written", {(): self.files})
 
