@@ -67,10 +67,15 @@ class Admission:
         self._seen_ns, self._tokens, self._reserve = np.zeros(most, np.int64), np.zeros(most), np.zeros(most)
         self._owed = np.zeros(most, np.int64)
         self._senders: tuple[str, ...] = ()
+        self._present: Codes = np.zeros(0, np.int32)
+        self._next: tuple[tuple[Network, ...] | None, float | None] | None = None
 
     def reload(self, allowed: tuple[Network, ...] | None, *, rate: float | None) -> None:
-        """Another allow-list and rate; exporters it leaves out lose their slots when they send again."""
-        self.allowed, self.rate = allowed, rate
+        """Another allow-list and rate from the next batch on; may be called from another thread."""
+        self._next = (allowed, rate)
+
+    def _reload(self, allowed: tuple[Network, ...] | None, rate: float | None) -> None:
+        self._next, self.allowed, self.rate = None, allowed, rate
         self._verdicts.clear()
         for address in [a for a, slot in self._slots.items() if not self._allows(self.names[slot])]:
             self._seen_ns[self._slots.pop(address)] = -self.idle_ns
@@ -80,9 +85,12 @@ class Admission:
 
         What is `precious` (a template, without which what follows cannot be read) is not thinned, up to the rate again.
         """
+        if self._next is not None:
+            self._reload(*self._next)
         self.received_in_all += len(senders)
         known = self._slots
         slots = np.array([known.get(sender, -1) for sender in senders], np.int32)
+        self._present = slots
         for row in np.flatnonzero(slots < 0).tolist():
             slots[row] = self._newcomer(senders[row], now_ns)
         rows = np.flatnonzero(slots >= 0)
@@ -128,8 +136,10 @@ class Admission:
         if len(self.names) < self.most:
             self.names.append("")
             return len(self.names) - 1
-        slot = int(np.argmin(self._seen_ns)) if self.most else 0
-        return slot if self.most and self._seen_ns[slot] < now_ns - self.idle_ns else None
+        seen_ns = self._seen_ns.copy()
+        seen_ns[self._present[self._present >= 0]] = now_ns
+        slot = int(np.argmin(seen_ns))
+        return slot if seen_ns[slot] < now_ns - self.idle_ns else None
 
     def _take_slot(self, slot: int, sender: bytes, name: str) -> None:
         self._slots = {a: s for a, s in self._slots.items() if s != slot} | {sender: slot}

@@ -35,6 +35,19 @@ def _settings(command: str, path: str) -> dict[str, Any]:
     return read_settings(path, command, tables)
 
 
+def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
+    """What the settings file says now, but for what the command line said; empty without one."""
+    if config is None:
+        return {}
+    found = _settings(context.info_name or "", config)
+    return {name: value for name, value in found.items() if _source(context, name) != "COMMANDLINE"}
+
+
+def _source(context: typer.Context, name: str) -> str:
+    source = context.get_parameter_source(name)
+    return "" if source is None else source.name
+
+
 def _app() -> typer.Typer:
     from collectors.cli import app
 
@@ -62,19 +75,15 @@ PlacesOption = Annotated[list[str] | None, typer.Option(metavar="[ADDRESS]:PORT"
 
 
 def listen(
+    context: typer.Context,
     sflow: PlacesOption = None,
     netflow: PlacesOption = None,
     ipfix: PlacesOption = None,
     out: OutOption = "-",
     rotate_rows: RowsOption = 500_000,
     rotate_seconds: SecondsOption = 60.0,
-    allow: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CIDR", help="Exporters to listen to; all, without this and a file."),
-    ] = None,
-    allow_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="More of them, one a line; none in it is none. SIGHUP reads it again.")
-    ] = None,
+    allow: AllowOption = None,
+    allow_file: AllowFileOption = None,
     exporters: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many exporters at a time.")] = 1000,
     rate: Annotated[
         float | None, typer.Option(min=1, help="Datagrams per second of one exporter; what is kept stands for what is not.")
@@ -107,8 +116,7 @@ def listen(
             buffer=buffer << 20,
             metrics=metrics,
         )
-        again = None if config is None else lambda: _settings("listen", config)
-        listen_until_told(wish, again)
+        listen_until_told(wish, lambda: _again(context, config))
 
 
 def capture(
@@ -142,6 +150,7 @@ def capture(
 
 
 def erspan(
+    context: typer.Context,
     interface: InterfaceArgument,
     out: OutOption = "-",
     rotate_rows: RowsOption = 500_000,
@@ -170,7 +179,7 @@ def erspan(
         from collectors.live import allow_list
 
         def wanted() -> Any:
-            known = {"allow": allow, "allow_file": allow_file} | ({} if config is None else _settings("erspan", config))
+            known = {"allow": allow, "allow_file": allow_file} | _again(context, config)
             return allow_list(known["allow"], known["allow_file"])
 
         wish = Wish(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)

@@ -45,7 +45,7 @@ def decoders() -> dict[str, Decoder]:
 
 
 def listen_until_told(
-    wish: Wish, again: Callable[[], dict[str, Any]] | None = None, *, made: Callable[[], dict[str, Decoder]] = decoders
+    wish: Wish, again: Callable[[], dict[str, Any]] = dict, *, made: Callable[[], dict[str, Decoder]] = decoders
 ) -> None:
     """Listen as wished until SIGTERM or SIGINT, with the decoders `made`. `again` reads the settings file.
 
@@ -87,12 +87,11 @@ def _opened(places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed
         yield place.kind, sock
 
 
-def _reload(wish: Wish, again: Callable[[], dict[str, Any]] | None, admission: Admission) -> None:
+def _reload(wish: Wish, again: Callable[[], dict[str, Any]], admission: Admission) -> None:
     """Read the allow-list and the rate again; what is wrong with them is said, and nothing changes then."""
     try:
-        if again is not None:
-            known = again()
-            wish = replace(wish, **{name: known[name] for name in ("allow", "allow_file", "rate") if name in known})
+        known = again()
+        wish = replace(wish, **{name: known[name] for name in ("allow", "allow_file", "rate") if name in known})
         allowed = allow_list(wish.allow, wish.allow_file)
     except (OSError, ValueError) as error:
         say("not reloaded", level=logging.ERROR, error=error)

@@ -68,8 +68,11 @@ class Endpoint:
 def endpoint(kind: str, text: str) -> Endpoint:
     """An endpoint from `PORT`, `:PORT` (both on loopback), `ADDRESS:PORT`, `[ADDRESS]:PORT` or `*:PORT`. Raises ValueError."""
     host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     try:
+        if ":" in host:
+            if not (host.startswith("[") and host.endswith("]")):
+                raise ValueError
+            host = host[1:-1]
         number = int(port)
         if not 0 <= number < 1 << 16:
             raise ValueError

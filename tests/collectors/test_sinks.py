@@ -1,0 +1,44 @@
+import io
+import json
+
+import pyarrow.parquet
+
+from collectors.metrics import flat
+from collectors.record import COLUMNS, Flows
+from collectors.sinks import JsonLines, Nowhere, write_parquet
+
+FLOWS = Flows.build(
+    {"start_ns": [5, 7], "end_ns": [6, 9], "src": [0, 1], "dst": [1, 0], "octets": [100, 200], "path": [1, 0]},
+    endpoints=("10.0.0.1", "fd00::1"),
+    exporters=("leaf0",),
+    paths=((), ("leaf0", "spine0")),
+)
+NONE = FLOWS.take([])
+
+
+def test_json_lines():
+    file = io.BytesIO()
+    sink = JsonLines(file)
+    for part in (FLOWS, NONE, FLOWS):
+        sink.write(part)
+    sink.tick(0)
+    sink.close()
+    rows = [json.loads(line) for line in file.getvalue().decode().splitlines()]
+    assert len(rows) == 4
+    assert set(rows[0]) == {c.name for c in COLUMNS}
+    assert (rows[0]["src"], rows[1]["src"], rows[0]["path"], rows[1]["octets"]) == ("10.0.0.1", "fd00::1", "leaf0|spine0", 200)
+    assert flat(sink.counts()) == {"sink_records_kept": 4}
+
+
+def test_nowhere_counts():
+    sink = Nowhere()
+    sink.write(FLOWS)
+    sink.tick(0)
+    sink.close()
+    assert list(flat(sink.counts()).values()) == [2]
+
+
+def test_parquet(tmp_path):
+    write_parquet(str(tmp_path / "a.parquet"), FLOWS)
+    table = pyarrow.parquet.read_table(tmp_path / "a.parquet").to_pydict()
+    assert (table["src"], table["octets"], table["path"]) == (["10.0.0.1", "fd00::1"], [100, 200], ["leaf0|spine0", ""])
