@@ -1,0 +1,139 @@
+"""Addresses as small numbers, millions a second, in bounded memory."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from collectors.record import Codes
+
+Longs = NDArray[np.uint64]
+
+MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2
+PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
+
+
+class Endpoints:
+    """Int32 codes of addresses; `texts[code]` is what they say. After `most` addresses the numbering starts anew.
+
+    Unlike `addresses.AddressBook` it forgets: senders of exports may make up addresses for as long as they like.
+    """
+
+    def __init__(self, *, most: int = 1 << 20) -> None:
+        self.most = most
+        self._start()
+
+    def _start(self) -> None:
+        self._texts: list[str] = []
+        self._known: tuple[str, ...] = ()
+        self._table: Longs = np.zeros((2, 0), np.uint64)
+        self._slots: Codes = np.full(1 << 12, -1, np.int32)
+        self._odd: dict[tuple[int, int], int] = {}
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The addresses; the same object for as long as no new one came."""
+        if len(self._known) != len(self._texts):
+            self._known = tuple(self._texts)
+        return self._known
+
+    def codes(self, high: Longs, low: Longs) -> Codes:
+        """The codes of addresses given as their upper and lower 64 bits, [n] each. They are good until `refresh`."""
+        codes = np.empty(len(high), np.int32)
+        done = 0
+        while done < len(codes):
+            count = len(self._texts)
+            room = len(self._slots) // 2
+            if self._table.shape[1] < room:
+                self._table = np.concatenate([self._table, np.zeros((2, room - self._table.shape[1]), np.uint64)], axis=1)
+            done, after = look_up(high, low, codes, done, self._table, self._slots, count)
+            self._texts += [address(h, w) for h, w in zip(*self._table[:, count:after].tolist(), strict=True)]
+            if done < len(codes) and after == room:
+                self._grow()
+            elif done < len(codes):
+                codes[done] = self._learn_odd(int(high[done]), int(low[done]))
+                done += 1
+        return codes
+
+    def refresh(self) -> None:
+        """Start the numbering anew if there are too many. Codes given before belong to the `texts` given before."""
+        if len(self._texts) > self.most:
+            self._start()
+
+    def _learn_odd(self, high: int, low: int) -> int:
+        """The code of an address for which the table has no slot near enough."""
+        code = self._odd.get((high, low))
+        if code is None:
+            code = self._odd[high, low] = len(self._texts)
+            self._table[:, code] = high, low
+            self._texts.append(address(high, low))
+        return code
+
+    def _grow(self) -> None:
+        self._slots = np.full(len(self._slots) * 4, -1, np.int32)
+        left = np.zeros(len(self._texts), np.bool_)
+        refill(self._table, self._slots, left)
+        self._odd = {
+            (int(h), int(w)): int(c)
+            for c, h, w in zip(np.flatnonzero(left), *self._table[:, : len(left)][:, left], strict=True)
+        }
+
+
+def address(high: int, low: int) -> str:
+    """An address given as its upper and lower 64 bits, as text; IPv4 as such."""
+    if high == 0 and low >> 32 == 0xFFFF:
+        return str(IPv4Address(low & 0xFFFFFFFF))
+    return str(IPv6Address(high << 64 | low))
+
+
+@compiled
+def slot_of(high: int, low: int, mask: int) -> int:
+    """Where an address is looked for first: Fibonacci hashing, Knuth volume 3 section 6.4."""
+    mix = (np.uint64(high) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(low)) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((mix ^ (mix >> np.uint64(29))) >> np.uint64(17)) & mask  # type: ignore[return-value]
+
+
+@compiled
+def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> tuple[int, int]:
+    """Fill in codes from `begin` on, learning what is new; how far it came, and how many addresses there are then."""
+    mask = len(slots) - 1
+    room = min(table.shape[1], len(slots) // 2)
+    for i in range(begin, len(high)):
+        slot = slot_of(high[i], low[i], mask)
+        found = False
+        for _ in range(PROBES):
+            code = slots[slot]
+            if code < 0:
+                if count >= room:
+                    return i, count
+                table[0, count], table[1, count] = high[i], low[i]
+                slots[slot] = codes[i] = count
+                count += 1
+                found = True
+                break
+            if table[0, code] == high[i] and table[1, code] == low[i]:
+                codes[i] = code
+                found = True
+                break
+            slot = (slot + 1) & mask
+        if not found:
+            return i, count
+    return len(high), count
+
+
+@compiled
+def refill(table: Longs, slots: Codes, left: NDArray[np.bool_]) -> None:
+    """Enter the addresses there are into new slots; `left` tells which found none near enough."""
+    mask = len(slots) - 1
+    for code in range(len(left)):
+        left[code] = True
+        slot = slot_of(table[0, code], table[1, code], mask)
+        for _ in range(PROBES):
+            if slots[slot] < 0:
+                slots[slot] = code
+                left[code] = False
+                break
+            slot = (slot + 1) & mask

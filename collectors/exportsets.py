@@ -1,0 +1,327 @@
+"""Which template each set of a batch of messages has: the one that held when it came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors import ledger, walks
+from collectors.accounts import Accounts
+from collectors.datagrams import Datagrams
+from collectors.exporters import Exporter, Source, Template
+from collectors.layouts import Layouts
+from collectors.ledger import DATAGRAMS, RECORDS
+from collectors.record import Codes, Ints, Mask
+from collectors.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, V9, TemplateError, Layout, unpack_templates
+from collectors.waiting import Ticket, Waiter, WaitingRoom
+
+REASONS = (*walks.FAULTS, "bad template", "too many exporters", "too many sets without a template")
+BAD_TEMPLATE, TOO_MANY, TOO_MANY_WAIT = range(len(walks.FAULTS), len(REASONS))
+CUT_RECORD = walks.CUT_OFF
+MOST_WAITING = 64  # sets of one datagram that may wait
+MOST_CHANGES = 2000  # of templates of one exporter in one batch: twice what it may have
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """Sets with their templates, one entry each: `data[begin : end]` holds records of `layouts[layout]`.
+
+    `position` is where it came among the sets of the batch: what options told before holds for it. `datagram` is -1 for a set
+    that had waited. `rate` is the sampling rate that version 5 has in its header; 0: none.
+    """
+
+    data: bytes
+    layouts: tuple[Layout, ...]
+    layout: Ints
+    begin: Ints
+    end: Ints
+    trimmed: Mask
+    datagram: Ints
+    exporter: Codes
+    source: Ints
+    position: Ints
+    export_ns: Ints
+    uptime_ms: Ints
+    received_ns: Ints
+    rate: Ints
+
+
+class _Change(NamedTuple):
+    position: int
+    template: Template | None
+
+
+class Sorter:
+    """The messages of a batch. `members`: the exporter of each sender; None: it may not send.
+
+    `status` of each datagram is 0 or a code into REASONS; `waits`: whether a set of it waits. `sources` are who has sequence
+    numbers and templates; `source` is the one of each datagram, or -1; `owners` their senders, `versions` their versions.
+    """
+
+    def __init__(self, datagrams: Datagrams, members: list[Exporter | None], layouts: Layouts) -> None:
+        self.datagrams, self.members, self._layouts = datagrams, members, layouts
+        n = len(datagrams)
+        octets = np.frombuffer(datagrams.data, np.uint8)
+        many = -1
+        for room in (4 * n, int(datagrams.length.sum()) // 4 + n):  # there are rarely more than two sets in a datagram
+            if many < 0:
+                self.heads: Ints = np.zeros((walks.HEADS, n), np.int64)
+                table: Ints = np.zeros((walks.SETS, room + 1), np.int64)
+                many = walks.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
+        self.sets = table[:, :many].copy()
+        self.status: Ints = self.heads[walks.FAULT].copy()
+        refused = np.array([member is None for member in members], np.bool_)[datagrams.sender]
+        if refused.any():
+            self.status[refused] = TOO_MANY
+            self.sets = self.sets[:, ~refused[self.sets[walks.DATAGRAM]]]
+        self.waits: Mask = np.zeros(n, np.bool_)
+        self.changed: dict[tuple[int, int], list[_Change]] = {}
+        self.released: list[Waiter] = []
+        self._without: Ints = np.zeros((walks.SETS, 0), np.int64)
+        self._changes: dict[int, int] = {}  # how many, by sender
+        self._find_sources(refused)
+
+    def _find_sources(self, refused: Mask) -> None:
+        heads = self.heads
+        version = heads[walks.VERSION]
+        hurt = np.isin(heads[walks.FAULT], (walks.SHORT, walks.UNKNOWN, walks.MESSAGE))
+        good = np.flatnonzero(~hurt & ~refused)
+        mark = (version == V9).astype(np.int64) + 2 * (version == IPFIX)
+        keys = self.datagrams.sender.astype(np.int64) << 34 | mark << 32 | heads[walks.DOMAIN]
+        distinct, which = np.unique(keys[good], return_inverse=True)
+        self.source: Ints = np.full(len(keys), -1, np.int64)
+        self.source[good] = which
+        self.owners = (distinct >> 34).tolist()
+        self.versions = [(V5, V9, IPFIX)[mark] for mark in (distinct >> 32 & 3).tolist()]
+        self.domains = (distinct & 0xFFFFFFFF).tolist()
+        self.sources: list[Source] = [
+            self.member(owner).source(version, domain)
+            for owner, version, domain in zip(self.owners, self.versions, self.domains, strict=True)
+        ]
+
+    def member(self, sender: int) -> Exporter:
+        """The exporter of a sender that may send."""
+        member = self.members[sender]
+        assert member is not None
+        return member
+
+    def read_templates(self, accounts: Accounts) -> None:
+        """Read sets of templates, in the order in which they came."""
+        for s in np.flatnonzero((self.sets[walks.ID] < FIRST_DATA_SET) & (self.sets[walks.ID] != V5)).tolist():
+            datagram, number, begin, end = self.sets[:4, s].tolist()
+            source = int(self.source[datagram])
+            version = self.versions[source]
+            options = number == OPTIONS[version]
+            try:
+                found = unpack_templates(self.datagrams.data[begin:end], version, options=options)
+            except TemplateError as error:
+                found = error.good
+                self.status[datagram] = self.status[datagram] or BAD_TEMPLATE
+                accounts.add(f"bad templates: {error}", 1, self.owners[source])
+            for definition in found:
+                if definition.fields:
+                    self._define(s, source, definition.id, Template.of(definition), accounts)
+                else:
+                    self._withdraw(s, source, definition.id)
+
+    def _define(self, position: int, source: int, number: int, template: Template, accounts: Accounts) -> None:
+        exporter = self.member(self.owners[source])
+        key = (self.versions[source], self.domains[source], number)
+        before = exporter.use(key)
+        if before == template:
+            return
+        owner = self.owners[source]
+        self._changes[owner] = self._changes.get(owner, 0) + 1
+        if self._changes[owner] > MOST_CHANGES:
+            accounts.add("templates refused: too many changes", 1, owner)
+            return
+        accounts.add("templates changed" if before else "templates new", 1, owner)
+        accounts.add("templates forgotten", exporter.define(key, template), owner)
+        self._changed(source, number, position, before, template)
+
+    def _withdraw(self, position: int, source: int, number: int) -> None:
+        """Forget a template, or all of its kind (RFC 7011 section 8.1)."""
+        exporter, version, domain = self.member(self.owners[source]), self.versions[source], self.domains[source]
+        numbers = [number]
+        if number in (TEMPLATES[IPFIX], OPTIONS[IPFIX]):
+            options = number == OPTIONS[IPFIX]
+            known = exporter.templates.items()
+            numbers = [key[2] for key, t in known if key[:2] == (version, domain) and (t.scope >= 0) == options]
+        for gone in numbers:
+            before = exporter.use((version, domain, gone))
+            if before is not None:
+                exporter.withdraw((version, domain, gone))
+                self._changed(source, gone, position, before, None)
+
+    def _changed(self, source: int, number: int, position: int, before: Template | None, after: Template | None) -> None:
+        self.changed.setdefault((source, number), [_Change(-1, before)]).append(_Change(position, after))
+
+    def sorted(self, room: WaitingRoom) -> Sets:
+        """The sets that have a template, with those that had waited for one; the others wait (`waiters`)."""
+        data_sets = np.flatnonzero(
+            ((self.sets[walks.ID] >= FIRST_DATA_SET) | (self.sets[walks.ID] == V5))
+            & (self.sets[walks.END] > self.sets[walks.BEGIN])
+        )
+        s = self.sets[:, data_sets]
+        distinct, which = np.unique(self.source[s[walks.DATAGRAM]] << 16 | s[walks.ID], return_inverse=True)
+        order = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+        book = _Book()
+        layout: Ints = np.full(len(data_sets), -1, np.int64)
+        position = data_sets.astype(np.int64)
+        for group, (source, number) in enumerate(zip((distinct >> 16).tolist(), (distinct & 0xFFFF).tolist(), strict=True)):
+            rows = order[bounds[group] : bounds[group + 1]]
+            changes = self.changed.get((source, number))
+            if number == V5:
+                layout[rows] = book.number(self._layouts.v5)
+            elif changes is None:
+                template = self.member(self.owners[source]).use((self.versions[source], self.domains[source], number))
+                layout[rows] = -1 if template is None else self._number(book, source, template)
+            else:
+                self._settle(rows, position, layout, changes, source, book)
+        self._without = s[:, layout < 0]
+        return self._table(s, position, layout, self._release(room, book), book)
+
+    def _number(self, book: _Book, source: int, template: Template) -> int:
+        return book.number(self._layouts.of(self.versions[source], template))
+
+    def _settle(
+        self, rows: NDArray[np.intp], position: Ints, layout: Ints, changes: list[_Change], source: int, book: _Book
+    ) -> None:
+        """Templates of sets whose template changes within the batch; where there is none yet, the next one."""
+        which = np.searchsorted([c.position for c in changes], position[rows]) - 1
+        holds: list[int | None] = []  # of each change, the next that is no withdrawal
+        for i in reversed(range(len(changes))):
+            holds.append(i if changes[i].template is not None else holds[-1] if holds else None)
+        holds.reverse()
+        for i in np.unique(which).tolist():
+            change = holds[i]
+            template = None if change is None else changes[change].template
+            if change is not None and template is not None:
+                here = rows[np.searchsorted(which, i) : np.searchsorted(which, i, side="right")]
+                layout[here] = self._number(book, source, template)
+                position[here] = np.maximum(position[here], changes[change].position)
+
+    def waiters(self, accounts: Accounts) -> list[tuple[int, Waiter]]:
+        """Sets without a template and who sent them, with tickets of their datagrams, once all errors are known.
+
+        Of a datagram with an error the ticket is never called. One with too many such sets has an error.
+        """
+        s = self._without
+        many = np.bincount(s[walks.DATAGRAM], minlength=len(self.status)) > MOST_WAITING
+        if many.any():
+            self.status[many & (self.status == 0)] = TOO_MANY_WAIT
+            refused = many[s[walks.DATAGRAM]]
+            owner = np.array(self.owners, np.int64)[self.source[s[walks.DATAGRAM][refused]]]
+            accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), owner)
+            accounts.add_all(ledger.error(RECORDS, REASONS[TOO_MANY_WAIT]), owner)
+            s = s[:, ~refused]
+        tickets: dict[int, Ticket] = {}
+        waiters: list[tuple[int, Waiter]] = []
+        for datagram, number, begin, end in s[:4].T.tolist():
+            source = int(self.source[datagram])
+            ticket = tickets.setdefault(datagram, Ticket(0 if self.status[datagram] == 0 else 1 << 62))
+            ticket.left += 1
+            head = self.heads[:, datagram]
+            key = (self.versions[source], self.domains[source], number)
+            times = int(head[walks.EXPORT_NS]), int(head[walks.UPTIME_MS]), int(self.datagrams.received_ns[datagram])
+            owner = self.owners[source]
+            waiters.append((owner, Waiter(self.datagrams.senders[owner], key, self.datagrams.data[begin:end], *times, ticket)))
+            self.waits[datagram] = True
+        return waiters
+
+    def _release(self, room: WaitingRoom, book: _Book) -> list[tuple[int, ...]]:
+        """Sets that had waited for templates of this batch: source, layout and position of each."""
+        rows: list[tuple[int, ...]] = []
+        for (source, number), changes in self.changed.items() if len(room) else ():
+            first = next((c for c in changes[1:] if c.template is not None), None)
+            if first is None or first.template is None:
+                continue
+            key = (self.versions[source], self.domains[source], number)
+            found = room.take(self.datagrams.senders[self.owners[source]], key)
+            layout = self._number(book, source, first.template) if found else -1
+            rows += [(source, layout, first.position)] * len(found)
+            self.released += found
+        return rows
+
+    def _table(self, s: Ints, position: Ints, layout: Ints, released: list[tuple[int, ...]], book: _Book) -> Sets:
+        kept = layout >= 0
+        if not kept.all():
+            s, position, layout = s[:, kept], position[kept], layout[kept]
+        datagram = s[walks.DATAGRAM]
+        table = {
+            "layout": layout,
+            "begin": s[walks.BEGIN],
+            "end": s[walks.END],
+            "trimmed": s[walks.TRIMMED],
+            "datagram": datagram,
+            "source": self.source[datagram],
+            "position": position,
+            "export_ns": self.heads[walks.EXPORT_NS][datagram],
+            "uptime_ms": self.heads[walks.UPTIME_MS][datagram],
+            "received_ns": self.datagrams.received_ns[datagram],
+            "rate": self.heads[walks.RATE][datagram],
+        }
+        data = self.datagrams.data
+        if released:
+            more = self._released_table(released, len(data))
+            table = {name: np.concatenate([column, more[name]]) for name, column in table.items()}
+            data += b"".join(waiter.octets for waiter in self.released)
+        owner = np.array(self.owners, np.int32)
+        return Sets(
+            data=data,
+            layouts=tuple(book.layouts),
+            exporter=owner[table["source"]] if len(owner) else np.zeros(0, np.int32),
+            trimmed=table.pop("trimmed") > 0,
+            **table,
+        )
+
+    def _released_table(self, released: list[tuple[int, ...]], base: int) -> dict[str, Ints]:
+        rows = np.array(released, np.int64).T
+        sizes = np.array([len(waiter.octets) for waiter in self.released], np.int64)
+        none = np.zeros(len(sizes), np.int64)
+        said = np.array([waiter[3:6] for waiter in self.released], np.int64).T
+        return {
+            "source": rows[0],
+            "layout": rows[1],
+            "position": rows[2],
+            "begin": base + np.cumsum(sizes) - sizes,
+            "end": base + np.cumsum(sizes),
+            "trimmed": none,
+            "datagram": none - 1,
+            "export_ns": said[0],
+            "uptime_ms": said[1],
+            "received_ns": said[2],
+            "rate": none,
+        }
+
+    def count_datagrams(self, accounts: Accounts) -> None:
+        """Count datagrams, and what could not be told apart in them."""
+        sender = self.datagrams.sender
+        accounts.add_all(ledger.counter(DATAGRAMS, ledger.RECEIVED), sender)
+        waits = self.waits & (self.status == 0)
+        accounts.add_all(ledger.counter(DATAGRAMS, ledger.WAITING), sender[waits])
+        accounts.add_all(ledger.counter(DATAGRAMS, ledger.DECODED), sender[(self.status == 0) & ~waits])
+        for code in np.unique(self.status[self.status > 0]).tolist():
+            rows = self.status == code
+            cut = np.where(rows & (self.heads[walks.FAULT] == code), self.heads[walks.CUT], 0)
+            accounts.add_all(ledger.error(DATAGRAMS, REASONS[code]), sender[rows])
+            accounts.add_all(ledger.error(RECORDS, REASONS[code]), sender, cut)
+            accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), sender, cut)
+
+
+class _Book:
+    """Numbers the layouts of a batch."""
+
+    def __init__(self) -> None:
+        self.layouts: list[Layout] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, layout: Layout) -> int:
+        number = self._numbers.setdefault(id(layout), len(self.layouts))
+        if number == len(self.layouts):
+            self.layouts.append(layout)
+        return number

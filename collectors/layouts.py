@@ -1,0 +1,37 @@
+"""Layouts of templates, made once for all exporters that use the same template."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from collectors.elements import Elements
+from collectors.exporters import Template
+from collectors.templates import V5, Definition, Field, Layout, layout_of
+
+# A record of version 5 as a template: elements of v9 with their lengths; 210 is padding.
+_V5 = (
+    *((8, 4), (12, 4), (15, 4), (10, 2), (14, 2), (2, 4), (1, 4), (22, 4), (21, 4), (7, 2), (11, 2)),
+    *((210, 1), (6, 1), (4, 1), (5, 1), (16, 2), (17, 2), (9, 1), (13, 1), (210, 2)),
+)
+
+
+class Layouts:
+    """Layouts by template; at most `most`, in at most `most_octets`: the ones made first go."""
+
+    def __init__(self, elements: Elements, *, most: int = 4096, most_octets: int = 1 << 26) -> None:
+        self._elements, self._most, self._most_octets = elements, most, most_octets
+        self._made: OrderedDict[tuple[int, Template], Layout] = OrderedDict()
+        self._octets = 0
+        self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), V5, elements)
+
+    def of(self, version: int, template: Template) -> Layout:
+        """The layout of a template of v9 or IPFIX."""
+        key = (version, template)
+        layout = self._made.get(key)
+        if layout is None:
+            layout = self._made[key] = layout_of(template.definition(0), version, self._elements)
+            self._octets += layout.octets + template.octets
+            while len(self._made) > self._most or self._octets > self._most_octets:
+                (_, old), gone = self._made.popitem(last=False)
+                self._octets -= gone.octets + old.octets
+        return layout

@@ -1,0 +1,175 @@
+"""NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011, 5103): export datagrams to flow records, many at once.
+
+A batch is decoded in five steps: its messages and sets are found (`walks`); sets of templates are read in order
+(`TemplateSets`); every other set gets the template that held when it came, or waits for one; options are read; the records
+of all sets of one layout become columns at once (`exportrows`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors import ledger, walks
+from collectors.accounts import Accounts
+from collectors.datagrams import Datagrams
+from collectors.elements import DEFAULT, Elements
+from collectors.endpoints import Endpoints
+from collectors.evidence import Evidence
+from collectors.exporters import Exporter, Exporters
+from collectors.exportsets import CUT_RECORD, Sets, Sorter
+from collectors.framed import Frames
+from collectors.layouts import Layouts
+from collectors.ledger import DATAGRAMS, RECORDS
+from collectors.options import Told, read_options
+from collectors.record import Flows, Ints, concatenated
+from collectors.recordsets import RecordSets
+from collectors.sequences import follow
+from collectors.templates import IPFIX, V5, V9
+from collectors.waiting import Waiter, WaitingRoom
+
+NO_TEMPLATE, NO_ROOM, FORGOTTEN = "no template", "too much waits", "exporter forgotten"
+
+
+class NetflowDecoder:
+    """Decodes batches of datagrams; keeps templates, sampling rates and what waits between them.
+
+    `elements`: what elements mean. `exporters`, `waiting`: what is kept, within their bounds. `most_endpoints`: addresses
+    that are numbered in one go. `most_evidence`: rows of evidence kept until they are taken. `tally`: see `ledger`.
+    """
+
+    def __init__(
+        self,
+        *,
+        elements: Elements = DEFAULT,
+        exporters: Exporters | None = None,
+        waiting: WaitingRoom | None = None,
+        most_endpoints: int = 1 << 20,
+        most_evidence: int = 1 << 20,
+        state: Any = None,
+    ) -> None:
+        self.tally: Counter[str] = Counter()
+        self.waiting = WaitingRoom() if waiting is None else waiting
+        self.known = Exporters() if exporters is None else exporters
+        self._layouts = Layouts(elements)
+        self._endpoints, self._frames = Endpoints(most=most_endpoints), Frames()
+        self._evidence, self._most_evidence = Evidence(), most_evidence
+        if state is not None:
+            self.known.from_state(state)
+
+    @property
+    def exporters(self) -> dict[str, Counter[str]]:
+        """The tally of each exporter that is known."""
+        return {name: exporter.tally for name, exporter in self.known.known.items()}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What should outlive a restart, as a plain value of texts and numbers."""
+        return self.known.to_state()
+
+    def take_evidence(self) -> Evidence:
+        """What options told since this was last asked."""
+        taken, self._evidence = self._evidence, Evidence()
+        return taken
+
+    def decode(self, datagrams: Datagrams) -> Flows:
+        """The flow records of a batch, in no particular order. Raises nothing: what is bad is counted.
+
+        The exporter of a record is the address that sent it, a code into the senders of the batch.
+        """
+        self._endpoints.refresh()
+        self._frames.refresh()
+        members = self._admitted(datagrams)
+        accounts = Accounts(self.tally, [None if e is None else e.tally for e in members])
+        sorter = Sorter(datagrams, members, self._layouts)
+        self._expire(datagrams)
+        sorter.read_templates(accounts)
+        self.tally["templates forgotten"] += self.known.relieve() if sorter.changed else 0
+        sets = sorter.sorted(self.waiting)
+        records = RecordSets(sets, datagrams.senders)
+        told = Told(sorter.sources)
+        for rows in read_options(records, told, sorter.domains, accounts):
+            self.tally["evidence not taken"] += self._evidence.add(rows, self._most_evidence)
+        boot_ns = np.array([source.boot_ns for source in sorter.sources] or [-1], np.int64)
+        parts = records.flows(self._endpoints, self._frames, told.rates, boot_ns, accounts)
+        self._count(sorter, sets, records, accounts)
+        self._wait(sorter, accounts)
+        self._follow(sorter, sets, records, accounts)
+        sorter.count_datagrams(accounts)
+        return concatenated(parts) if len(parts) > 1 else parts[0]
+
+    def _admitted(self, datagrams: Datagrams) -> list[Exporter | None]:
+        """The exporter of each sender of the batch; None where there are too many, or where it sent nothing."""
+        firsts = np.unique(datagrams.sender, return_index=True)
+        order = firsts[0][np.argsort(firsts[1])].tolist()
+        found, gone = self.known.admit(datagrams.senders[code] for code in order)
+        for exporter in gone:
+            self._dismiss(self.waiting.forget(exporter.name), FORGOTTEN)
+            self.tally["exporters forgotten"] += 1
+        return [found.get(name) for name in datagrams.senders]
+
+    def _expire(self, datagrams: Datagrams) -> None:
+        if len(datagrams) and len(self.waiting):
+            self._dismiss(self.waiting.expire(int(datagrams.received_ns.max())), NO_TEMPLATE)
+
+    def _dismiss(self, waiters: list[Waiter], reason: str) -> None:
+        """Count sets that waited in vain."""
+        for waiter in waiters:
+            exporter = self.known.known.get(waiter.exporter)
+            accounts = Accounts(self.tally, [exporter.tally if exporter else None])
+            accounts.add(ledger.counter(RECORDS, ledger.WAITING), -1, 0)
+            accounts.add(ledger.error(RECORDS, reason), 1, 0)
+            waiter.ticket.failed = True
+            self._served(waiter, accounts, 0, reason)
+
+    def _served(self, waiter: Waiter, accounts: Accounts, exporter: int, reason: str) -> None:
+        """Count the datagram of a set that waits no more, if it was the last one."""
+        waiter.ticket.left -= 1
+        if waiter.ticket.left == 0:
+            accounts.add(ledger.counter(DATAGRAMS, ledger.WAITING), -1, exporter)
+            failed = ledger.error(DATAGRAMS, reason)
+            accounts.add(failed if waiter.ticket.failed else ledger.counter(DATAGRAMS, ledger.DECODED), 1, exporter)
+
+    def _count(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
+        """Count the records of sets; a released set was received as one record, and waited."""
+        whole, bad = records.count, (records.cut > 0).astype(np.int64)
+        waited = sets.datagram < 0
+        hurt = sets.datagram[(bad > 0) & ~waited]
+        sorter.status[hurt] = np.where(sorter.status[hurt] == 0, CUT_RECORD, sorter.status[hurt])
+        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), sets.exporter, whole + bad - waited)
+        accounts.add_all(ledger.counter(RECORDS, ledger.DECODED), sets.exporter, whole)
+        accounts.add_all(ledger.error(RECORDS, walks.FAULTS[walks.CUT_OFF]), sets.exporter, bad)
+        accounts.add_all(ledger.counter(RECORDS, ledger.WAITING), sets.exporter, -waited.astype(np.int64))
+        for row, waiter in zip(np.flatnonzero(waited).tolist(), sorter.released, strict=True):
+            waiter.ticket.failed |= bool(bad[row])
+            self._served(waiter, accounts, int(sets.exporter[row]), walks.FAULTS[walks.CUT_OFF])
+
+    def _wait(self, sorter: Sorter, accounts: Accounts) -> None:
+        """Let sets wait for their template."""
+        for code, waiter in sorter.waiters(accounts):
+            accounts.add(ledger.counter(RECORDS, ledger.RECEIVED), 1, code)
+            accounts.add(ledger.counter(RECORDS, ledger.WAITING), 1, code)
+            self._dismiss(self.waiting.put(waiter), NO_ROOM)
+
+    def _follow(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
+        """Follow sequence numbers: of v9 they count datagrams, of v5 and IPFIX records."""
+        heads, sources = sorter.heads, sorter.sources
+        version = heads[walks.VERSION]
+        own = sets.datagram >= 0
+        n = np.bincount(sets.datagram[own], records.count[own], len(version)).astype(np.int64)
+        unsure = (sorter.status != 0) | sorter.waits
+        count: Ints = np.where(version == V9, 1, np.where(unsure, -1, n))
+        expected = np.array([source.expected for source in sources], np.int64)
+        found: NDArray[np.int64] = np.zeros((3, len(sources)), np.int64)
+        source = np.where(np.isin(version, (V5, V9, IPFIX)), sorter.source, -1)
+        follow(source, heads[walks.SEQUENCE], count, expected, found)
+        for i, known in enumerate(sources):
+            known.expected = int(expected[i])
+        for i in np.flatnonzero(found.any(axis=0)).tolist():
+            unit = DATAGRAMS if sorter.versions[i] == V9 else RECORDS
+            names = (ledger.counter(unit, ledger.LOST), ledger.LATE, ledger.RESTARTED)
+            for name, many in zip(names, found[:, i].tolist(), strict=True):
+                accounts.add(name, many, sorter.owners[i])
