@@ -123,30 +123,34 @@ def _busy() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def sent(rate: float, seconds: float, *, template: bool) -> int:
+    """How many datagrams `send` sends."""
+    return int(rate * seconds) // BURST * BURST + template
+
+
 def bare(rate: float, seconds: float) -> Result:
     """Recvmmsg and nothing else, on IPFIX datagrams."""
     sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0))
-    receiver, received, batch = Receiver(), 0, None
+    receiver, received, count = Receiver(sock), 0, 0
     with sock:
         sender, began, busy = _sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
-        sock.setblocking(True)
-        while sender.is_alive() or batch is not None:
-            batch = receiver.receive(sock)
-            if batch is None:
+        while sender.is_alive() or count:
+            count = receiver.fill(linger=0.01)
+            receiver.clear()
+            if not count:
                 time.sleep(0.0005)
-                continue
-            if not began:
+            elif not began:
                 began, busy = time.perf_counter(), _busy()
-            received += len(batch.senders)
+            received += count
         lost, taken = drops(sock), time.perf_counter() - began
-    return Result("bare", received + lost, received, lost, 0, taken, _busy() - busy)
+    return Result("bare", sent(rate, seconds, template=True), received, lost, 0, taken, _busy() - busy)
 
 
 def whole(kind: str, rate: float, seconds: float) -> Result:
     """The listener: receives, decodes, counts the records."""
     sock, _ = bound(Endpoint(kind, "127.0.0.1", 0))
     inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
-    listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders(), sink)
+    listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
     warm_up(kind, listener)
     port, began = sock.getsockname()[1], [0.0, 0.0]
     sender = _sender(kind, port, rate, seconds)
@@ -159,7 +163,8 @@ def whole(kind: str, rate: float, seconds: float) -> Result:
 
     listener.run(stop, between=between)
     lost, received = sum(listener.intake.lost().values()), listener.intake.admission.received_in_all
-    return Result(kind, received + lost, received, lost, sink.records, time.perf_counter() - began[0], _busy() - began[1])
+    count, taken = sent(rate, seconds, template=kind == "ipfix"), time.perf_counter() - began[0]
+    return Result(kind, count, received, lost, sink.records, taken, _busy() - began[1])
 
 
 def warm_up(kind: str, listener: Listener) -> None:
@@ -169,6 +174,16 @@ def warm_up(kind: str, listener: Listener) -> None:
     first = [ipfix_template()] if kind == "ipfix" else []
     payloads = [*first, *(row.tobytes() for row in MAKERS[kind]()[0])]
     listener.decoders[kind].decode(Datagrams.of([("192.0.2.1", payload, 1) for payload in payloads]))
+
+
+def line(result: Result, first: Result) -> str:
+    """A result beside the first one."""
+    each, least = (r.busy / max(r.received, 1) for r in (result, first))
+    return (
+        f"{result.name:6} sent {result.sent:10,}  received {result.received:10,}  lost in the kernel {result.lost:8,}  "
+        f"{result.received / result.seconds:9,.0f} datagrams/s  {result.records / result.seconds:11,.0f} records/s  "
+        f"processor {result.busy / result.seconds:4.0%}: {each * 1e6:5.2f} us a datagram, {each / least:4.2f} × {first.name}"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -181,15 +196,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     results: list[Result] = []
     for name in asked.only.split(","):
         rate = asked.rate / 10 if name == "sflow" else asked.rate
-        result = bare(rate, asked.seconds) if name == "bare" else whole(name, rate, asked.seconds)
-        results.append(result)
-        beside = f"  {result.busy / result.received / (results[0].busy / results[0].received):5.2f} × {results[0].name}"
-        print(
-            f"{result.name:6} sent {result.sent:10,}  received {result.received:10,}  lost in the kernel {result.lost:8,}  "
-            f"{result.received / result.seconds:10,.0f} datagrams/s  {result.records / result.seconds:12,.0f} records/s  "
-            f"processor {result.busy / result.seconds:5.0%}{beside if len(results) > 1 else ''}",
-            flush=True,
-        )
+        results.append(bare(rate, asked.seconds) if name == "bare" else whole(name, rate, asked.seconds))
+        print(line(results[-1], results[0]), flush=True)
     return 0
 
 

@@ -39,6 +39,10 @@ class Admitted:
     weight: Ints
     senders: tuple[str, ...]
 
+    def take(self, which: Mask) -> Admitted:
+        """The given ones of these."""
+        return Admitted(self.rows[which], self.sender[which], self.weight[which], self.senders)
+
 
 class Admission:
     """Decides on datagrams, a batch at a time. `allowed`: None is everybody. `rate`: datagrams per second of each exporter.
@@ -80,19 +84,27 @@ class Admission:
         for address in [a for a, slot in self._slots.items() if not self._allows(self.names[slot])]:
             self._seen_ns[self._slots.pop(address)] = -self.idle_ns
 
-    def admit(self, senders: list[bytes], now_ns: int, *, precious: Callable[[int], bool] = lambda _: False) -> Admitted:
-        """Decide on datagrams of these senders (4 or 16 octets each), which came by `now_ns`.
+    def admit(
+        self,
+        senders: Sequence[bytes],
+        sender: NDArray[np.intp],
+        now_ns: int,
+        *,
+        precious: Callable[[int], bool] = lambda _: False,
+    ) -> Admitted:
+        """Decide on datagrams, each from `senders[sender[i]]`, distinct addresses of 4 or 16 octets, which came by `now_ns`.
 
         What is `precious` (a template, without which what follows cannot be read) is not thinned, up to the rate again.
         """
         if self._next is not None:
             self._reload(*self._next)
-        self.received_in_all += len(senders)
-        known = self._slots
-        slots = np.array([known.get(sender, -1) for sender in senders], np.int32)
-        self._present = slots
-        for row in np.flatnonzero(slots < 0).tolist():
-            slots[row] = self._newcomer(senders[row], now_ns)
+        self.received_in_all += len(sender)
+        each = np.bincount(sender, minlength=len(senders))
+        found: Codes = np.array([self._slots.get(address, -1) for address in senders], np.int32)
+        self._present = found
+        for i in np.flatnonzero(found < 0).tolist():
+            found[i] = self._newcomer(senders[i], now_ns, int(each[i]))
+        slots = found[sender]
         rows = np.flatnonzero(slots >= 0)
         slots = slots[rows]
         counts = np.bincount(slots, minlength=self.most)
@@ -104,18 +116,15 @@ class Admission:
         self._seen_ns[counts > 0] = now_ns
         return Admitted(rows, slots, weight, self._senders)
 
-    def _newcomer(self, sender: bytes, now_ns: int) -> int:
-        """The slot of a sender without one; -1 where it gets none."""
-        slot = self._slots.get(sender)
-        if slot is not None:
-            return slot
+    def _newcomer(self, sender: bytes, now_ns: int, count: int) -> int:
+        """The slot of a sender without one; -1 where it gets none, and its datagrams are counted."""
         refusal = self._verdicts.get(sender)
         if refusal is None:
             name = _text(sender)
             if self._allows(name):
                 slot = self._free_slot(now_ns)
                 if slot is None:
-                    self.refused[TOO_MANY] += 1  # not remembered: a slot may come free
+                    self.refused[TOO_MANY] += count  # not remembered: a slot may come free
                     return -1
                 self._take_slot(slot, sender, name)
                 return slot
@@ -123,7 +132,7 @@ class Admission:
             if len(self._verdicts) >= _REMEMBERED:
                 self._verdicts.clear()
             self._verdicts[sender] = refusal
-        self.refused[refusal] += 1
+        self.refused[refusal] += count
         return -1
 
     def _allows(self, name: str) -> bool:

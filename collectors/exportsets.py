@@ -15,7 +15,7 @@ from collectors.exporters import Exporter, Source, Template
 from collectors.layouts import Layouts
 from collectors.ledger import DATAGRAMS, RECORDS
 from collectors.record import Codes, Ints, Mask
-from collectors.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, V9, TemplateError, Layout, unpack_templates
+from collectors.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, V9, Layout, TemplateError, unpack_templates
 from collectors.waiting import Ticket, Waiter, WaitingRoom
 
 REASONS = (*walks.FAULTS, "bad template", "too many exporters", "too many sets without a template")

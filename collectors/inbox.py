@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,18 +14,22 @@ from collectors.datagrams import Datagrams
 
 
 class Parcel(NamedTuple):
-    """Datagrams for the decoder of one kind, each of which stands for `weight` of its sender."""
+    """Datagrams for the decoder of one kind, each of which stands for `weight` of its sender.
+
+    `done` is called once they were decoded, where their memory is used again.
+    """
 
     kind: str
     weight: int
     datagrams: Datagrams
+    done: Callable[[], None] | None = None
 
 
 class Inbox:
     """Parcels in order of arrival.
 
-    `octets`: about the most that waits; `put` waits for room, so what is too much stays in the kernel. `enough`: so many
-    datagrams are worth decoding at once.
+    `octets`: about the most that waits, beside what its sender bounds (`Parcel.done`); `put` waits for room, so that what
+    is too much stays in the kernel. `enough`: so many datagrams are worth decoding at once.
     """
 
     def __init__(self, *, octets: int = 64 << 20, enough: int = 2048) -> None:
@@ -40,7 +44,7 @@ class Inbox:
         with self._changed:
             self._changed.wait_for(lambda: self._closed or not self._parcels or self.held_octets < self.octets)
             self._parcels.append(parcel)
-            self.held_octets += len(parcel.datagrams.data)
+            self.held_octets += _octets(parcel)
             self.held_datagrams += len(parcel.datagrams)
             if self.held_datagrams >= self.enough or len(self._parcels) == 1:
                 self._changed.notify_all()
@@ -62,21 +66,30 @@ class Inbox:
                 taken.append(self._parcels.popleft())
                 count += len(taken[-1].datagrams)
             self.held_datagrams -= count
-            self.held_octets -= sum(len(parcel.datagrams.data) for parcel in taken)
+            self.held_octets -= sum(map(_octets, taken))
             self._changed.notify_all()
         return joined(taken)
 
 
 def joined(parcels: Sequence[Parcel]) -> list[Parcel]:
-    """Neighbours of one kind, weight and list of senders as one parcel."""
+    """Neighbours of one kind, weight and list of senders as one parcel, but for those whose memory is used again."""
     runs: list[list[Parcel]] = []
     for parcel in parcels:
         last = runs[-1][0] if runs else None
-        if last and last[:2] == parcel[:2] and last.datagrams.senders == parcel.datagrams.senders:
+        if (
+            last
+            and not (last.done or parcel.done)
+            and last[:2] == parcel[:2]
+            and last.datagrams.senders == parcel.datagrams.senders
+        ):
             runs[-1].append(parcel)
         else:
             runs.append([parcel])
     return [run[0] if len(run) == 1 else run[0]._replace(datagrams=_joined([p.datagrams for p in run])) for run in runs]
+
+
+def _octets(parcel: Parcel) -> int:
+    return 0 if parcel.done else len(parcel.datagrams.data)
 
 
 def _joined(parts: Sequence[Datagrams]) -> Datagrams:

@@ -1,4 +1,4 @@
-"""The thread that empties the sockets: kernel to inbox, past the allow-list and the rate limits."""
+"""The threads that empty the sockets: kernel to inbox, past the allow-list and the rate limits."""
 
 from __future__ import annotations
 
@@ -14,53 +14,76 @@ import numpy as np
 from collectors.admission import Admission, Admitted
 from collectors.datagrams import Datagrams
 from collectors.inbox import Inbox, Parcel
-from collectors.receiving import Received, Receiver, drops
+from collectors.receiving import STRIDE, Received, Receiver, drops
+from collectors.record import Ints
 
-_ROUNDS = 8  # system calls for one socket before the others have their turn
 _FAREWELL = 1.0  # seconds: the longest that what is still in the kernel is read after the end was asked for
 
 
-class Intake(threading.Thread):
-    """Receives on sockets, each with the kind of what comes there, until `stop`; then reads what the kernel still holds."""
+class Intake:
+    """Receives on sockets, each with the kind of what comes there, a thread each, until `stop`; then reads what is left.
 
-    def __init__(self, sockets: Sequence[tuple[str, socket.socket]], admission: Admission, inbox: Inbox) -> None:
-        super().__init__(name="intake", daemon=True)
-        self.sockets, self.admission, self.inbox = list(sockets), admission, inbox
+    Datagrams wait up to `linger` seconds for company. Many are handed over in the slab they are in, few are copied.
+    """
+
+    def __init__(
+        self, sockets: Sequence[tuple[str, socket.socket]], admission: Admission, inbox: Inbox, *, linger: float = 0.01
+    ) -> None:
+        self.sockets, self.admission, self.inbox, self.linger = list(sockets), admission, inbox, linger
         self.error: OSError | None = None
-        self._receiver, self._stopping = Receiver(), False
-        self._wake = os.eventfd(0)
-        self._counting = threading.Lock()
+        self._threads = [threading.Thread(target=self._run, args=pair, daemon=True) for pair in self.sockets]
+        self._running, self._stopping, self._wake = len(self._threads), False, os.eventfd(0)
+        self._admitting, self._counting = threading.Lock(), threading.Lock()
         self._lost = [0] * len(self.sockets)
         self._last = [drops(sock) for _, sock in self.sockets]
 
-    def run(self) -> None:
-        """Receive; the thread's body."""
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        for _, sock in self.sockets:
-            poll.register(sock, select.POLLIN)
-        by_number = {sock.fileno(): (kind, sock) for kind, sock in self.sockets}
-        try:
-            while not self._stopping:
-                for number, _ in poll.poll():
-                    if number != self._wake:
-                        self._empty(*by_number[number], rounds=_ROUNDS)
-            until = time.monotonic() + _FAREWELL
-            for kind, sock in self.sockets:
-                while time.monotonic() < until and self._empty(kind, sock, rounds=1):
-                    pass
-        except OSError as error:
-            self.error = error
-        finally:
-            self.inbox.close()
+    def start(self) -> None:
+        """Begin to receive."""
+        for thread in self._threads:
+            thread.start()
+
+    def is_alive(self) -> bool:
+        """Whether all sockets are read."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """Ask the thread to end."""
+        """Ask the threads to end."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
 
+    def join(self) -> None:
+        """Wait for the threads' end."""
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, kind: str, sock: socket.socket) -> None:
+        try:
+            self._receive(kind, Receiver(sock))
+        except OSError as error:
+            self.error = error
+        finally:
+            with self._admitting:
+                self._running -= 1
+                if not self._running:
+                    self.inbox.close()
+
+    def _receive(self, kind: str, receiver: Receiver) -> None:
+        poll = select.poll()
+        for number in (self._wake, receiver.sock.fileno()):
+            poll.register(number, select.POLLIN)
+        while not self._stopping:
+            if receiver.count == 0:
+                poll.poll()
+            while receiver.fill(linger=self.linger) and not self._stopping:
+                self._hand_over(kind, receiver)
+            self._hand_over(kind, receiver)
+        until = time.monotonic() + _FAREWELL
+        while receiver.fill() and time.monotonic() < until:
+            self._hand_over(kind, receiver)
+        self._hand_over(kind, receiver, last=True)
+
     def close(self) -> None:
-        """After the thread's end: close the sockets."""
+        """After the threads' end: close the sockets."""
         self.lost()
         for _, sock in self.sockets:
             sock.close()
@@ -78,24 +101,30 @@ class Intake(threading.Thread):
                 found[kind] = found.get(kind, 0) + self._lost[i]
         return found
 
-    def _empty(self, kind: str, sock: socket.socket, *, rounds: int) -> bool:
-        """Read a socket; whether more may be there."""
-        for _ in range(rounds):
-            received = self._receiver.receive(sock)
-            if received is None:
-                return False
-            self._sort(kind, received)
-            if len(received.senders) < self._receiver.slots:
-                return False
-        return True
+    def _hand_over(self, kind: str, receiver: Receiver, *, last: bool = False) -> None:
+        """Pass on what has been received, past the allow-list and the limits."""
+        full = receiver.count == receiver.slots
+        if not receiver.count or (not full and not last and not receiver.can_turn):
+            return
+        received = receiver.received()
 
-    def _sort(self, kind: str, received: Received) -> None:
         def precious(row: int) -> bool:
             return kind != "sflow" and announces(received.head(row, 24))
 
-        admitted = self.admission.admit(received.senders, int(received.time_ns[-1]), precious=precious)
+        now_ns = int(received.time_ns[-1])
+        with self._admitting:
+            admitted = self.admission.admit(received.senders, received.sender, now_ns, precious=precious)
+        near = int(np.max(received.length)) <= STRIDE and receiver.count * 8 >= receiver.slots
+        if near and receiver.can_turn and admitted.weight.max(initial=1) == 1:
+            slab = received.slab
+            datagrams = _datagrams(received, admitted, slab.data, admitted.rows * STRIDE)  # type: ignore[arg-type]
+            receiver.turn()
+            self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)))
+            return
         for weight in np.unique(admitted.weight).tolist():
-            self.inbox.put(Parcel(kind, weight, _copied(received, admitted, np.flatnonzero(admitted.weight == weight))))
+            part = admitted.take(admitted.weight == weight)
+            self.inbox.put(Parcel(kind, weight, _datagrams(received, part, *received.copied(part.rows))))
+        receiver.clear()
 
 
 def announces(head: bytes) -> bool:
@@ -106,14 +135,7 @@ def announces(head: bytes) -> bool:
     return len(first) == 2 and int.from_bytes(first, "big") in ((0, 1) if version == 9 else (2, 3))
 
 
-def _copied(received: Received, admitted: Admitted, which: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Datagrams:
-    rows = admitted.rows[which]
-    length = received.length[rows]
-    return Datagrams(
-        data=received.payloads(rows.tolist()),
-        offset=np.cumsum(length) - length,
-        length=length,
-        sender=admitted.sender[which],
-        received_ns=received.time_ns[rows],
-        senders=admitted.senders,
-    )
+def _datagrams(received: Received, admitted: Admitted, data: bytes, offset: Ints) -> Datagrams:
+    rows = admitted.rows
+    times, lengths = received.time_ns[rows], received.length[rows]
+    return Datagrams(data, offset, lengths, admitted.sender, times, admitted.senders)

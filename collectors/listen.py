@@ -31,7 +31,6 @@ class Decoder(Protocol):
     """Datagrams to flow records. It raises nothing: what cannot be decoded it counts."""
 
     tally: Counter[str]
-    exporters: Mapping[str, Counter[str]]
 
     def decode(self, datagrams: Datagrams) -> Flows:
         """The records of these datagrams, and of earlier ones they make readable."""
@@ -83,6 +82,9 @@ class Listener:
             self.failed += len(parcel.datagrams)
             say(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
             return None
+        finally:
+            if parcel.done:
+                parcel.done()
         return flows if parcel.weight == 1 else replace(flows, sampling_rate=flows.sampling_rate * parcel.weight)
 
     def counts(self) -> Iterator[Count]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,17 +35,21 @@ class Wish:
     metrics: str | None
 
 
-def decoders() -> dict[str, Decoder]:
+def decoders(kinds: Collection[str]) -> dict[str, Decoder]:
     """A decoder for each kind; NetFlow and IPFIX share one, since some exporters send both to either port."""
     from collectors.netflow import NetflowDecoder
-    from collectors.sflow import SflowDecoder
 
     netflow = NetflowDecoder()
-    return {"ipfix": netflow, "netflow": netflow, "sflow": SflowDecoder()}
+    made: dict[str, Decoder] = {kind: netflow for kind in kinds if kind != "sflow"}
+    if "sflow" in kinds:
+        from collectors.sflow import SflowDecoder
+
+        made["sflow"] = SflowDecoder()
+    return made
 
 
 def listen_until_told(
-    wish: Wish, again: Callable[[], dict[str, Any]] = dict, *, made: Callable[[], dict[str, Decoder]] = decoders
+    wish: Wish, again: Callable[[], dict[str, Any]] = dict, *, made: Callable[[Collection[str]], dict[str, Decoder]] = decoders
 ) -> None:
     """Listen as wished until SIGTERM or SIGINT, with the decoders `made`. `again` reads the settings file.
 
@@ -59,7 +63,7 @@ def listen_until_told(
     inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
     with ExitStack() as undo:
         sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
-        listener = Listener(Intake(sockets, admission, inbox), inbox, made(), sink)
+        listener = Listener(Intake(sockets, admission, inbox), inbox, made({place.kind for place in places}), sink)
         undo.pop_all()  # the listener closes them
 
     def body(asked: Signals) -> None:

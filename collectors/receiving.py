@@ -1,4 +1,4 @@
-"""UDP datagrams out of the kernel, many per system call: recvmmsg(2) into one slab, copied out close together.
+"""UDP datagrams out of the kernel, many per system call: recvmmsg(2) into slabs that are handed on and come back.
 
 Nothing is decoded here. What the kernel lost because nobody read in time is read off each socket (SO_MEMINFO, socket(7)).
 """
@@ -14,16 +14,19 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.record import Ints
 
 MIB = 1 << 20
-SLOTS = 2048  # datagrams per system call at most
-STRIDE = 65_536 + 21 * 64  # any UDP payload fits; neighbours do not share cache sets. Pages never touched cost nothing
+SLOTS, SLABS = 8192, 8  # datagrams per system call at most; slabs of them
+PAUSE = 0.005  # seconds
+STRIDE = 2048  # octets of a datagram in a slab: what exporters send fits an MTU of 1500
+REST = 65_536 - STRIDE  # of longer ones; memory never touched costs nothing
 
 SO_RCVBUFFORCE, SO_MEMINFO, SO_TIMESTAMPNS = 33, 55, 35
 _MEMINFO = struct.Struct("9I")  # the last is sk_drops, linux/sock_diag.h
@@ -99,7 +102,7 @@ def bound(where: Endpoint, *, buffer: int = 32 * MIB) -> tuple[socket.socket, in
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         with contextlib.suppress(PermissionError):  # past net.core.rmem_max, with CAP_NET_ADMIN
             sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
-        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE * 1e6)))
         sock.bind((where.host, where.port))
     except OSError as error:
         sock.close()
@@ -112,61 +115,126 @@ def drops(sock: socket.socket) -> int:
     return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
 
 
+class Slab:
+    """Room for `slots` datagrams: the first `STRIDE` octets of each one after the other, the rest of long ones elsewhere."""
+
+    def __init__(self, slots: int, rest: mmap.mmap) -> None:
+        self.data, self.rest, self.count = bytearray(slots * STRIDE), memoryview(rest), 0
+        self.headers, self.control = np.zeros(slots, _HEADER), np.zeros(slots, _STAMP)
+        self.names, self._iovecs = np.zeros((slots, _NAME), np.uint8), np.zeros((slots, 2), _IOVEC)
+        each = np.arange(slots, dtype=np.uint64)
+        for column, (memory, size) in enumerate(((self.data, STRIDE), (rest, REST))):
+            octets: NDArray[np.uint8] = np.frombuffer(memory, np.uint8)  # type: ignore[call-overload]
+            self._iovecs["base"][:, column] = octets.ctypes.data + each * np.uint64(size)
+            self._iovecs["length"][:, column] = size
+        self.headers["name"] = self.names.ctypes.data + each * np.uint64(_NAME)
+        self.headers["iov"], self.headers["iovlen"] = self._iovecs.ctypes.data + each * np.uint64(2 * _IOVEC.itemsize), 2
+        self.headers["control"] = self.control.ctypes.data + each * np.uint64(_CONTROL)
+        self.clear()
+
+    def clear(self) -> None:
+        """Make it empty."""
+        self.headers["namelen"][: self.count], self.headers["controllen"][: self.count] = _NAME, _CONTROL
+        if not self.count:
+            self.headers["namelen"], self.headers["controllen"] = _NAME, _CONTROL
+        self.count = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Received:
-    """What one system call brought: sender (4 or 16 octets), length and kernel's time of each datagram, in order of arrival.
+    """Datagrams in order of arrival: which of the distinct `senders` (4 or 16 octets) each is from, its length and time.
 
-    The payloads lie in the receiver's slab until its next call; `payloads` copies them out.
+    They lie in a slab that is used again once it was given back.
     """
 
     senders: list[bytes]
+    sender: NDArray[np.intp]
     length: Ints
     time_ns: Ints
-    slab: memoryview
-
-    def payloads(self, rows: Sequence[int]) -> bytes:
-        """The payloads of these rows, end to end."""
-        ends = self.length.tolist()
-        return b"".join([self.slab[row * STRIDE : row * STRIDE + ends[row]] for row in rows])
+    slab: Slab
 
     def head(self, row: int, octets: int) -> bytes:
-        """The first octets of a payload."""
-        return bytes(self.slab[row * STRIDE : row * STRIDE + min(octets, int(self.length[row]))])
+        """The first octets of a payload, at most `STRIDE`."""
+        return bytes(self.slab.data[row * STRIDE : row * STRIDE + min(octets, int(self.length[row]))])
+
+    def copied(self, rows: NDArray[np.intp]) -> tuple[bytes, Ints]:
+        """The payloads of these rows, end to end, and where each begins."""
+        length = self.length[rows]
+        with memoryview(self.slab.data) as near:
+            parts = []
+            for row, size in zip(rows.tolist(), length.tolist(), strict=True):
+                parts.append(near[row * STRIDE : row * STRIDE + min(size, STRIDE)])
+                if size > STRIDE:
+                    parts.append(self.slab.rest[row * REST : row * REST + size - STRIDE])
+            data = b"".join(parts)
+            for part in parts:
+                part.release()
+        return data, np.cumsum(length) - length
 
 
 class Receiver:
-    """Reads sockets into a slab of `slots` datagrams."""
+    """Reads one socket into slabs of `slots` datagrams, at most `slabs` of them; `give_back` may be called by any thread."""
 
-    def __init__(self, *, slots: int = SLOTS) -> None:
-        self.slots = slots
-        slab = mmap.mmap(-1, slots * STRIDE)
-        self._slab = memoryview(slab)
-        self._names, self._control = np.zeros((slots, _NAME), np.uint8), np.zeros(slots, _STAMP)
-        iovecs, self._headers = np.zeros(slots, _IOVEC), np.zeros(slots, _HEADER)
-        self._iovecs = iovecs  # the kernel reads them through their address
-        each = np.arange(slots, dtype=np.uint64)
-        iovecs["base"] = np.frombuffer(slab, np.uint8).ctypes.data + each * np.uint64(STRIDE)
-        iovecs["length"] = 65_536
-        self._headers["name"] = self._names.ctypes.data + each * np.uint64(_NAME)
-        self._headers["iov"], self._headers["iovlen"] = iovecs.ctypes.data + each * np.uint64(_IOVEC.itemsize), 1
-        self._headers["control"] = self._control.ctypes.data + each * np.uint64(_CONTROL)
-        self._headers["namelen"], self._headers["controllen"] = _NAME, _CONTROL
+    def __init__(self, sock: socket.socket, *, slots: int = SLOTS, slabs: int = SLABS) -> None:
+        self.sock, self.slots, self._spare = sock, slots, slabs - 1
+        self._rest = mmap.mmap(-1, slots * REST)
+        self._free: deque[Slab] = deque()
+        self._slab = Slab(slots, self._rest)
 
-    def receive(self, sock: socket.socket) -> Received | None:
-        """What waits at a socket, up to `slots` datagrams; None where nothing does. Raises OSError."""
-        address = self._headers.ctypes.data
-        count = _recvmmsg(sock.fileno(), address, self.slots, socket.MSG_DONTWAIT, None)
+    @property
+    def count(self) -> int:
+        """Datagrams in the slab that is being filled."""
+        return self._slab.count
+
+    @property
+    def can_turn(self) -> bool:
+        """Whether there is a slab to go on with."""
+        return bool(self._free) or self._spare > 0
+
+    def fill(self, *, linger: float | None = None) -> int:
+        """Read what waits, as far as there is room, and what comes within `linger` seconds: how many datagrams.
+
+        Raises OSError. A pause of `PAUSE` ends it early.
+        """
+        slab = self._slab
+        address = slab.headers.ctypes.data + slab.count * _HEADER.itemsize
+        flags = socket.MSG_DONTWAIT if linger is None else 0
+        patience = None if linger is None else struct.pack("@qq", *divmod(int(linger * 1e9), 1_000_000_000))
+        count = int(_recvmmsg(self.sock.fileno(), address, self.slots - slab.count, flags, patience))
         if count < 0:
             number = ctypes.get_errno()
-            if number in (errno.EAGAIN, errno.EINTR):
-                return None
-            raise OSError(number, os.strerror(number))
-        headers, stamps = self._headers[:count], self._control[:count]
+            if number not in (errno.EAGAIN, errno.EINTR):
+                raise OSError(number, os.strerror(number))
+            return 0
+        slab.count += count
+        return count
+
+    def received(self) -> Received:
+        """What the slab holds that is being filled, at least one datagram."""
+        slab, count = self._slab, self._slab.count
+        headers, stamps = slab.headers[:count], slab.control[:count]
         known = (headers["controllen"] >= 32) & (stamps["type"] == SO_TIMESTAMPNS) & (stamps["level"] == socket.SOL_SOCKET)
         stamped = stamps["seconds"] * 1_000_000_000 + stamps["nanoseconds"]
         time_ns = stamped if known.all() else np.where(known, stamped, time.time_ns())
-        headers["namelen"], headers["controllen"] = _NAME, _CONTROL
-        begin, size = (8, 16) if sock.family == socket.AF_INET6 else (4, 4)
-        names = self._names[:count, begin : begin + size].tobytes()
-        senders = [names[at : at + size] for at in range(0, count * size, size)]
-        return Received(senders, headers["length"].astype(np.int64), time_ns, self._slab)
+        begin, size = (8, 16) if self.sock.family == socket.AF_INET6 else (4, 4)
+        names = np.ascontiguousarray(slab.names[:count, begin : begin + size]).view(f"S{size}").ravel()
+        _, first, sender = np.unique(names, return_index=True, return_inverse=True)
+        senders = [slab.names[row, begin : begin + size].tobytes() for row in first.tolist()]
+        return Received(senders, sender, headers["length"].astype(np.int64), time_ns, slab)
+
+    def clear(self) -> None:
+        """Fill the same slab anew: what it held is no longer needed."""
+        self._slab.clear()
+
+    def turn(self) -> None:
+        """Fill another slab, where one `can_turn`; the one before is kept until it is given back."""
+        if self._free:
+            self._slab = self._free.popleft()
+        else:
+            self._spare -= 1
+            self._slab = Slab(self.slots, self._rest)
+
+    def give_back(self, slab: Slab) -> None:
+        """The datagrams of a slab are no longer needed."""
+        slab.clear()
+        self._free.append(slab)
