@@ -208,7 +208,7 @@ class Sorter:
     def waiters(self, accounts: Accounts) -> list[tuple[int, Waiter]]:
         """Sets without a template and who sent them, with tickets of their datagrams, once all errors are known.
 
-        Of a datagram with an error the ticket is never called. One with too many such sets has an error.
+        The ticket of a datagram with an error has failed. One with too many such sets has an error.
         """
         s = self._without
         many = np.bincount(s[walks.DATAGRAM], minlength=len(self.status)) > MOST_WAITING
@@ -221,15 +221,16 @@ class Sorter:
             s = s[:, ~refused]
         tickets: dict[int, Ticket] = {}
         waiters: list[tuple[int, Waiter]] = []
-        for datagram, number, begin, end in s[:4].T.tolist():
+        for datagram, number, begin, end, trimmed in s.T.tolist():
             source = int(self.source[datagram])
-            ticket = tickets.setdefault(datagram, Ticket(0 if self.status[datagram] == 0 else 1 << 62))
+            ticket = tickets.setdefault(datagram, Ticket(failed=bool(self.status[datagram])))
             ticket.left += 1
             head = self.heads[:, datagram]
             key = (self.versions[source], self.domains[source], number)
             times = int(head[walks.EXPORT_NS]), int(head[walks.UPTIME_MS]), int(self.datagrams.received_ns[datagram])
             owner = self.owners[source]
-            waiters.append((owner, Waiter(self.datagrams.senders[owner], key, self.datagrams.data[begin:end], *times, ticket)))
+            octets = self.datagrams.data[begin:end]
+            waiters.append((owner, Waiter(self.datagrams.senders[owner], key, octets, *times, ticket, bool(trimmed))))
             self.waits[datagram] = True
         return waiters
 
@@ -290,7 +291,7 @@ class Sorter:
             "position": rows[2],
             "begin": base + np.cumsum(sizes) - sizes,
             "end": base + np.cumsum(sizes),
-            "trimmed": none,
+            "trimmed": np.array([waiter.trimmed for waiter in self.released], np.int64),
             "datagram": none - 1,
             "export_ns": said[0],
             "uptime_ms": said[1],

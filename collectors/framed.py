@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresses import AddressBook
+from collectors.addresses import AddressBook, Longs
 from collectors.batch import PAD, Batch
 from collectors.fastpath import Decoder
 from collectors.messages import CNP
-from collectors.record import ROCE_PORT, UDP, Ints, Packets
+from collectors.record import ROCE_PORT, UDP, Codes, Ints, Packets
 
 Columns = dict[str, NDArray[Any]]
 MOST_ADDRESSES = 1 << 20
@@ -40,6 +40,10 @@ class Frames:
         if len(self._known) != len(self._decoder.endpoints):
             self._known = tuple(self._decoder.endpoints)
         return self._known
+
+    def codes(self, high: Longs, low: Longs) -> Codes:
+        """The codes of addresses given as their upper and lower 64 bits, [n] each."""
+        return self._decoder.book.codes(high, low)
 
     def refresh(self) -> None:
         """Start the numbering of addresses anew if there are too many."""

@@ -122,16 +122,17 @@ class NetflowDecoder:
             accounts = Accounts(self.tally, [exporter.tally if exporter else None])
             accounts.add(ledger.counter(RECORDS, ledger.WAITING), -1, 0)
             accounts.add(ledger.error(RECORDS, reason), 1, 0)
-            waiter.ticket.failed = True
             self._served(waiter, accounts, 0, reason)
 
-    def _served(self, waiter: Waiter, accounts: Accounts, exporter: int, reason: str) -> None:
-        """Count the datagram of a set that waits no more, if it was the last one."""
-        waiter.ticket.left -= 1
-        if waiter.ticket.left == 0:
+    def _served(self, waiter: Waiter, accounts: Accounts, exporter: int, reason: str = "") -> None:
+        """Count the datagram of a set that waits no more: as an error if there is a reason, else if it was the last one."""
+        ticket = waiter.ticket
+        ticket.left -= 1
+        if not ticket.failed and (reason or not ticket.left):
+            ticket.failed = bool(reason)
             accounts.add(ledger.counter(DATAGRAMS, ledger.WAITING), -1, exporter)
-            failed = ledger.error(DATAGRAMS, reason)
-            accounts.add(failed if waiter.ticket.failed else ledger.counter(DATAGRAMS, ledger.DECODED), 1, exporter)
+            outcome = ledger.error(DATAGRAMS, reason) if reason else ledger.counter(DATAGRAMS, ledger.DECODED)
+            accounts.add(outcome, 1, exporter)
 
     def _count(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
         """Count the records of sets; a released set was received as one record, and waited."""
@@ -144,8 +145,7 @@ class NetflowDecoder:
         accounts.add_all(ledger.error(RECORDS, walks.FAULTS[walks.CUT_OFF]), sets.exporter, bad)
         accounts.add_all(ledger.counter(RECORDS, ledger.WAITING), sets.exporter, -waited.astype(np.int64))
         for row, waiter in zip(np.flatnonzero(waited).tolist(), sorter.released, strict=True):
-            waiter.ticket.failed |= bool(bad[row])
-            self._served(waiter, accounts, int(sets.exporter[row]), walks.FAULTS[walks.CUT_OFF])
+            self._served(waiter, accounts, int(sets.exporter[row]), walks.FAULTS[walks.CUT_OFF] if bad[row] else "")
 
     def _wait(self, sorter: Sorter, accounts: Accounts) -> None:
         """Let sets wait for their template."""

@@ -46,7 +46,7 @@ class RecordSets:
                 walks.count_records(self._octets, begin, end, layout.lengths, layout.size, count, cut)
                 self.count[rows], self.cut[rows] = count, cut
         self.cut[self.count == 0] = 1
-        self.cut[sets.trimmed] = 0  # that was found before
+        self.cut[sets.trimmed] = 1
 
     @property
     def options(self) -> list[int]:

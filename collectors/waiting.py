@@ -12,9 +12,9 @@ OVERHEAD = 512  # octets that keeping a set takes beside its own
 
 @dataclass
 class Ticket:
-    """A datagram of which sets wait: how many still do, and whether one waited in vain."""
+    """A datagram of which sets wait: how many still do, and whether it counts as an error already."""
 
-    left: int
+    left: int = 0
     failed: bool = False
 
 
@@ -28,6 +28,7 @@ class Waiter(NamedTuple):
     uptime_ms: int
     received_ns: int
     ticket: Ticket
+    trimmed: bool = False  # whether the message ended before the set did
 
 
 class WaitingRoom:

@@ -116,7 +116,6 @@ def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, sets: Ints) -> i
             trimmed = at + size > end
             if trimmed:
                 heads[FAULT, i] = CUT_OFF
-                heads[CUT, i] = 1
                 size = end - at
             if 256 > which > 3 or (which > 1) != (heads[VERSION, i] == IPFIX or which > 3):
                 heads[FAULT, i] = RESERVED

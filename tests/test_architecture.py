@@ -19,7 +19,8 @@ MODULES = sorted(
 )
 # these do I/O
 EDGE = {
-    *("collectors.cli", "collectors.dump", "collectors.pcap", "collectors.writing"),
+    *("collectors.cli", "collectors.dump", "collectors.ipfixfile", "collectors.pcap", "collectors.statefile"),
+    "collectors.writing",
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()

@@ -1,0 +1,315 @@
+"""sFlow version 5: export datagrams to flow records, one for each sampled packet, and to evidence.
+
+A sampled header is decoded by the packet decoder, down to the BTH; where there is none, what the switch says of the packet's
+addresses and ports will do. Octets are those of the one packet: payload where there is a header, else the IP packet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+
+from collectors import ledger
+from collectors import sflowwalk as walks
+from collectors.accounts import Accounts
+from collectors.batch import PAD, gather
+from collectors.datagrams import Datagrams
+from collectors.endpoints import MAPPED, address
+from collectors.evidence import Counters, Delays, Drops, Evidence, Rows
+from collectors.framed import Columns, Frames
+from collectors.ledger import DATAGRAMS, RECORDS
+from collectors.record import Codes, Flows, Ints, Mask
+from collectors.sequences import follow
+
+LINK_TYPES = {1: 1, 11: 228, 12: 229}  # header protocols: Ethernet, IPv4, IPv6; as link types of captures
+TOO_MANY, NO_FLOW, NO_PACKET, OTHER = "too many exporters", "no flow in the frame", "no packet in the sample", "unknown sample"
+MOST_SEQUENCES = 256  # of one agent
+
+_GENERIC = np.dtype(
+    [
+        *(("index", ">u4"), ("type", ">u4"), ("speed", ">u8"), ("direction", ">u4"), ("status", ">u4")),
+        *(("in_octets", ">u8"), ("in_unicast", ">u4"), ("in_multicast", ">u4"), ("in_broadcast", ">u4")),
+        *(("in_discards", ">u4"), ("in_errors", ">u4"), ("in_unknown", ">u4")),
+        *(("out_octets", ">u8"), ("out_unicast", ">u4"), ("out_multicast", ">u4"), ("out_broadcast", ">u4")),
+        *(("out_discards", ">u4"), ("out_errors", ">u4"), ("promiscuous", ">u4")),
+    ]
+)
+_TAIL = (("src_port", ">u4"), ("dst_port", ">u4"), ("tcp_flags", ">u4"), ("tos", ">u4"))
+_SAMPLED = {
+    4: np.dtype([("octets", ">u4"), ("protocol", ">u4"), ("src_low", ">u4"), ("dst_low", ">u4"), *_TAIL]),
+    6: np.dtype(
+        [
+            *(("octets", ">u4"), ("protocol", ">u4"), ("src_high", ">u8"), ("src_low", ">u8")),
+            *(("dst_high", ">u8"), ("dst_low", ">u8"), *_TAIL),
+        ]
+    ),
+}
+_UNCOUNTED = {4: 0xFFFFFFFF, 8: (1 << 64) - 1}  # what a switch says that does not count, sflow_version_5.txt
+
+
+class _Agent:
+    """What is known of an agent: its tally, and the next sequence number by sender and sub-agent."""
+
+    def __init__(self) -> None:
+        self.tally: Counter[str] = Counter()
+        self.expected: OrderedDict[tuple[str, int], int] = OrderedDict()
+
+
+class SflowDecoder:
+    """Decodes batches of datagrams. `tally`: see `ledger`; records are samples.
+
+    `most_exporters`: agents that are known at a time; the one that rested longest goes. `most_evidence`: rows of evidence kept
+    until they are taken.
+    """
+
+    def __init__(self, *, most_exporters: int = 4096, most_evidence: int = 1 << 20) -> None:
+        self.tally: Counter[str] = Counter()
+        self.most_exporters, self._most_evidence = most_exporters, most_evidence
+        self._agents: OrderedDict[str, _Agent] = OrderedDict()
+        self._frames, self._evidence = Frames(), Evidence()
+
+    @property
+    def exporters(self) -> dict[str, Counter[str]]:
+        """The tally of each agent that is known."""
+        return {name: agent.tally for name, agent in self._agents.items()}
+
+    def take_evidence(self) -> Evidence:
+        """Counters, delays and drops told since this was last asked."""
+        taken, self._evidence = self._evidence, Evidence()
+        return taken
+
+    def decode(self, datagrams: Datagrams) -> Flows:
+        """The flow records of a batch, in order of arrival. Raises nothing: what is bad is counted.
+
+        The exporter of a record is the agent's address. A packet's time is when the switch says it saw it, else when the
+        datagram was received.
+        """
+        self._frames.refresh()
+        samples = _Samples(datagrams)
+        books = self._admitted(samples)
+        accounts = Accounts(self.tally, [*(agent.tally if agent else None for agent in books), None])
+        columns = self._packets(samples, accounts)
+        self._counters(samples, accounts)
+        other = samples.of(walks.OTHER)
+        accounts.add_all(ledger.dropped(OTHER), samples.exporter[other])
+        self._follow(samples, books, accounts)
+        samples.count(accounts)
+        return Flows.build(columns, endpoints=self._frames.endpoints, exporters=samples.agents)
+
+    def _admitted(self, samples: _Samples) -> list[_Agent | None]:
+        """The agents of a batch, those that are known first; None where there are too many."""
+        names = samples.agents
+        wanted = [*(n for n in names if n in self._agents), *(n for n in names if n not in self._agents)]
+        for name in wanted[: self.most_exporters]:
+            self._agents.setdefault(name, _Agent())
+            self._agents.move_to_end(name)
+        while len(self._agents) > self.most_exporters:
+            self._agents.popitem(last=False)
+            self.tally["exporters forgotten"] += 1
+        refused = set(wanted[self.most_exporters :])
+        samples.refuse(np.array([name in refused for name in names] + [False], np.bool_))
+        return [None if name in refused else self._agents[name] for name in names]
+
+    def _packets(self, samples: _Samples, accounts: Accounts) -> Columns:
+        """Flow records of sampled packets; delays and drops of theirs as evidence."""
+        s = samples.columns
+        rows = samples.of(walks.FLOW, walks.EXPANDED_FLOW, walks.DROP)
+        framed = rows[s[walks.HEADER_AT, rows] >= 0]
+        links = np.full(16, 1 << 14, np.int64)  # of no capture
+        links[list(LINK_TYPES)] = list(LINK_TYPES.values())
+        link = links[np.minimum(s[walks.LINK, framed], 15)]
+        places = (s[walks.HEADER_AT, framed], s[walks.HEADER, framed], s[walks.FRAME, framed])
+        found = self._frames.decode(samples.datagrams.data, *places, link)
+        for reason, count in found.reasons.items():
+            self.tally[f"frames: {reason}"] += count
+        parts = [(framed[found.rows], found.columns)]
+        said = np.ones(samples.count_all, np.bool_)
+        said[framed[found.rows]] = False
+        for version in _SAMPLED:
+            plain = rows[(s[walks.IP_VERSION, rows] == version) & said[rows]]
+            parts.append((plain, _sampled_ip(samples.datagrams.data, s[walks.IP_AT, plain], version, self._frames.codes)))
+        which = np.concatenate([part for part, _ in parts])
+        order = np.argsort(which, kind="stable")
+        columns = {
+            name: np.concatenate([part.get(name, np.zeros(len(at), np.int64)) for at, part in parts])[order]
+            for name in found.columns
+        }
+        which = which[order]
+        self._keep_delays(samples, which, columns, accounts)
+        self._keep_drops(samples, which, columns, accounts)
+        lost = np.setdiff1d(rows[s[walks.KIND, rows] != walks.DROP], which)
+        bare = (s[walks.HEADER_AT, lost] < 0) & (s[walks.IP_AT, lost] < 0)
+        accounts.add_all(ledger.dropped(NO_PACKET), samples.exporter[lost[bare]])
+        accounts.add_all(ledger.dropped(NO_FLOW), samples.exporter[lost[~bare]])
+        flows = s[walks.KIND, which] != walks.DROP
+        which, columns = which[flows], {name: column[flows] for name, column in columns.items()}
+        accounts.add_all(ledger.counter(RECORDS, ledger.EMITTED), samples.exporter[which])
+        time = samples.time_ns(which)
+        rate = np.maximum(s[walks.RATE, which], 1)
+        return {**columns, "start_ns": time, "end_ns": time, "sampling_rate": rate, "exporter": samples.exporter[which]}
+
+    def _keep_delays(self, samples: _Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
+        s = samples.columns
+        rows = samples.of(walks.FLOW, walks.EXPANDED_FLOW)
+        rows = rows[(s[walks.DELAY, rows] >= 0) | (s[walks.DEPTH, rows] >= 0)]
+        told = samples.seen(rows, which, columns) | {"delay_ns": s[walks.DELAY, rows], "depth": s[walks.DEPTH, rows]}
+        self._keep(Delays.build(told, exporters=samples.agents, endpoints=self._frames.endpoints))
+        accounts.add_all("delays", samples.exporter[rows])
+
+    def _keep_drops(self, samples: _Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
+        s = samples.columns
+        rows = samples.of(walks.DROP)
+        told = {"reason": s[walks.REASON, rows], "suppressed": s[walks.SUPPRESSED, rows]}
+        told["octets"] = np.maximum(s[walks.FRAME, rows], 0)
+        drops = samples.seen(rows, which, columns) | told
+        self._keep(Drops.build(drops, exporters=samples.agents, endpoints=self._frames.endpoints))
+        accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
+
+    def _counters(self, samples: _Samples, accounts: Accounts) -> None:
+        rows = samples.of(walks.COUNTER, walks.EXPANDED_COUNTER)
+        accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
+        rows = rows[samples.columns[walks.COUNTERS_AT, rows] >= 0]
+        g = gather(samples.datagrams.data + PAD, samples.columns[walks.COUNTERS_AT, rows], _GENERIC)
+        columns: Columns = {
+            "time_ns": samples.received_ns(rows),
+            "exporter": samples.exporter[rows],
+            "interface": g["index"],
+            "speed": np.minimum(g["speed"], np.uint64(1 << 62)),
+            "up": g["status"] & 3 == 3,
+        }
+        for way in ("in", "out"):
+            for name in ("octets", "discards", "errors"):
+                columns[f"{way}_{name}"] = _counted(g[f"{way}_{name}"])
+            casts = [_counted(g[f"{way}_{cast}cast"]) for cast in ("uni", "multi", "broad")]
+            columns[f"{way}_packets"] = np.where(casts[0] < 0, -1, sum(np.maximum(cast, 0) for cast in casts))
+        self._keep(Counters.build(columns, exporters=samples.agents))
+
+    def _keep(self, rows: Rows) -> None:
+        self.tally["evidence not taken"] += self._evidence.add(rows, self._most_evidence)
+
+    def _follow(self, samples: _Samples, books: list[_Agent | None], accounts: Accounts) -> None:
+        """Follow the sequence numbers of datagrams, by agent, who sent them for it, and sub-agent."""
+        heads, d = samples.heads, samples.datagrams
+        known = np.flatnonzero(samples.agent < len(samples.agents))
+        keys = np.stack([samples.agent[known], d.sender[known], heads[walks.SUB_AGENT, known]])
+        distinct, which = np.unique(keys, axis=1, return_inverse=True)
+        source: Ints = np.full(len(d), -1, np.int64)
+        source[known] = which.reshape(-1)
+        owners = [(int(agent), d.senders[sender], int(sub)) for agent, sender, sub in distinct.T.tolist()]
+        states = [
+            known_agent.expected if (known_agent := books[a]) else OrderedDict[tuple[str, int], int]() for a, _, _ in owners
+        ]
+        expected = np.array([state.get((who, sub), -1) for state, (_, who, sub) in zip(states, owners, strict=True)], np.int64)
+        found: Ints = np.zeros((3, len(owners)), np.int64)
+        follow(source, heads[walks.SEQUENCE], np.ones(len(d), np.int64), expected, found)
+        for i, (agent, who, sub) in enumerate(owners):
+            states[i][who, sub] = int(expected[i])
+            states[i].move_to_end((who, sub))
+            if len(states[i]) > MOST_SEQUENCES:
+                states[i].popitem(last=False)
+            names = (ledger.counter(DATAGRAMS, ledger.LOST), ledger.LATE, ledger.RESTARTED)
+            for name, many in zip(names, found[:, i].tolist(), strict=True):
+                accounts.add(name, many, agent)
+
+
+class _Samples:
+    """The samples of a batch. `agent` of each datagram, `exporter` of each sample: codes into `agents`, one more: unknown."""
+
+    def __init__(self, datagrams: Datagrams) -> None:
+        self.datagrams = datagrams
+        n, octets = len(datagrams), np.frombuffer(datagrams.data, np.uint8)
+        many = -1
+        for room in (8 * n, int(datagrams.length.sum()) // 8):
+            if many < 0:
+                self.heads: Ints = np.zeros((walks.HEADS, n), np.int64)
+                table: Ints = np.full((walks.COLUMNS, room + 1), -1, np.int64)
+                many = walks.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
+        self.columns = table[:, :many].copy()
+        self.count_all = many
+        self.status: Ints = self.heads[walks.FAULT].copy()
+        good = np.flatnonzero(~np.isin(self.status, (walks.SHORT, walks.VERSION, walks.AGENT)))
+        halves = self.heads[: walks.AGENT_LOW + 1, good]
+        distinct, which = np.unique(halves, axis=1, return_inverse=True)
+        self.agents = tuple(address(int(high) % (1 << 64), int(low) % (1 << 64)) for high, low in distinct.T)
+        self.agent: Codes = np.full(n, len(self.agents), np.int32)
+        self.agent[good] = which.reshape(-1)
+        self.exporter: Codes = self.agent[self.columns[walks.DATAGRAM]]
+
+    def refuse(self, agents: Mask) -> None:
+        """Take the samples of these agents out."""
+        if agents.any():
+            refused = agents[self.agent]
+            self.status[refused] = len(walks.FAULTS)
+            self.columns = self.columns[:, ~refused[self.columns[walks.DATAGRAM]]]
+            self.agent[refused] = len(self.agents)
+            self.count_all = self.columns.shape[1]
+            self.exporter = self.agent[self.columns[walks.DATAGRAM]]
+
+    def of(self, *kinds: int) -> Ints:
+        """The sound samples of these kinds."""
+        chosen = np.isin(self.columns[walks.KIND], kinds) & (self.columns[walks.BAD] < 0)
+        return np.flatnonzero(chosen).astype(np.int64)
+
+    def received_ns(self, rows: Ints) -> Ints:
+        """When the datagrams of samples came."""
+        datagrams: Ints = self.columns[walks.DATAGRAM, rows]
+        return self.datagrams.received_ns[datagrams]
+
+    def time_ns(self, rows: Ints) -> Ints:
+        """When samples were taken, as far as is known."""
+        said = self.columns[walks.TIME, rows]
+        return np.where(said > 0, said, self.received_ns(rows))
+
+    def seen(self, rows: Ints, which: Ints, columns: Columns) -> Columns:
+        """Columns of evidence that tell which packet it is about; `columns` are known of the samples `which`."""
+        s = self.columns
+        place = np.full(self.count_all, -1, np.int64)
+        place[which] = np.arange(len(which))
+        at = place[rows]
+        told: Columns = {"time_ns": self.time_ns(rows), "exporter": self.exporter[rows], "queue": s[walks.QUEUE, rows]}
+        told |= {"in_interface": s[walks.IN, rows], "out_interface": s[walks.OUT, rows]}
+        for name, unknown in (("src", -1), ("dst", -1), ("dst_qp", 0)):
+            told[name] = np.full(len(rows), unknown, np.int64)
+            told[name][at >= 0] = columns[name][at[at >= 0]]
+        return told
+
+    def count(self, accounts: Accounts) -> None:
+        """Count datagrams and samples."""
+        bad = self.columns[walks.BAD] >= 0
+        accounts.add_all(ledger.counter(DATAGRAMS, ledger.RECEIVED), self._who())
+        accounts.add_all(ledger.counter(DATAGRAMS, ledger.DECODED), self._who()[self.status == 0])
+        for code in np.unique(self.status[self.status > 0]).tolist():
+            reason = (*walks.FAULTS, TOO_MANY)[code]
+            accounts.add_all(ledger.error(DATAGRAMS, reason), self._who()[self.status == code])
+        cut = np.where(self.status == len(walks.FAULTS), 0, self.heads[walks.CUT])
+        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), self.exporter)
+        accounts.add_all(ledger.counter(RECORDS, ledger.RECEIVED), self._who(), cut)
+        accounts.add_all(ledger.counter(RECORDS, ledger.DECODED), self.exporter[~bad])
+        accounts.add_all(ledger.error(RECORDS, walks.FAULTS[walks.SAMPLE]), self.exporter[bad])
+        accounts.add_all(ledger.error(RECORDS, walks.FAULTS[walks.CUT_OFF]), self._who(), cut)
+
+    def _who(self) -> Codes:
+        return self.agent
+
+
+def _counted(numbers: Ints) -> Ints:
+    """Counters; -1 where the switch does not count."""
+    most = np.uint64((1 << 63) - 1)
+    counted: Ints = np.minimum(numbers, most).astype(np.int64)
+    counted[numbers == _UNCOUNTED[numbers.dtype.itemsize]] = -1
+    return counted
+
+
+def _sampled_ip(data: bytes, at: Ints, version: int, codes: Callable[..., Codes]) -> Columns:
+    """Columns of sampled packets of which the switch tells addresses and ports (sampled_ipv4, sampled_ipv6)."""
+    said = gather(data + PAD, at, _SAMPLED[version])
+    columns: Columns = {name: said[name].astype(np.int64) for name in ("octets", "protocol", "src_port", "dst_port")}
+    columns["tcp_flags"] = said["tcp_flags"] & 0xFF
+    columns["packets"] = np.ones(len(at), np.int64)
+    for name in ("src", "dst"):
+        low = said[f"{name}_low"].astype(np.uint64)
+        high = np.zeros(len(at), np.uint64) if version == 4 else said[f"{name}_high"].astype(np.uint64)
+        columns[name] = codes(high, low | np.uint64(MAPPED) if version == 4 else low)
+    return columns
