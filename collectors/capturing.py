@@ -10,7 +10,7 @@ from collectors import logs
 from collectors.admission import Network
 from collectors.bpf import Instruction, compiled, gre, keep_all, roce_ends
 from collectors.capture import Capturer, OneSwitch
-from collectors.live import Signals, run, sink_to
+from collectors.live import run, signals, sink_to
 from collectors.logs import say
 from collectors.mirrors import Mirrors, named_switches
 from collectors.ring import Ring
@@ -74,18 +74,16 @@ def _run(
     horizon_ns: int = 0,
 ) -> None:
     logs.start()
-    sink = sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
-    ring = Ring(wish.interface, program, octets=wish.buffer, promiscuous=promiscuous)
-    timeouts = {"wait_ns": int(wish.wait * 1e9), "active_ns": int(wish.active * 1e9)}
-    capturer = Capturer(ring, splits, sink, **timeouts, horizon_ns=horizon_ns)
-    say("capturing", interface=wish.interface, buffer=wish.buffer)
+    with signals() as asked:
+        sink = sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
+        ring = Ring(wish.interface, program, octets=wish.buffer, promiscuous=promiscuous)
+        timeouts = {"wait_ns": int(wish.wait * 1e9), "active_ns": int(wish.active * 1e9)}
+        capturer = Capturer(ring, splits, sink, **timeouts, horizon_ns=horizon_ns)
+        say("capturing", interface=wish.interface, buffer=wish.buffer)
 
-    def body(asked: Signals) -> None:
         def between() -> None:
             if asked.reload.is_set():
                 asked.reload.clear()
                 reload()
 
-        capturer.run(asked.stop, between=between)
-
-    run(body, capturer.counts, metrics=wish.metrics)
+        run(lambda: capturer.run(asked.stop, between=between), capturer.counts, metrics=wish.metrics)

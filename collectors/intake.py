@@ -54,7 +54,8 @@ class Intake:
     def join(self) -> None:
         """Wait for the threads' end."""
         for thread in self._threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
 
     def _run(self, kind: str, sock: socket.socket) -> None:
         try:

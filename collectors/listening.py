@@ -14,7 +14,7 @@ from collectors.admission import Admission
 from collectors.inbox import Inbox
 from collectors.intake import Intake
 from collectors.listen import Decoder, Listener
-from collectors.live import Signals, allow_list, run, sink_to
+from collectors.live import allow_list, run, signals, sink_to
 from collectors.logs import say
 from collectors.receiving import Endpoint, bound, endpoint
 
@@ -59,22 +59,18 @@ def listen_until_told(
     if not places:
         raise ValueError("nowhere to listen: say --sflow, --netflow or --ipfix, each with a port")
     logs.start()
-    admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
-    inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
-    with ExitStack() as undo:
+    with signals() as asked, ExitStack() as undo:
+        admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
+        inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
         sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
         listener = Listener(Intake(sockets, admission, inbox), inbox, made({place.kind for place in places}), sink)
-        undo.pop_all()  # the listener closes them
 
-    def body(asked: Signals) -> None:
         def between() -> None:
             if asked.reload.is_set():
                 asked.reload.clear()
                 _reload(wish, again, admission)
 
-        listener.run(asked.stop, between=between)
-
-    run(body, listener.counts, metrics=wish.metrics)
+        run(lambda: listener.run(asked.stop, between=between), listener.counts, metrics=wish.metrics)
 
 
 def _opened(places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool) -> Iterator[tuple[str, socket.socket]]:

@@ -28,7 +28,7 @@ class Signals(NamedTuple):
 
 @contextmanager
 def signals() -> Iterator[Signals]:
-    """Signals as events while the context lasts. In the main thread only."""
+    """Signals as events while the context lasts; begin with it, or an early one kills. In the main thread only."""
     asked = Signals(threading.Event(), threading.Event())
 
     def note(number: int, _: FrameType | None) -> None:
@@ -58,13 +58,13 @@ def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
     return Rotating(out, write_parquet, suffix=".parquet", rows=rows, seconds=seconds)
 
 
-def run(body: Callable[[Signals], None], counts: Counts, *, metrics: str | None) -> None:
+def run(body: Callable[[], None], counts: Counts, *, metrics: str | None) -> None:
     """Run a collector until it is done, its counts at `/metrics` where asked for, and in one line at the end."""
     where = endpoint("metrics", metrics) if metrics else None
-    with signals() as asked, served(where.host, where.port, counts) if where else nullcontext(0) as port:
+    with served(where.host, where.port, counts) if where else nullcontext(0) as port:
         if where:
             say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")
         try:
-            body(asked)
+            body()
         finally:
             say("stopped", **{name: int(number) for name, number in flat(counts()).items()})

@@ -224,8 +224,14 @@ def test_a_frame_is_decoded_down_to_the_bth():
     flows, decoder = decoded(ipfix(template(300, ((312, 2), (315, x.VARIABLE))), set_(300, body)))
     marked, notified = sorted((dict(zip(x.KEPT, r, strict=True)) for r in rows(flows)), key=lambda r: r["cnp"])
     assert {name: marked[name] for name in ("src", "dst", "src_port", "dst_port", "dst_qp", "octets", "ecn", "packets")} == {
-        "src": "10.0.0.1", "dst": "10.0.0.2", "src_port": 0, "dst_port": 4791, "dst_qp": 0x77, "octets": 64,
-        "ecn": 1, "packets": 1,
+        "src": "10.0.0.1",
+        "dst": "10.0.0.2",
+        "src_port": 0,
+        "dst_port": 4791,
+        "dst_qp": 0x77,
+        "octets": 64,
+        "ecn": 1,
+        "packets": 1,
     }
     assert (notified["cnp"], notified["octets"]) == (1, 0)
     assert decoder.tally["records dropped: no flow in the frame"] == 1
