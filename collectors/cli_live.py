@@ -43,6 +43,11 @@ def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
     return {name: value for name, value in found.items() if _source(context, name) != "COMMANDLINE"}
 
 
+def _listed(context: typer.Context, name: str, texts: list[str] | None) -> list[str] | None:
+    """A list of texts, or None where neither the command line nor the settings file has one: an empty one is one."""
+    return list((context.default_map or {})[name]) if _source(context, name) == "DEFAULT_MAP" else texts or None
+
+
 def _source(context: typer.Context, name: str) -> str:
     source = context.get_parameter_source(name)
     return "" if source is None else source.name
@@ -109,7 +114,7 @@ def listen(
             out=out,
             rows=rotate_rows,
             seconds=rotate_seconds,
-            allow=allow,
+            allow=_listed(context, "allow", allow),
             allow_file=allow_file,
             exporters=exporters,
             rate=rate,
@@ -179,7 +184,7 @@ def erspan(
         from collectors.live import allow_list
 
         def wanted() -> Any:
-            known = {"allow": allow, "allow_file": allow_file} | _again(context, config)
+            known = {"allow": _listed(context, "allow", allow), "allow_file": allow_file} | _again(context, config)
             return allow_list(known["allow"], known["allow_file"])
 
         wish = Wish(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)

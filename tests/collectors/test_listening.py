@@ -1,6 +1,7 @@
 """`prism-collect listen` as a child: real sockets, signals, files; exports of real programs."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -88,13 +89,20 @@ def test_counters_for_prometheus():
             page()
 
 
+def refused(child):
+    """How many datagrams it has refused by now."""
+    page = urllib.request.urlopen(child.expect(r"url=(\S+)")[1], timeout=10).read().decode()
+    return int(float(re.search(r'refused_total{reason="sender not allowed"} (\S+)', page)[1]))
+
+
 def test_sighup_reads_the_allow_list_and_the_settings_again(tmp_path):
     (tmp_path / "allow").write_text("127.0.0.9\n")
     settings = tmp_path / "collect.toml"
-    settings.write_text(f'[listen]\nallow_file = "{tmp_path}/allow"\nnetflow = ["0"]\n')
+    settings.write_text(f'[listen]\nallow_file = "{tmp_path}/allow"\nnetflow = ["0"]\nmetrics = "0"\n')
     with Child("listen", "--config", str(settings)) as child:
         port = int(child.expect(r"event=listening kind=netflow .*port=(\d+)")[1])
         send(port, [netflow5(1)])
+        until(lambda: refused(child) == 1)
         (tmp_path / "allow").write_text("127.0.0.9\n127.0.0.1  # it too\n")
         child.process.send_signal(signal.SIGHUP)
         child.expect("event=reloaded networks=2")
@@ -132,12 +140,13 @@ def test_it_says_when_the_buffer_is_small_or_anybody_may_send():
 
 
 def test_a_reader_that_leaves_ends_it():
-    child, port = listen(kinds=["netflow"])
-    with child:
-        child.process.stdout.close()
-        send(port, [netflow5(1)])
-        until(lambda: child.process.poll() is not None)
+    reader, writer = os.pipe()
+    with Child("listen", "--netflow", "0", stdout=writer) as child:
+        os.close(writer)
+        os.close(reader)
+        send(int(child.expect(r"event=listening .*port=(\d+)")[1]), [netflow5(1)])
         assert child.end(None) == 1
+        assert not any("Traceback" in line for line in child.said)
 
 
 @pytest.mark.parametrize(

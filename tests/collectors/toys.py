@@ -72,12 +72,13 @@ def until(true, *, seconds=60):
 class Child:
     """A running command: lines of its standard error as they come, signals, and what it left."""
 
-    def __init__(self, *arguments, command=COLLECT):
-        self.process = subprocess.Popen(
-            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": os.getcwd()}
-        )
+    def __init__(self, *arguments, command=COLLECT, stdout=subprocess.PIPE):
+        env = os.environ | {"PYTHONPATH": os.getcwd()}
+        self.process = subprocess.Popen([*command, *arguments], stdout=stdout, stderr=subprocess.PIPE, env=env)
         self.said, self.wrote = [], b""
-        self._readers = [threading.Thread(target=self._read_errors), threading.Thread(target=self._read_output)]
+        self._readers = [threading.Thread(target=self._read_errors)]
+        if stdout == subprocess.PIPE:
+            self._readers.append(threading.Thread(target=self._read_output))
         for reader in self._readers:
             reader.start()
 
@@ -117,5 +118,5 @@ class Child:
         self.process.wait()
         for reader in self._readers:
             reader.join()
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for file in filter(None, (self.process.stdout, self.process.stderr)):
+            file.close()
