@@ -74,7 +74,10 @@ class Mirrors:
         high, low, session = origins(batch)
         key = mixed(high.view(np.int64), low.view(np.int64), session)
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
-        names = [self._name(int(key[i]), int(high[i]), int(low[i]), int(session[i])) for i in first.tolist()]
+        names = [""] * len(first)
+        for i in np.argsort(first).tolist():  # in the order of the frames
+            row = int(first[i])
+            names[i] = self._name(int(key[row]), int(high[row]), int(low[row]), int(session[row]))
         for name in dict.fromkeys(name for name in names if name):
             yield name, _rows(batch, np.isin(which, [i for i, n in enumerate(names) if n == name]))
         for i, name in enumerate(names):

@@ -19,6 +19,17 @@ MODULES = sorted(
 )
 # these do I/O
 EDGE = {
+    *("collectors.bpf", "collectors.capture", "collectors.capturing", "collectors.cli_live", "collectors.files"),
+    *(
+        "collectors.inbox",
+        "collectors.intake",
+        "collectors.listen",
+        "collectors.listening",
+        "collectors.live",
+        "collectors.logs",
+    ),
+    *("collectors.metrics", "collectors.receiving", "collectors.ring", "collectors.rotation", "collectors.settings"),
+    *("collectors.sinks",),
     *("collectors.cli", "collectors.dump", "collectors.ipfixfile", "collectors.pcap", "collectors.statefile"),
     "collectors.writing",
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),

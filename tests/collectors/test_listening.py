@@ -198,8 +198,8 @@ def test_what_softflowd_exports_is_what_the_capture_holds(plain_capture, version
     child, port = listen(kinds=["ipfix" if version == 10 else "netflow"])
     with child:
         softflowd = shutil.which("softflowd", path="/usr/sbin:/usr/bin:/sbin:/bin")
-        files = ["-p", str(tmp_path / "pid"), "-c", str(tmp_path / "ctl")]
-        command = [softflowd, "-r", str(path), "-n", f"127.0.0.1:{port}", "-v", str(version), "-d", *files]
+        command = [softflowd, "-D", "-p", str(tmp_path / "pid"), "-c", "none", "-v", str(version)]
+        command += ["-r", str(path), "-n", f"127.0.0.1:{port}"]
         said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
         assert child.end() == 0
         assert totals(child) == (octets, packets), said
