@@ -39,9 +39,12 @@ class JsonLines:
     def write(self, flows: Flows) -> None:
         """Write records; raises BrokenPipeError where the reader left."""
         for start in range(0, len(flows), ROWS):
-            self._file.write(objects(flows, slice(start, start + ROWS)))
+            part = slice(start, start + ROWS)
+            left = memoryview(objects(flows, part))
+            while left:  # unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts is a part
+                left = left[self._file.write(left) :]
+            self.kept += len(flows.start_ns[part])
         self._file.flush()
-        self.kept += len(flows)
 
     def tick(self, now_ns: int) -> None:
         """Nothing waits."""

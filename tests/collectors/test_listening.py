@@ -13,8 +13,10 @@ import pyarrow.parquet
 import pytest
 
 from collectors import pcap
+from collectors.fastpath import Decoder
 from tests.collectors.toys import Child, send, until
 
+PATHS = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
 CAPTURE = Path(__file__).parents[2] / "pcaps" / "two_jobs" / "leaf0.pcap.gz"
 
 
@@ -191,13 +193,13 @@ def totals(child):
     return sum(row["octets"] * row["sampling_rate"] for row in rows), sum(row["packets"] * row["sampling_rate"] for row in rows)
 
 
-@pytest.mark.skipif(not shutil.which("softflowd", path="/usr/sbin:/usr/bin:/sbin:/bin"), reason="softflowd is not installed")
+@pytest.mark.skipif(not shutil.which("softflowd", path=PATHS), reason="softflowd is not installed")
 @pytest.mark.parametrize("version", [5, 9, 10])
 def test_what_softflowd_exports_is_what_the_capture_holds(plain_capture, version, tmp_path):
     path, octets, packets = plain_capture
     child, port = listen(kinds=["ipfix" if version == 10 else "netflow"])
     with child:
-        softflowd = shutil.which("softflowd", path="/usr/sbin:/usr/bin:/sbin:/bin")
+        softflowd = shutil.which("softflowd", path=PATHS)
         command = [softflowd, "-D", "-p", str(tmp_path / "pid"), "-c", "none", "-v", str(version)]
         command += ["-r", str(path), "-n", f"127.0.0.1:{port}"]
         said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
@@ -206,3 +208,25 @@ def test_what_softflowd_exports_is_what_the_capture_holds(plain_capture, version
         counts = stopped(child)
         kind = "ipfix" if version == 10 else "netflow"
         assert counts[f"{kind}_datagrams_received"] == counts[f"{kind}_datagrams_decoded"] == counts["datagrams_received"]
+
+
+@pytest.mark.skipif(not shutil.which("pmacctd", path=PATHS), reason="pmacct is not installed")
+def test_what_pmacct_samples_is_what_the_capture_holds(plain_capture, tmp_path):
+    packets = next(map(Decoder().decode, pcap.read(plain_capture[0])))
+    child, port = listen(kinds=["sflow"])
+    with child:
+        settings = tmp_path / "pmacct.conf"
+        settings.write_text(
+            f"pcap_savefile: {plain_capture[0]}\npcap_savefile_delay: 1\nplugins: sfprobe\nsfprobe_receiver: 127.0.0.1:{port}\n"
+            "sampling_rate: 1\nsfprobe_agentip: 127.0.0.1\ndaemonize: false\n"
+        )
+        with Child("-f", str(settings), command=[shutil.which("pmacctd", path=PATHS)]) as pmacctd:
+            until(lambda: child.wrote.count(b"\n") > 2000)
+            pmacctd.end()
+        assert child.end() == 0
+        rows = [json.loads(line) for line in child.wrote.splitlines()]
+        assert [row["octets"] for row in rows] == packets.octets[: len(rows)].tolist()
+        assert {row["sampling_rate"] for row in rows} == {1}
+        counts = stopped(child)
+        assert counts["sflow_records_emitted"] == len(rows)
+        assert counts["datagrams_received"] == counts["sflow_datagrams_decoded"]

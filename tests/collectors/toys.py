@@ -75,7 +75,7 @@ class Child:
     def __init__(self, *arguments, command=COLLECT, stdout=subprocess.PIPE):
         env = os.environ | {"PYTHONPATH": os.getcwd()}
         self.process = subprocess.Popen([*command, *arguments], stdout=stdout, stderr=subprocess.PIPE, env=env)
-        self.said, self.wrote = [], b""
+        self.said, self.wrote = [], bytearray()
         self._readers = [threading.Thread(target=self._read_errors)]
         if stdout == subprocess.PIPE:
             self._readers.append(threading.Thread(target=self._read_output))
@@ -87,8 +87,8 @@ class Child:
             self.said.append(line.decode().rstrip("\n"))
 
     def _read_output(self):
-        for line in self.process.stdout:
-            self.wrote += line
+        while octets := self.process.stdout.read1():
+            self.wrote += octets
 
     def expect(self, pattern):
         """The first match in what it said, once it is there."""
