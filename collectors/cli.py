@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -14,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from collectors import cli_files
+from collectors import cli_files, cli_live
+from collectors.files import written as written
 
 ENDINGS = {
     ".gz",
@@ -139,29 +139,5 @@ def check_output(path: str, inputs: Sequence[tuple[str, str]]) -> None:
         raise ValueError(f"{path}: is one of the inputs")
 
 
-@contextmanager
-def written(path: str) -> Iterator[str]:
-    """A path to write to; what was written takes the place of `path` at once, and only if nothing failed.
-
-    The path given out ends like `path`, so that its format can be told. What is no regular file (a pipe, /dev/null) is
-    written directly.
-    """
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        yield path
-        return
-    target = target.resolve()
-    handle, name = tempfile.mkstemp(prefix=".", suffix=f".{target.name}", dir=target.parent)
-    os.close(handle)
-    try:
-        yield name
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 cli_files.add_to(app)
+cli_live.add_to(app)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace
-from collectors.following import Settings, close_flows, empty_scratch, follow
+from collectors.following import Settings, close_flows, empty_scratch, follow, rest_flows
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
@@ -24,6 +24,7 @@ from collectors.state import (
     OUT,
     RECORDS,
     REFUSED,
+    REPEATS,
     UNITS,
     empty_table,
     settle,
@@ -38,6 +39,7 @@ TALLIES = {
     EMPTY: "no payload",
     REFUSED: "negative acknowledgment",
     NOT_READY: "receiver not ready",
+    REPEATS: "repeats of what is over",
 }
 CHUNK = 1 << 13  # rows followed at once: they stay in the processor's cache
 MANY = 1 << 16  # flows before it is worth looking for those that are over
@@ -97,6 +99,29 @@ class FlowTable:
             self.alone[1] = self.sightings.path_code((0,))
         return self.alone[:, :n]
 
+    def open(self, exporter: str) -> None:
+        """One more switch, from now on."""
+        self.sightings.open(exporter)
+        self.ordered &= len(self.sightings.exporters) == 1
+
+    def expired(self, now_ns: int, *, wait_ns: int) -> tuple[Flows, Transits]:
+        """The records that rested for `wait_ns` before the horizon, by start, and hop delays; both are let go of.
+
+        Every packet up to `now_ns` has been added. What comes later of a record is another one: no packet counts twice.
+        """
+        self.sightings.advance(now_ns)
+        self.build(self.sightings.take(self.addresses))
+        self.make_room()
+        before_ns = now_ns - self.sightings.horizon_ns - wait_ns
+        rest_flows(self.table, before_ns, self.settings, self.scratch, self.table.typical.sum(axis=0))
+        self.keep()
+        return self.flows(), self.sightings.expired()
+
+    @property
+    def live(self) -> int:
+        """How many flows are remembered."""
+        return int(self.table.counters[FLOWS])
+
     def behind(self) -> str | None:
         """The switch to read on next, so that memory stays bounded; None when all are closed."""
         return self.sightings.behind()
@@ -140,28 +165,37 @@ class FlowTable:
         flows = self.table.flows[: self.table.counters[FLOWS]]
         gone = (flows["last_ns"] < before_ns) | (flows["kind"] == ORPHAN)
         if np.count_nonzero(gone) >= share * len(flows):
-            most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
-            self.table = with_room(self.table, 0, 0, most, len(self.addresses))
+            self.make_room()
             close_flows(self.table, before_ns, self.settings, self.scratch, self.table.typical.sum(axis=0))
             self.table.slots.fill(-1)
             settle(self.table, SEED)
             self.keep()
         self.many = max(MANY, 2 * int(self.table.counters[FLOWS]))
 
+    def make_room(self) -> None:
+        """Room for all records that could be given out."""
+        flows = self.table.flows[: self.table.counters[FLOWS]]
+        most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
+        self.table = with_room(self.table, 0, 0, most, len(self.addresses))
+
     def finish(self) -> tuple[Flows, Transits, Counter[str]]:
         """All records by start, all delays by time, and what was counted on the way."""
         self.build(self.sightings.take(self.addresses, last=True))
         self.forget(FAR, share=0.0)
-        names = self.sightings.exporters
-        paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
-        records = np.concatenate(self.parts) if self.parts else np.zeros(0, OUT)
-        order = record_order(records)
-        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in (OUT.names or ())}
-        flows = Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
         for counter, reason in TALLIES.items():
             if self.table.counters[counter]:
                 self.tally[reason] = int(self.table.counters[counter])
-        return flows, self.sightings.transits(), self.tally + self.sightings.tally
+        return self.flows(), self.sightings.transits(), self.tally + self.sightings.tally
+
+    def flows(self) -> Flows:
+        """The records that are done, by start, which are let go of."""
+        names = self.sightings.exporters
+        paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
+        records = np.concatenate(self.parts) if self.parts else np.zeros(0, OUT)
+        self.parts = []
+        order = record_order(records)
+        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in (OUT.names or ())}
+        return Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
 
 
 def record_order(records: Rows) -> NDArray[np.intp]:

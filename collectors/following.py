@@ -18,6 +18,7 @@ from collectors.messages import (
     NOTICE,
     OTHER,
     close_messages,
+    rest_messages,
     take_data,
     take_notice,
     take_other,
@@ -173,6 +174,21 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
         else:
             close_messages(t, i)
     t.counters[FLOWS] = kept
+
+
+@compiled
+def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any) -> None:
+    """Give out the records that have rested since a time, and go on following their flows; `overall` as above."""
+    for i in range(t.counters[FLOWS]):
+        flow = t.flows[i]
+        if flow.kind not in (LANE, ORPHAN):
+            rest_messages(t, i, before_ns)
+        elif flow.last_ns < before_ns or flow.kind == ORPHAN:
+            if flow.count:
+                cut_block(t, i, settings, False, scratch.paces, overall)
+            if flow.has_record:
+                close_burst(t, flow, t.records[i])
+            flow.has_record = 0
 
 
 @part

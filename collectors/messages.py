@@ -12,7 +12,7 @@ import numpy as np
 
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
-from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REQUESTS, find, new_out, open_record, renew
+from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
 from collectors.wire import hashed, part, rare
 
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
@@ -82,6 +82,9 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
         record.ends |= ends
         if begins:
             record.dma = max(record.dma, row.dma_length)
+    elif not flow.has_record:  # its message was handed out, see `rest_messages`
+        t.counters[REPEATS] += 1
+        return
     else:
         record.retransmits += 1
     record.mtu = max(record.mtu, row.octets)
@@ -159,6 +162,21 @@ def close_messages(t: Any, i: Any) -> None:
             close_message(t, flow, t.held[MESSAGES * np.int64(i) + slot])
     if flow.has_record:
         close_message(t, flow, t.records[i])
+
+
+@rare
+def rest_messages(t: Any, i: Any, before_ns: Any) -> None:
+    """Give out the messages of a flow that have rested since a time: what comes next of one of them is another."""
+    flow = t.flows[i]
+    if flow.last_ns < before_ns:
+        close_messages(t, i)
+        flow.used = flow.anchor = flow.has_record = 0
+        flow.ended = 1
+    for k in range(1, MESSAGES + 1):
+        slot = np.int64(flow.newest) + k & _SLOTS
+        if flow.used >> slot & 1 and t.held[MESSAGES * np.int64(i) + slot].end_ns < before_ns:
+            close_message(t, flow, t.held[MESSAGES * np.int64(i) + slot])
+            flow.used &= ~(1 << slot)
 
 
 @part

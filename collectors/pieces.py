@@ -48,6 +48,12 @@ class Pieces:
             self.rows = len(self.parts[0]["record"])
             self.many = max(self.many, 2 * self.rows)
 
+    def take(self, over: NDArray[np.bool_]) -> None:
+        """Let go of records, told by a mask over the rows of `joined`; what comes later of one of them is another."""
+        rows = self.joined()
+        self.parts = [{name: column[~over] for name, column in rows.items()}]
+        self.rows = len(self.parts[0]["record"])
+
     def joined(self) -> Table:
         """One row per record number, in the order of the numbers."""
         if not self.parts:

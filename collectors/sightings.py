@@ -76,6 +76,17 @@ class Sightings:
         """The open switch whose packets reach least far in time: read on there. None when all are closed."""
         return min(self.clock, key=lambda name: self.clock[name], default=None)
 
+    def open(self, exporter: str) -> None:
+        """One more switch, from now on."""
+        if exporter not in self.number:
+            self.number[exporter] = len(self.exporters)
+            self.exporters += (exporter,)
+        self.clock.setdefault(exporter, self.cut)
+
+    def advance(self, now: int) -> None:
+        """All that the open switches saw before then has been added."""
+        self.clock = {exporter: max(clock, now) for exporter, clock in self.clock.items()}
+
     def close(self, exporter: str) -> None:
         """No more packets come from this switch."""
         self.clock.pop(exporter, None)
@@ -220,6 +231,13 @@ class Sightings:
         columns["total"] = np.add.reduceat(delay[order], starts)
         columns["longest"] = np.maximum.reduceat(delay[order], starts)
         self.hops.add(columns)
+
+    def expired(self) -> Transits:
+        """All delays since the last call, which are let go of. Those of one link and time bin may come in parts."""
+        transits = self.transits()
+        self.hops.take(np.ones(len(self.hops.joined()["record"]), np.bool_))
+        self.hop_of.clear()
+        return transits
 
     def transits(self) -> Transits:
         """All delays so far, by time, then link."""

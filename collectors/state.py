@@ -50,9 +50,8 @@ UNIT = np.dtype(
     align=True,
 )
 OUT = np.dtype([(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"], align=True)
-COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY = range(
-    8
-)  # flows; first free unit, units used; …
+# flows; first free unit, units used; records that are done; packets counted and not kept
+COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS = range(9)
 
 
 class Table(NamedTuple):

@@ -19,9 +19,13 @@ MODULES = sorted(
 )
 # these do I/O
 EDGE = {
-    *("collectors.cli", "collectors.cli_files", "collectors.compiling", "collectors.converting", "collectors.dump"),
-    *("collectors.exportfile", "collectors.inputs", "collectors.inspecting", "collectors.ipfixfile", "collectors.parquet"),
-    *("collectors.pcap", "collectors.showing", "collectors.statefile", "collectors.writing"),
+    *("collectors.bpf", "collectors.capture", "collectors.capturing", "collectors.cli", "collectors.cli_files"),
+    *("collectors.cli_live", "collectors.compiling", "collectors.converting", "collectors.dump", "collectors.exportfile"),
+    *("collectors.files", "collectors.inbox", "collectors.inputs", "collectors.inspecting", "collectors.intake"),
+    *("collectors.ipfixfile", "collectors.listen", "collectors.listening", "collectors.live", "collectors.logs"),
+    *("collectors.metrics", "collectors.parquet", "collectors.pcap", "collectors.receiving", "collectors.ring"),
+    *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
+    "collectors.writing",
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()

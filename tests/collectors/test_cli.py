@@ -1,5 +1,4 @@
 import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -78,31 +77,6 @@ def test_outputs_are_checked(tmp_path, two):
     for path in (str(tmp_path), str(tmp_path / "no" / "new.json"), two[0]):
         with pytest.raises(ValueError, match=r"folder|inputs"):
             cli.check_output(path, [("leaf0", two[0])])
-
-
-def test_a_file_appears_whole_or_not_at_all(tmp_path):
-    target = tmp_path / "out.csv.gz"
-    target.write_text("old")
-
-    def fail():
-        with cli.written(str(target)) as name:
-            assert name.endswith(".out.csv.gz")
-            open(name, "w").close()
-            raise RuntimeError("full")
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert target.read_text() == "old"
-    with cli.written(str(target)) as name, open(name, "w") as file:
-        file.write("new")
-    assert target.read_text() == "new"
-    assert os.listdir(tmp_path) == ["out.csv.gz"]
-    assert stat.S_IMODE(target.stat().st_mode) & 0o400
-
-
-def test_what_is_no_regular_file_is_written_directly():
-    with cli.written("/dev/null") as name:
-        assert name == "/dev/null"
 
 
 def test_help_and_version():

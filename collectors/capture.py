@@ -1,0 +1,152 @@
+"""Live packets to flow records: a ring of frames, the decoder, the flow table, a sink; records as they come to rest."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import numpy as np
+
+from collectors.batch import Batch
+from collectors.fastpath import Decoder
+from collectors.flag import Flag
+from collectors.flowtable import FlowTable
+from collectors.logs import say
+from collectors.metrics import PREFIX, Count, keyed, summed
+from collectors.ring import Ring
+from collectors.sinks import Sink
+
+SECOND = 1_000_000_000
+LAG_NS = 200_000_000  # what is older has been read once the ring is empty: its blocks are handed over after 100 ms
+ORDER_NS = 10_000_000  # processors that receive side by side put frames into the ring out of order by less
+MOST_ADDRESSES, MOST_FLOWS = 200_000, 1_000_000
+
+
+class Splits(Protocol):
+    """Says which switch each frame is from."""
+
+    skipped: Counter[str]
+
+    def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
+        """The frames of each switch, in order."""
+
+
+class OneSwitch:
+    """All frames are from one switch."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.skipped = name, Counter[str]()
+
+    def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
+        """The batch as it is."""
+        return ((self.name, batch),)
+
+
+class Capturer:
+    """Runs one ring through decoder and flow table into a sink. Closes ring and sink.
+
+    A record is written once it has rested for `wait_ns`, or when it has lasted for `active_ns`. `horizon_ns`: sightings of
+    a packet by several switches are that close. When the table has met very many addresses or flows it starts anew, so
+    that memory stays bounded.
+    """
+
+    def __init__(
+        self,
+        ring: Ring,
+        splits: Splits,
+        sink: Sink,
+        *,
+        wait_ns: int = SECOND,
+        active_ns: int = 10 * SECOND,
+        horizon_ns: int = 0,
+    ) -> None:
+        self.ring, self.splits, self.sink = ring, splits, sink
+        self.wait_ns, self.active_ns, self.horizon_ns = wait_ns, active_ns, horizon_ns
+        self.packets = self.decoded = self.records = self.restarts = 0
+        self.over: Counter[str] = Counter()
+        self._now_ns = self._drained_ns = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.decoder = Decoder()
+        self.table = FlowTable(
+            exporters=(),
+            addresses=self.decoder.endpoints,
+            horizon_ns=self.horizon_ns,
+            idle_ns=60 * SECOND,
+            active_ns=self.active_ns,
+        )
+
+    def run(self, stop: Flag | threading.Event, *, between: Callable[[], None] = lambda: None) -> None:
+        """Until `stop` is set, then until all that was captured is written. Raises OSError, and what the sink raises."""
+        try:
+            while not stop.is_set():
+                between()
+                self.step()
+            self.ring.detach()
+            until = time.monotonic() + 2 * LAG_NS / SECOND
+            while self._take(self.ring.read(within=0.05)) or time.monotonic() < until:
+                pass
+            self._finish()
+        finally:
+            self.ring.close()
+            self.sink.close()
+
+    def step(self) -> None:
+        """Take what has come, hand on what has rested."""
+        if not self._take(self.ring.read(within=0.1)):
+            self._now_ns = max(self._now_ns, time.time_ns() - LAG_NS)
+        if not 0 <= self._now_ns - self._drained_ns < self.wait_ns // 2:
+            self._drained_ns = self._now_ns
+            self._drain()
+        self.sink.tick(time.time_ns())
+
+    def _take(self, batch: Batch | None) -> bool:
+        """Decode a batch into the table; whether there was one."""
+        if batch is None:
+            return False
+        self.packets += len(batch)
+        for name, part in self.splits.split(batch):
+            packets = self.decoder.decode(part)
+            self.decoded += len(packets)
+            self.table.open(name)
+            self.table.add(name, packets)
+        self._now_ns = int(np.max(batch.time_ns)) - ORDER_NS
+        return True
+
+    def _drain(self) -> None:
+        self.ring.count_losses()
+        flows, _ = self.table.expired(self._now_ns, wait_ns=self.wait_ns)
+        self.records += len(flows)
+        self.sink.write(flows)
+        if len(self.decoder.endpoints) > MOST_ADDRESSES or self.table.live > MOST_FLOWS:
+            say("flow table full", addresses=len(self.decoder.endpoints), flows=self.table.live)
+            self._finish()
+            self.restarts += 1
+            self._start()
+
+    def _finish(self) -> None:
+        """Hand on all there is."""
+        self.ring.count_losses()
+        flows, _, tally = self.table.finish()
+        self.records += len(flows)
+        self.sink.write(flows)
+        self.over += tally + self.decoder.skipped
+        self.decoder.skipped.clear()
+        self.table.tally.clear()
+
+    def counts(self) -> Iterator[Count]:
+        """All that is counted, now."""
+        yield Count(PREFIX + "packets", "read from the interface", {(): self.packets})
+        yield Count(PREFIX + "packets_decoded", "of these, in the flow table", {(): self.decoded})
+        lost = keyed({"capture": self.ring.lost})
+        yield Count(PREFIX + "kernel_lost", "packets dropped for want of room in the ring", lost, ("kind",))
+        table = self.table
+        reasons = summed(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
+        yield Count(PREFIX + "packets_fate", "of packets, by what became of them", keyed(reasons), ("reason",))
+        yield Count(PREFIX + "table_restarts", "times the flow table was full", {(): self.restarts})
+        yield Count(PREFIX + "records", "flow records given to the sink", {(): self.records})
+        yield from self.sink.counts()

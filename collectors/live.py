@@ -1,0 +1,72 @@
+"""What the live commands share: signals, where records go, metrics, and what is said at the end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from collectors.admission import Network, networks
+from collectors.flag import Flag
+from collectors.logs import say
+from collectors.metrics import Counts, flat, served
+from collectors.receiving import endpoint
+from collectors.rotation import Rotating
+from collectors.settings import read_lines
+from collectors.sinks import JsonLines, Sink
+
+
+class Signals(NamedTuple):
+    """What the outside asked for: `stop` (SIGTERM, SIGINT), `reload` (SIGHUP)."""
+
+    stop: Flag
+    reload: Flag
+
+
+@contextmanager
+def signals() -> Iterator[Signals]:
+    """Signals as flags while the context lasts; begin with it, or an early one kills. In the main thread only."""
+    asked = Signals(Flag(), Flag())
+
+    def note(number: int, _: FrameType | None) -> None:
+        (asked.reload if number == signal.SIGHUP else asked.stop).set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def allow_list(texts: Sequence[str] | None, path: str | None) -> tuple[Network, ...] | None:
+    """Networks named one by one and in a file; None, which is everybody, where neither is given. Raises OSError, ValueError."""
+    if texts is None and path is None:
+        return None
+    return networks([*(texts or ()), *(read_lines(path) if path else ())])
+
+
+def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
+    """Records to standard output as JSON Lines (`-`), or to Parquet files in a folder. Raises OSError, ValueError."""
+    if out == "-":
+        return JsonLines()
+    if not Path(out).is_dir():
+        raise ValueError(f"{out}: there is no such folder; - is standard output")
+    from collectors.parquet import write_parquet
+
+    return Rotating(out, write_parquet, suffix=".parquet", rows=rows, seconds=seconds)
+
+
+def run(body: Callable[[], None], counts: Counts, *, metrics: str | None) -> None:
+    """Run a collector until it is done, its counts at `/metrics` where asked for, and in one line at the end."""
+    where = endpoint("metrics", metrics) if metrics else None
+    with served(where.host, where.port, counts) if where else nullcontext(0) as port:
+        if where:
+            say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")
+        try:
+            body()
+        finally:
+            say("stopped", **{name: int(number) for name, number in flat(counts()).items()})

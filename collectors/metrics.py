@@ -1,0 +1,85 @@
+"""Counters of a running collector at `/metrics`, for Prometheus. Nothing is counted here: it is asked for when scraped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+PREFIX = "prism_collect_"
+
+
+class Count(NamedTuple):
+    """A number by the values of its labels. A `level` goes up and down, other numbers only up."""
+
+    name: str
+    meaning: str
+    values: Mapping[tuple[str, ...], float]
+    labels: tuple[str, ...] = ()
+    level: bool = False
+
+
+def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
+    """The sums of tallies that another thread may be adding to."""
+    found: dict[str, int] = {}
+    for tally in tallies:
+        for name, number in dict(tally).items():
+            found[name] = found.get(name, 0) + number
+    return found
+
+
+def keyed(numbers: Mapping[str, float]) -> dict[tuple[str, ...], float]:
+    """Numbers by one label."""
+    return {(name,): number for name, number in dict(numbers).items()}
+
+
+def flat(counts: Iterable[Count]) -> dict[str, float]:
+    """All numbers by one name each, for a line of text; those by exporter and those that are 0 for a reason are left out."""
+    found = {}
+    for count in counts:
+        for values, number in count.values.items():
+            if "exporter" not in count.labels and (number or not values):
+                name = "_".join((count.name.removeprefix(PREFIX), *values))
+                found[name.replace(" ", "_").replace(":", "")] = number
+    return found
+
+
+Counts = Callable[[], Iterable[Count]]
+
+
+class _Asked(Collector):
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing before it is asked for."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """All counts now."""
+        for count in self.counts():
+            family = (GaugeMetricFamily if count.level else CounterMetricFamily)(count.name, count.meaning, labels=count.labels)
+            for values, number in count.values.items():
+                family.add_metric(values, number)
+            yield family
+
+
+@contextmanager
+def served(host: str, port: int, counts: Counts) -> Iterator[int]:
+    """Counts at http://host:port/metrics while the context lasts; the port. Raises OSError."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Asked(counts))
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
+    try:
+        yield int(server.server_port)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
