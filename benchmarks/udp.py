@@ -18,8 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,8 +175,6 @@ def warm_up(kind: str, listener: Listener) -> None:
     payloads = [*first, *(row.tobytes() for row in MAKERS[kind]()[0])]
     batch = Datagrams.of([("192.0.2.1", payload, 1) for payload in payloads])
     listener.decoders[kind].decode(batch)
-    again: Any = bytearray(batch.data)  # as slabs are: what is compiled for octets that may change is compiled apart
-    listener.decoders[kind].decode(replace(batch, data=again))
 
 
 def line(result: Result, first: Result) -> str:

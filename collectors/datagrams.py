@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.record import Codes, Ints
 
@@ -29,6 +30,11 @@ class Datagrams:
     def __len__(self) -> int:
         return len(self.offset)
 
+    @property
+    def octets(self) -> NDArray[np.uint8]:
+        """`data` as an array."""
+        return octets_of(self.data)
+
     @classmethod
     def of(cls, datagrams: Iterable[tuple[str, bytes, int]]) -> Self:
         """A batch of (sender, payload, received_ns)."""
@@ -39,3 +45,10 @@ class Datagrams:
         received_ns = np.array([when for _, _, when in rows], np.int64)
         data = b"".join(payload for _, payload, _ in rows)
         return cls(data, np.cumsum(length) - length, length, sender, received_ns, tuple(senders))
+
+
+def octets_of(data: bytes | bytearray) -> NDArray[np.uint8]:
+    """A buffer as an array that nobody may write to, whatever the buffer is: compiled code is made for one kind of array."""
+    octets = np.frombuffer(data, np.uint8)
+    octets.flags.writeable = False
+    return octets

@@ -65,7 +65,7 @@ class Sorter:
     def __init__(self, datagrams: Datagrams, members: list[Exporter | None], layouts: Layouts) -> None:
         self.datagrams, self.members, self.layouts = datagrams, members, layouts
         n = len(datagrams)
-        octets = np.frombuffer(datagrams.data, np.uint8)
+        octets = datagrams.octets
         many = -1
         for room in (4 * n, int(datagrams.length.sum()) // 4 + n):  # there are rarely more than two sets in a datagram
             if many < 0:

@@ -56,7 +56,7 @@ class Frames:
         A frame is one packet: its octets are payload, as in records that are made from captures.
         """
         before = self._decoder.skipped.copy()
-        data += PAD
+        data = bytes(data) + PAD
         parts: list[tuple[Columns, Ints]] = []
         for begin in range(0, max(len(offset), 1), MOST_FRAMES):
             some = slice(begin, begin + MOST_FRAMES)

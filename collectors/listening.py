@@ -36,15 +36,17 @@ class Wish:
 
 
 def decoders(kinds: Collection[str]) -> dict[str, Decoder]:
-    """A decoder for each kind; NetFlow and IPFIX share one, since some exporters send both to either port."""
-    from collectors.netflow import NetflowDecoder
+    """A decoder for each kind, compiled; NetFlow and IPFIX share one, since some exporters send both to either port."""
+    from collectors import netflow, sflow
 
-    netflow = NetflowDecoder()
-    made: dict[str, Decoder] = {kind: netflow for kind in kinds if kind != "sflow"}
+    made: dict[str, Decoder] = {}
+    if set(kinds) - {"sflow"}:
+        netflow.warm()
+        both = netflow.NetflowDecoder()
+        made = {kind: both for kind in kinds if kind != "sflow"}
     if "sflow" in kinds:
-        from collectors.sflow import SflowDecoder
-
-        made["sflow"] = SflowDecoder()
+        sflow.warm()
+        made["sflow"] = sflow.SflowDecoder()
     return made
 
 
@@ -62,8 +64,9 @@ def listen_until_told(
     with signals() as asked, ExitStack() as undo:
         admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
         inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
+        ready = made({place.kind for place in places})  # before a socket is open, since it may have to be compiled
         sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
-        listener = Listener(Intake(sockets, admission, inbox), inbox, made({place.kind for place in places}), sink)
+        listener = Listener(Intake(sockets, admission, inbox), inbox, ready, sink)
 
         def between() -> None:
             if asked.reload.is_set():

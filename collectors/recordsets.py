@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from collectors import ledger, walks
 from collectors.accounts import Accounts
+from collectors.datagrams import octets_of
 from collectors.endpoints import Endpoints
 from collectors.exportrows import Column, Context, Numbers, flow_columns, rates, reverse_columns
 from collectors.exportsets import Sets
@@ -33,7 +34,7 @@ class RecordSets:
         n = len(sets.begin)
         self.count: Ints = np.zeros(n, np.int64)
         self.cut: Ints = np.zeros(n, np.int64)
-        self._octets = np.frombuffer(sets.data, np.uint8)
+        self._octets = octets_of(sets.data)
         order = np.argsort(sets.layout, kind="stable")
         bounds = np.searchsorted(sets.layout[order], np.arange(len(sets.layouts) + 1))
         self._rows = [np.sort(order[begin:end]) for begin, end in pairwise(bounds)]

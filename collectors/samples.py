@@ -21,7 +21,7 @@ class Samples:
 
     def __init__(self, datagrams: Datagrams) -> None:
         self.datagrams = datagrams
-        n, octets = len(datagrams), np.frombuffer(datagrams.data, np.uint8)
+        n, octets = len(datagrams), datagrams.octets
         many = -1
         for room in (8 * n, int(datagrams.length.sum()) // 8):
             if many < 0:

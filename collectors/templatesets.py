@@ -32,7 +32,7 @@ class _Reader:
             version = self.sorter.versions[source]
             options = number == OPTIONS[version]
             try:
-                found = self.sorter.layouts.read(self.sorter.datagrams.data[begin:end], version, options=options)
+                found = self.sorter.layouts.read(bytes(self.sorter.datagrams.data[begin:end]), version, options=options)
             except TemplateError as error:
                 found = templates_of(error.good)
                 self.sorter.status[datagram] = self.sorter.status[datagram] or BAD_TEMPLATE
