@@ -94,6 +94,9 @@ def listen(
         float | None, typer.Option(min=1, help="Datagrams per second of one exporter; what is kept stands for what is not.")
     ] = None,
     buffer: Annotated[int, typer.Option(min=1, max=1024, help="MiB of receive buffer to ask the kernel for.")] = 32,
+    templates: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Templates and sampling rates are kept there over restarts.")
+    ] = None,
     metrics: MetricsOption = None,
     config: ConfigOption = None,
 ) -> None:
@@ -120,6 +123,7 @@ def listen(
             rate=rate,
             buffer=buffer << 20,
             metrics=metrics,
+            templates=templates,
         )
         listen_until_told(wish, lambda: _again(context, config))
 

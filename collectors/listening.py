@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from collectors import logs
+from collectors import logs, statefile
 from collectors.admission import Admission
 from collectors.inbox import Inbox
 from collectors.intake import Intake
+from collectors.keeping import Keeper
 from collectors.listen import Decoder, Listener
 from collectors.live import allow_list, run, signals, sink_to
 from collectors.logs import say
@@ -33,16 +34,20 @@ class Wish:
     rate: float | None
     buffer: int
     metrics: str | None
+    templates: str | None = None  # where NetFlow's and IPFIX's are kept over restarts
 
 
-def decoders(kinds: Collection[str]) -> dict[str, Decoder]:
-    """A decoder for each kind, compiled; NetFlow and IPFIX share one, since some exporters send both to either port."""
+def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
+    """A decoder for each kind, compiled; NetFlow and IPFIX share one, since some exporters send both to either port.
+
+    `state` is what it knew before a restart. Raises DecodeError where that is none.
+    """
     from collectors import netflow, sflow
 
     made: dict[str, Decoder] = {}
     if set(kinds) - {"sflow"}:
         netflow.warm()
-        both = netflow.NetflowDecoder()
+        both = netflow.NetflowDecoder(state=state)
         made = {kind: both for kind in kinds if kind != "sflow"}
     if "sflow" in kinds:
         sflow.warm()
@@ -50,10 +55,8 @@ def decoders(kinds: Collection[str]) -> dict[str, Decoder]:
     return made
 
 
-def listen_until_told(
-    wish: Wish, again: Callable[[], dict[str, Any]] = dict, *, made: Callable[[Collection[str]], dict[str, Decoder]] = decoders
-) -> None:
-    """Listen as wished until SIGTERM or SIGINT, with the decoders `made`. `again` reads the settings file.
+def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) -> None:
+    """Listen as wished until SIGTERM or SIGINT. `again` reads the settings file.
 
     Raises OSError and ValueError at the start.
     """
@@ -64,7 +67,9 @@ def listen_until_told(
     with signals() as asked, ExitStack() as undo:
         admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
         inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
-        ready = made({place.kind for place in places})  # before a socket is open, since it may have to be compiled
+        known = statefile.load(wish.templates) if wish.templates else None
+        ready = decoders({place.kind for place in places}, known)  # before a socket is open, since it may have to be compiled
+        keeper = _keeper(wish.templates, ready)
         sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
         listener = Listener(Intake(sockets, admission, inbox), inbox, ready, sink)
 
@@ -72,8 +77,16 @@ def listen_until_told(
             if asked.reload.is_set():
                 asked.reload.clear()
                 _reload(wish, again, admission)
+            if keeper:
+                keeper.tick()
 
+        undo.callback(keeper.save if keeper else int)
         run(lambda: listener.run(asked.stop, between=between), listener.counts, metrics=wish.metrics)
+
+
+def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> Keeper | None:
+    both: Any = next((decoder for kind, decoder in ready.items() if kind != "sflow"), None)
+    return Keeper(path, lambda: both.state) if path and both else None
 
 
 def _opened(places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool) -> Iterator[tuple[str, socket.socket]]:

@@ -15,6 +15,7 @@ import pytest
 
 from collectors import pcap
 from collectors.fastpath import Decoder
+from tests.collectors import exports
 from tests.collectors.toys import Child, send, until
 
 PATHS = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
@@ -122,6 +123,27 @@ def test_sighup_reads_the_allow_list_and_the_settings_again(tmp_path):
         send(port, [netflow5(1)])
         assert child.end() == 0
         assert stopped(child)["datagrams_refused_sender_not_allowed"] == 2
+
+
+def test_templates_are_known_again_after_a_restart(tmp_path):
+    kept = ("--templates", str(tmp_path / "templates.json"))
+    two = [(8, 4), (12, 4), (1, 4), (152, 8), (153, 8)]  # addresses, octets, start and end in ms
+    row = bytes([10, 0, 0, 1, 10, 0, 0, 2]) + (1500).to_bytes(4, "big") + 2 * (1_795_000_000_000).to_bytes(8, "big")
+    child, port = listen(*kept)
+    with child:
+        send(port, [exports.ipfix(exports.template(300, two))])
+        assert child.end() == 0
+        assert stopped(child)["ipfix_datagrams_received"] == 1
+    child, port = listen(*kept)
+    with child:
+        send(port, [exports.ipfix(exports.set_(300, row))])
+        until(lambda: child.wrote.count(b"\n") == 1)
+        assert child.end() == 0
+        assert json.loads(child.wrote)["octets"] == 1500
+    (tmp_path / "templates.json").write_text("[")
+    with Child("listen", "--ipfix", "0", *kept) as child:
+        child.expect("templates.json: not a state")
+        assert child.process.wait(20) == 2
 
 
 def test_an_empty_list_in_the_settings_is_nobody(tmp_path):
