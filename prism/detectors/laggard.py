@@ -35,6 +35,8 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
         others = _strangers(view, best)
         if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < apart * lost:
             continue
+        if _range(total[best], one) > 0.5 * grown[best]:
+            continue  # of two who meet, now one seems to work and now the other
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
         if score >= sigmas:
@@ -80,6 +82,12 @@ def _grown(total: Floats, one: Shift) -> Floats:
     rest[one.start : one.stop] = False
     grown = middle(total[:, one.start : one.stop], axis=1)[:, 0] - middle(total[:, rest], axis=1)[:, 0]
     return np.where(np.isfinite(grown), grown, -np.inf)
+
+
+def _range(work: Floats, one: Shift) -> float:
+    """Between which bounds a rank's work lies in most of the other steps, ns."""
+    low, high = np.nanpercentile(np.delete(work, np.arange(one.start, one.stop)), (20, 80))
+    return float(high - low)
 
 
 def _noise(work: Floats, one: Shift) -> float:
