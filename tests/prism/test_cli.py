@@ -1,3 +1,4 @@
+import functools
 import json
 import os
 import pty
@@ -166,7 +167,9 @@ main()
 
 def test_ctrl_c_ends_quietly_with_130(capture):
     command = [sys.executable, "-c", SLOW, str(capture)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    listening = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # in the background shells ignore it
+    with subprocess.Popen(command, preexec_fn=listening, **pipes) as process:
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
