@@ -74,7 +74,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     """Share of such claims that should be right: each thing that may be wrong takes its part.
 
     A score of few sigmas and few steps may be chance; an incident that does not fit its culprit, or fits others as well, may
-    have another one.
+    have another one. No claim is surer than the layout that it is read from.
     """
     first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / 4))
@@ -83,7 +83,8 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     fit = 1.0
     if {"explains", "exclusive"} <= finding.evidence.keys():
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
-    return round(float(np.clip(seen.share * (1 - chance) * fit * named(view, finding), 0.0, 1.0)), 3)
+    sure = min(seen.share * (1 - chance) * fit * named(view, finding), view.parallelism.layout.confidence)
+    return round(float(np.clip(sure, 0.0, 1.0)), 3)
 
 
 def named(view: View, finding: Finding) -> float:

@@ -13,7 +13,7 @@ from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import Shift, middle, shifts, spread
-from prism.model import Finding
+from prism.model import Finding, SubjectType
 
 
 def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
@@ -40,7 +40,7 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
         if score >= sigmas:
-            found.append(_finding(view, best, one, float(grown[best]), min(one.score, score)))
+            found.append(_finding(view, best, one, grown, min(one.score, score)))
     return found
 
 
@@ -50,27 +50,40 @@ def _strangers(view: View, rank: int) -> Ints:
     return np.array([r for r in range(len(host)) if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
 
 
-def _finding(view: View, rank: int, one: Shift, grown: float, score: float) -> Finding:
-    address, (start, end) = view.job.endpoints[rank], view.during(one.start, one.stop)
+def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tuple[SubjectType, list[str]]:
+    """The rank; or its host, where others of it work as much longer: who keeps them waiting there is not on the wire."""
+    address = view.job.endpoints[rank]
+    host = view.topology.host(address) if view.topology is not None else None
+    mates = [a for a, g in zip(view.job.endpoints, grown, strict=True) if g >= alike * grown[rank]]
+    if host is None or view.topology is None:
+        return "endpoint", [address]
+    mates = [a for a in mates if view.topology.host(a) == host]
+    return ("host", mates) if len(mates) > 1 else ("endpoint", [address])
+
+
+def _finding(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
+    address, grown, (start, end) = view.job.endpoints[rank], float(growth[rank]), view.during(one.start, one.stop)
+    subject, ranks = _culprit(view, rank, growth)
+    name = (view.topology.host(address) or address) if subject == "host" and view.topology is not None else address
     slowdown = view.slowdown(one.start, one.stop)
     return Finding(
         detector="laggard",
         kind="slow_rank",
         job=view.job.id,
         severity=severity(slowdown, grown / view.period),
-        subject="endpoint",
-        ids=(address,),
+        subject=subject,
+        ids=(name,),
         start_ns=start,
         end_ns=end,
         slowdown=round(slowdown, 3),
         score=round(min(score, 999.0), 2),
         message=(
-            f"{address} works {grown / 1e6:.1f} ms longer in each of steps {one.start} to {one.stop - 1}, which take "
+            f"{name} works {grown / 1e6:.1f} ms longer in each of steps {one.start} to {one.stop - 1}, which take "
             f"{slowdown:.2f}× as long; nobody else works so much longer"
         ),
         evidence={
             "steps": [one.start, one.stop],
-            "ranks": [address],
+            "ranks": ranks,
             "lost_ms_per_step": round(grown / 1e6, 3),
         },
     )

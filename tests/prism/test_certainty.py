@@ -57,3 +57,11 @@ def test_of_two_suspects_each_has_half():
     both = Isolation(("host5", "host6"), (), 1.0, ((("host5",), 0.5), (("host6",), 0.5)))
     assert named(view, replace(claim, isolate=both)) == 0.5
     assert named(view, claim) == 1.0
+
+
+def test_no_claim_is_surer_than_the_layout():
+    view = case("slow rank")
+    (claim,) = claims_of(view)
+    doubtful = replace(view.parallelism, layout=replace(view.parallelism.layout, confidence=0.3))
+    assert confidence(view, claim, completeness(view)) > 0.5
+    assert confidence(replace(view, parallelism=doubtful), claim, completeness(view)) == 0.3

@@ -26,3 +26,11 @@ def test_of_two_that_are_slow_alike_nobody_is_named():
 
 def test_where_writes_are_one_sided_it_holds_back():
     assert laggard(case("slow rank", tcp=False)) == []
+
+
+def test_ranks_of_one_host_that_wait_for_one_another_are_their_host():
+    slow = lambda step, rank: 40.0 if rank in (4, 5) and step in BAD else 20.0  # noqa: E731
+    topology = placed(8, nics=2)
+    (one,) = laggard(seen(training(dp=8, wire=Wire(tcp=True), work=slow).flows(), topology))
+    assert (one.subject, one.ids) == ("host", (topology.host(address(4)),))
+    assert one.evidence["ranks"] == [address(4), address(5)]
