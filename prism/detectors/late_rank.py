@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
@@ -31,15 +32,21 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
         return []  # down a pipeline everybody is late whom the late one feeds
     late = np.full((len(place), len(view.ends)), np.nan)
+    one_sided, judged = bool((view.flows.protocol == UDP).all()), []
     for members in sorted(groups, key=len):
         ranks = [place[m] for m in members]
         calls = _calls(view, members)
         first = np.stack([_first_out(view, m, members) for m in members]) if calls is None else calls
+        if not one_sided and np.isnan(first).all(axis=1).any():
+            continue  # whoever the late one waits for may be one that is not on the wire
         late[ranks] = (first - middle(first, axis=0)) / view.period
+        judged.append(ranks)
+    if not judged:
+        return []
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
-    for members in groups:
-        found += _standing_out(late, np.array([place[m] for m in members]), sigma, share, sigmas, apart)
+    for ranks in judged:
+        found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart)
     return _one_per_host(view, found)
 
 

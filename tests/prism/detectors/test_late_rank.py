@@ -1,5 +1,9 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from collectors.record import TCP, UDP
 from prism.detectors.late_rank import late_rank
 from tests.prism.faults import BAD, FAULTS, RANK, case, named
 from tests.prism.traffic import MS, T0, Wire, address, placed, ring_allreduce, seen, training
@@ -61,3 +65,13 @@ def test_of_ranks_late_alike_the_host_is_named():
             ends = ring_allreduce(wire, list(own), 40_000_000, ready, lambda _a, _b: 10.0)
         at = max(ends.values())
     assert named(late_rank(seen(wire.flows(), placed(8, nics=2)))) == [("host2",)]
+
+
+@pytest.mark.parametrize(("protocol", "says"), [(UDP, 1), (TCP, 0)])
+def test_where_members_are_not_on_the_wire_the_late_one_may_wait_for_one_of_them(protocol, says):
+    """What every second rank sends stays inside its host; a sender of TCP waits for its receiver."""
+    view = case("slow rank", tcp=False)
+    code = [view.code[a] for a in view.job.endpoints if a == address(RANK) or view.job.endpoints.index(a) % 2 == RANK % 2]
+    kept = np.isin(view.flows.src, code)
+    part = replace(view.flows, protocol=np.full(len(view.flows), protocol, np.uint8)).take(kept)
+    assert len(late_rank(replace(view, flows=part))) == says
