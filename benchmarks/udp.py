@@ -151,7 +151,6 @@ def whole(kind: str, rate: float, seconds: float) -> Result:
     sock, _ = bound(Endpoint(kind, "127.0.0.1", 0))
     inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
     listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
-    warm_up(kind, listener)
     port, began = sock.getsockname()[1], [0.0, 0.0]
     sender = _sender(kind, port, rate, seconds)
 
@@ -165,16 +164,6 @@ def whole(kind: str, rate: float, seconds: float) -> Result:
     lost, received = sum(listener.intake.lost().values()), listener.intake.admission.received_in_all
     count, taken = sent(rate, seconds, template=kind == "ipfix"), time.perf_counter() - began[0]
     return Result(kind, count, received, lost, sink.records, taken, _busy() - began[1])
-
-
-def warm_up(kind: str, listener: Listener) -> None:
-    """Have what is compiled compiled before the clock starts."""
-    from collectors.datagrams import Datagrams
-
-    first = [ipfix_template()] if kind == "ipfix" else []
-    payloads = [*first, *(row.tobytes() for row in MAKERS[kind]()[0])]
-    batch = Datagrams.of([("192.0.2.1", payload, 1) for payload in payloads])
-    listener.decoders[kind].decode(batch)
 
 
 def line(result: Result, first: Result) -> str:

@@ -13,7 +13,6 @@ from pyarrow import csv as arrow_csv
 
 from collectors.record import Ints
 
-FIELD_LIMIT = 1 << 20
 _COLUMN = re.compile(r"In CSV column #(\d+):")  # what it says of a text that is no number
 ROWS = 20_000  # of a disordered block, at once
 

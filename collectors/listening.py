@@ -80,7 +80,8 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
             if keeper:
                 keeper.tick()
 
-        undo.callback(keeper.save if keeper else int)
+        if keeper:
+            undo.callback(keeper.save)
         run(lambda: listener.run(asked.stop, between=between), listener.counts, metrics=wish.metrics)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from collectors.files import written
 from collectors.packet import DecodeError
 
 MOST_OCTETS = 1 << 28
@@ -15,18 +15,11 @@ MOST_OCTETS = 1 << 28
 
 def save(path: str | Path, state: Any) -> None:
     """Write a plain value; the file has the old one or the new one, whatever happens. Raises OSError."""
-    target = Path(path).resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(state, file, separators=(",", ":"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
+    with written(str(path)) as name, open(name, "w", encoding="utf-8") as file:
+        json.dump(state, file, separators=(",", ":"))
+        file.flush()
+        os.fsync(file.fileno())
+    folder = os.open(Path(path).resolve().parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # so that the name outlives a power cut too
     finally:

@@ -8,6 +8,7 @@ late one and its neighbour are late alike: then nobody is named here, and slow_r
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,10 +34,14 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         return []  # down a pipeline everybody is late whom the late one feeds
     late = np.full((len(place), len(view.ends)), np.nan)
     one_sided, judged = bool((view.flows.protocol == UDP).all()), []
+    sent, start = _sent(view), sending(view.flows)
     for members in sorted(groups, key=len):
-        ranks = [place[m] for m in members]
-        calls = _calls(view, members)
-        first = np.stack([_first_out(view, m, members) for m in members]) if calls is None else calls
+        ranks, code = [place[m] for m in members], np.array([view.code[m] for m in members])
+        begins = _begins(view, ranks)
+        own = [sent[c][np.isin(view.flows.dst[sent[c]], code)] for c in code.tolist()]
+        first = _calls(view, own, start, begins)
+        if first is None:
+            first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
         if not one_sided and np.isnan(first).all(axis=1).any():
             continue  # whoever the late one waits for may be one that is not on the wire
         late[ranks] = (first - middle(first, axis=0)) / view.period
@@ -50,39 +55,34 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     return _one_per_host(view, found)
 
 
-def _calls(view: View, members: tuple[str, ...]) -> Floats | None:
-    """How late each member of a ring was in all calls of a step together, ns; None where it is no ring, or calls are few."""
-    flows, code = view.flows, [view.code[m] for m in members]
-    inside = np.zeros(len(flows.endpoints), np.bool_)
-    inside[code] = True
-    rows = np.flatnonzero(inside[flows.src] & inside[flows.dst] & ~flows.control())
-    start = sending(flows)
-    rows = rows[np.argsort(start[rows], kind="stable")]
-    sent = []
-    for one in code:
-        own = rows[flows.src[rows] == one]
-        if not len(own) or (flows.dst[own] != flows.dst[own[0]]).any():
-            return None
-        sent.append((start[own], flows.end_ns[own], flows.octets[own]))
-    return lateness(sent, _begins(view, members))
+def _sent(view: View) -> list[Ints]:
+    """The records of payload that each endpoint sent, by its code."""
+    rows = np.flatnonzero(~view.flows.control())
+    rows = rows[np.argsort(view.flows.src[rows], kind="stable")]
+    return np.split(rows, np.searchsorted(view.flows.src[rows], np.arange(1, len(view.flows.endpoints))))
 
 
-def _begins(view: View, members: tuple[str, ...]) -> Ints:
-    """When each step begins: for all when the last member has ended the one before; ns."""
-    own = [view.timeline.steps[view.job.endpoints.index(m)][:, 1] for m in members]
+def _begins(view: View, ranks: Sequence[int]) -> Ints:
+    """When each step begins: for all when the last of some ranks has ended the one before; ns."""
+    own = [view.timeline.steps[rank][:, 1] for rank in ranks]
     own = [ends for ends in own if len(ends) == len(view.ends)]
     ends = np.max(own, axis=0) if own else view.ends
     return np.concatenate([[np.iinfo(np.int64).min], ends[:-1]])
 
 
-def _first_out(view: View, address: str, members: tuple[str, ...]) -> Floats:
-    """When a member first sent payload to another in each step, ns; NaN where it did not."""
-    flows, code = view.flows, view.code[address]
-    inside = np.zeros(len(flows.endpoints), np.bool_)
-    inside[[view.code[m] for m in members]] = True
-    rows = np.flatnonzero((flows.src == code) & inside[flows.dst] & ~flows.control())
-    times = np.sort(flows.start_ns[rows])
-    begins = _begins(view, members)
+def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> Floats | None:
+    """How late each member of a ring was in all calls of a step together, ns; None where it is no ring, or calls are few."""
+    flows, sent = view.flows, []
+    for rows in own:
+        if not len(rows) or (flows.dst[rows] != flows.dst[rows[0]]).any():
+            return None
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        sent.append((start[rows], flows.end_ns[rows], flows.octets[rows]))
+    return lateness(sent, begins)
+
+
+def _first(times: Ints, begins: Ints) -> Floats:
+    """The first of some times, ascending, in each step, ns; NaN where there is none."""
     ends = np.append(begins[1:], np.iinfo(np.int64).max - 1)
     at = np.searchsorted(times, begins, "right")
     known = np.append(times, np.iinfo(np.int64).max)[np.minimum(at, len(times))]

@@ -41,10 +41,9 @@ def test_a_capture_of_exports(exported):
     assert sum(len(part) for part in inputs.opened(path)) == 6
 
 
+@pytest.mark.parametrize("exported", [10], indirect=True)
 def test_an_ipfix_file(exported):
-    folder, octets, version = exported
-    if version != 10:
-        pytest.skip("no IPFIX")
+    folder, octets, _ = exported
     assert inputs.kind(folder / "payloads") is Kind.ipfix
     flows = inputs.opened(folder / "payloads", exporter="spine7").flows()
     assert flows.octets.sum() == octets
