@@ -1,0 +1,40 @@
+"""Where the analysis and the pages read flow records: one protocol, and records in memory; the store is another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+import numpy as np
+
+from collectors.record import Flows
+
+
+class Records(Protocol):
+    """Flow records by time."""
+
+    def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
+        """The records that start in [start_ns, end_ns), by start; of `endpoints` only those where both ends are among them.
+
+        With a `limit`, the first so many.
+        """
+
+
+class Memory:
+    """Records that are in memory."""
+
+    def __init__(self, flows: Flows) -> None:
+        self._flows = (
+            flows
+            if np.all(flows.start_ns[1:] >= flows.start_ns[:-1])
+            else flows.take(np.argsort(flows.start_ns, kind="stable"))
+        )
+
+    def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
+        """See `Records`."""
+        flows = self._flows
+        rows = np.arange(*np.searchsorted(flows.start_ns, (start_ns, end_ns)))
+        if endpoints:
+            asked = np.isin(np.array(flows.endpoints), list(endpoints))
+            rows = rows[asked[flows.src[rows]] & asked[flows.dst[rows]]]
+        return flows.take(rows[:limit])
