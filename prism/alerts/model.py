@@ -1,0 +1,82 @@
+"""Alerts and notifications: what is told, to whom, and how far that came. Times are int64 ns since the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+State = Literal["waiting", "sent", "dead"]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A case in the words of alerts. Equal labels are the same alert, as to Alertmanager. `ended_ns` is 0 while it goes on."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    started_ns: int
+    ended_ns: int = 0
+    link: str = ""
+    case: str = ""
+
+    @property
+    def firing(self) -> bool:
+        """Whether it goes on."""
+        return not self.ended_ns
+
+    @property
+    def fingerprint(self) -> str:
+        """Alertmanager's name for these labels: 16 hex digits."""
+        return fingerprint(self.labels)
+
+
+@dataclass(frozen=True)
+class Notification:
+    """What one receiver is told of one group at one time. The id stays the same however often it is tried.
+
+    `next_ns` is when it is tried next, `tries` how often it was, `error` why the last try failed.
+    """
+
+    id: str
+    receiver: str
+    group: str  # the group's key, as Alertmanager spells it
+    group_labels: Mapping[str, str]
+    alerts: tuple[Alert, ...]
+    reason: str
+    made_ns: int
+    number: int = 0  # counts up in a group
+    state: State = "waiting"
+    tries: int = 0
+    next_ns: int = 0
+    done_ns: int = 0
+    error: str = ""
+    truncated: int = 0  # alerts left out
+
+    @property
+    def firing(self) -> bool:
+        """Whether any of it goes on."""
+        return any(alert.firing for alert in self.alerts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values; `from_json` is its twin."""
+        fields = dict(vars(self))
+        return fields | {"group_labels": dict(self.group_labels), "alerts": [_plain(alert) for alert in self.alerts]}
+
+
+def from_json(fields: Mapping[str, Any]) -> Notification:
+    """The notification that `to_json` made plain. Raises TypeError, ValueError, KeyError where it is none."""
+    return Notification(**{**fields, "alerts": tuple(Alert(**alert) for alert in fields["alerts"])})
+
+
+def _plain(alert: Alert) -> dict[str, Any]:
+    return dict(vars(alert)) | {"labels": dict(alert.labels), "annotations": dict(alert.annotations)}
+
+
+def fingerprint(labels: Mapping[str, str]) -> str:
+    """FNV-1a (64 bits) of the sorted labels, each name and value ended by 0xff (prometheus/common, model.LabelSet)."""
+    value = 0xCBF29CE484222325
+    for name in sorted(labels):
+        for octet in name.encode() + b"\xff" + labels[name].encode() + b"\xff":
+            value = (value ^ octet) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
