@@ -50,12 +50,16 @@ def waiting(retry_after: str, *, now_s: float) -> float:
 
 
 def after(told: Notification, delivery: Delivery, now_ns: int, retrying: Retrying, chance: float) -> Notification:
-    """The notification after a try. `chance` 0 … 1 draws the jitter, so that those that failed together do not come together."""
+    """The notification after a try. `chance` 0 … 1 draws the jitter, so that what failed together does not come together.
+
+    It is given up once all the pauses together are over: what is tried earlier, as there is news, costs no later try.
+    """
     tries = told.tries + 1
     if delivery.ok:
         return replace(told, state="sent", tries=tries, done_ns=now_ns, error="")
-    if not delivery.again or tries > len(retrying.after_s):
-        why = delivery.why if not delivery.again else f"{delivery.why}; given up after {tries} tries"
+    over = now_ns - told.made_ns >= round(sum(retrying.after_s) * 1e9)
+    if over or not delivery.again:
+        why = f"{delivery.why}; given up after {tries} tries" if delivery.again else delivery.why
         return replace(told, state="dead", tries=tries, done_ns=now_ns, error=why)
-    pause = max(retrying.after_s[tries - 1], delivery.after_s) * (1 + retrying.jitter * chance)
+    pause = max(retrying.after_s[min(tries, len(retrying.after_s)) - 1], delivery.after_s) * (1 + retrying.jitter * chance)
     return replace(told, tries=tries, next_ns=now_ns + round(pause * 1e9), error=delivery.why)

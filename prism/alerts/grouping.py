@@ -58,7 +58,6 @@ def due(
     ended: Collection[str],
     log: Log,
     grouping: Grouping,
-    resolved: bool = True,
 ) -> Due:
     """Whether a group is told now.
 
@@ -75,11 +74,10 @@ def due(
         ready = since_ns + round(grouping.wait_s * S)
         at = max(ready, rested) if log.open or flaps else ready
         what = "new alerts" if log.open else "a new group"
-        why = (
-            f"{what}: {len(new)}" if at <= now_ns else f"{what}, waiting for others" if at == ready else f"{what}, told lately"
-        )
-        return Due(at <= now_ns, why, at)
-    if ended and resolved:
+        if at <= now_ns:
+            return Due(True, f"{what}: {len(new)}", at)
+        return Due(False, f"{what}, waiting for others" if at == ready else f"{what}, told lately", at)
+    if ended:
         why = "all over" if not firing else f"over: {len(ended)}"
         return Due(rested <= now_ns, why if rested <= now_ns else f"{why}, told lately", rested)
     if firing and last is not None:

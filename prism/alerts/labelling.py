@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from prism.alerts.model import Alert
-from prism.alerts.words import annotations
+from prism.alerts.words import worded
 from prism.board import Board, Case
 from prism.model import Finding
 from prism.topology import Topology
@@ -42,7 +42,7 @@ def alert(case: Case, board: Board, *, added: Mapping[str, str], external_url: s
     ended = 0 if case.state == "open" else max(case.closed_ns, started + 1)
     link = f"{external_url.rstrip('/')}/#/finding/{case.id}" if external_url else ""
     status = next((one for one in board.jobs if one.id == finding.job), None)
-    said = annotations(case, status, board.topology, started_ns=started)
+    said = worded(case, status, board.topology, started_ns=started)
     return Alert(
         labels={**added, **labels(finding, board.topology)},
         annotations=said | {"dashboard": link} if link else said,
@@ -98,7 +98,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _merged(one: Alert, other: Alert) -> Alert:
-    """Of two with equal labels: the one that goes on, else the later one; two that go on are one that is as old as the older."""
+    """Of two with equal labels the one that goes on, else the later one; two that go on are one, as old as the older."""
     first, second = sorted((one, other), key=lambda a: (not a.firing, -a.ended_ns, a.started_ns, a.case))
     both = first.firing and second.firing
     return replace(first, started_ns=min(first.started_ns, second.started_ns)) if both else first

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 Sign = Literal["=", "!=", "=~", "!~"]
 SIGNS: tuple[Sign, ...] = get_args(Sign)
@@ -64,7 +64,7 @@ def parse_matcher(text: str) -> Matcher:
             re.compile(value)
         except (re.error, RecursionError, OverflowError) as error:
             raise ValueError(f"{text[:60]!r}: {error}") from None
-    return Matcher(label, sign, value)
+    return Matcher(label, cast(Sign, sign), value)
 
 
 def silence(fields: Any) -> Silence:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 State = Literal["waiting", "sent", "dead"]
+REFRESH = "refresh"  # the reason of what an Alertmanager is told again: not kept, as the next one says more
+LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # what Prometheus takes as a name
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Notification:
     done_ns: int = 0
     error: str = ""
     truncated: int = 0  # alerts left out
+    gone: str = ""  # the receiver that wants no more at all, as `Receiver.digest` names it
 
     @property
     def firing(self) -> bool:

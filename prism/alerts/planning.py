@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prism.alerts.grouping import Due, Log, S, due, group_labels, grouped
-from prism.alerts.model import Alert, Notification
+from prism.alerts.model import REFRESH, Alert, Notification
 from prism.alerts.settings import Grouping, Receiver, Settings
 
 PUSHED = Grouping(by=(), wait_s=0, interval_s=0)  # Alertmanager groups by itself
@@ -48,7 +48,7 @@ def planned(
     groups = grouped(fitting, grouping.by)
     made, hurry, why, since = [], [], {}, {}
     for key in dict.fromkeys((*groups, *(key for key, log in logs.items() if log.open))):
-        log = logs.get(key, Log())
+        log = logs.get(key, Log()) if receiver.resolved else _forgotten(logs.get(key, Log()), groups.get(key, []))
         firing, ended = _sorted_out(groups.get(key, []), log, muted, settings, at_ns=at_ns)
         new = [alert for alert in firing if alert.fingerprint not in log.open]
         if new:
@@ -60,18 +60,24 @@ def planned(
             ended=[alert.fingerprint for alert in ended],
             log=log,
             grouping=grouping,
-            resolved=receiver.resolved,
         )
         if found.now:
-            told = new + [alert for alert in firing if alert not in new] + (ended if receiver.resolved else [])
-            made.append(_notification(now_ns, key, told, receiver, grouping, log, found.why))
-        elif (new or ended) and log.last is not None and log.last.state == "waiting":
+            told = new + [alert for alert in firing if alert not in new] + ended
+            again = receiver.kind == "alertmanager" and not new and not ended
+            made.append(_notification(now_ns, key, told, receiver, grouping, log, REFRESH if again else found.why))
+        elif (new or ended or receiver.kind == "alertmanager") and log.last is not None and log.last.state == "waiting":
             hurry.append(key)
     return Plan(tuple(made), tuple(hurry), why, since)
 
 
 def _grouping(receiver: Receiver, settings: Settings) -> Grouping:
     return replace(PUSHED, repeat_s=receiver.refresh_s) if receiver.kind == "alertmanager" else settings.grouping
+
+
+def _forgotten(log: Log, alerts: Sequence[Alert]) -> Log:
+    """The log of a receiver that is not told of ends: what is over is forgotten."""
+    going = {alert.case for alert in alerts if alert.firing}
+    return replace(log, open={name: alert for name, alert in log.open.items() if alert.case in going})
 
 
 def _sorted_out(

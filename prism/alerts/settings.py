@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from prism.alerts.matching import Matcher, parse_matcher
+from prism.alerts.matching import Matcher
 
 Kind = Literal["webhook", "signed", "alertmanager", "pagerduty", "slack"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -26,6 +26,9 @@ class Secret(str):
 
     def __repr__(self) -> str:
         return "***"
+
+
+NONE = Secret("")
 
 
 @dataclass(frozen=True)
@@ -60,18 +63,20 @@ class Retrying:
 
 @dataclass(frozen=True)
 class Limits:
-    """A delivery may take so long, s, and its answer may have so many octets."""
+    """A delivery may take so long, s; of an answer so many octets are read."""
 
     timeout_s: float = 15.0
-    answer_octets: int = 65536
+    answer_octets: int = 4096
 
 
 @dataclass(frozen=True)
 class Receiver:
     """Whom to tell. `url` may hold a secret itself, as Slack's do.
 
-    `match`: which alerts, all by default. `allow`: networks that are not public and may be posted to. `secrets` sign (Standard
-    Webhooks), several while one is replaced by another. `refresh_s`: how often an Alertmanager is told what goes on.
+    `match`: which alerts, all by default. `resolved`: whether it hears of ends. `most`: alerts in one notification. `allow`:
+    networks that are not public and may be posted to. `secrets` sign (Standard Webhooks), several while one is replaced by
+    another; `token` goes into the Authorization header. `ca_file`: who signs its certificate. `refresh_s`: how often an
+    Alertmanager is told what goes on.
     """
 
     name: str
@@ -82,8 +87,9 @@ class Receiver:
     most: int = 50
     allow: tuple[Network, ...] = ()
     secrets: tuple[Secret, ...] = ()
-    token: Secret = Secret("")
-    routing_key: Secret = Secret("")
+    token: Secret = NONE
+    routing_key: Secret = NONE
+    ca_file: str = ""
     refresh_s: float = 60.0
 
     @property
@@ -103,18 +109,16 @@ class Receiver:
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it. `external_url` is where people find the dashboard; `labels` are added to every alert."""
+    """All of it. `external_url` is where people find the dashboard; `labels` are added to every alert.
+
+    In `folder` silences are kept, and a copy of what waits and what could not be delivered, for the command line.
+    """
 
     receivers: tuple[Receiver, ...] = ()
     external_url: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    silences: str = "silences.json"
+    folder: str = "."
     telling: Telling = Telling()
     grouping: Grouping = Grouping()
     retrying: Retrying = Retrying()
     limits: Limits = Limits()
-
-
-def matchers(texts: tuple[str, ...]) -> tuple[Matcher, ...]:
-    """Matchers of their texts. Raises ValueError."""
-    return tuple(map(parse_matcher, texts))

@@ -14,13 +14,14 @@ def slack(told: Notification, external_url: str = "") -> dict[str, Any]:
     """The message: what goes on, the worst first, then what is over; `text` is for the lock screen."""
     title = headline(told)
     ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
-    blocks = [{"type": "header", "text": {"type": "plain_text", "text": _cut(title, HEADER), "emoji": True}}]
+    header = {"type": "plain_text", "text": _cut(title, HEADER), "emoji": True}
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
     blocks += [_section(_alert(alert)) for alert in ordered[:SHOWN]]
     rest = len(ordered) - SHOWN + told.truncated if len(ordered) > SHOWN else told.truncated
     notes = [f"and {rest} more"] if rest else []
     notes += [f"<{external_url}|dashboard>"] if external_url else []
     notes.append(f"{escaped(told.reason)} · {told.id}")
-    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": " · ".join(notes)}]})  # type: ignore[dict-item]
+    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": " · ".join(notes)}]})
     return {"text": escaped(_cut(title, SECTION)), "blocks": blocks}
 
 

@@ -15,17 +15,17 @@ NAMED = 4  # names in a sentence
 
 # What to look at once the suspect is known; the order in which operators do.
 LOOK = {
-    "slow_rank": "Look at its GPU's clocks and throttle reasons, memory errors (ECC, Xid), temperature, and what else runs there.",
-    "slow_link": "Look at its error and discard counters, optics and cable, negotiated speed, and pause frames (PFC) at both ends.",
+    "slow_rank": "Look at its GPU's clocks and throttle reasons, memory errors (ECC, Xid), temperature, other processes.",
+    "slow_link": "Look at its error and discard counters, optics, cable, speed, and pause frames (PFC) at both ends.",
     "slow_switch": "Look at the switch's queues, drops, pause frames and temperature, and what changed there last.",
     "slow_group": "Compare its members' placement with that of the other groups; they may share a switch or with other jobs.",
     "slow_step": "Look at what all ranks share: storage, data loading, the scheduler, the network as a whole.",
     "hang": "Take stacks of its ranks before anything is killed (py-spy dump), then look at Xid and link events on the host.",
-    "crash": "Look at the job's log and the kernel's on that host (Xid, OOM killer); restart from the last checkpoint without it.",
+    "crash": "Look at the job's log and the host's kernel log (Xid, OOM killer); restart without it from the last checkpoint.",
 }
 
 
-def annotations(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
+def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
     """Sentences by name. `summary` fits a telephone's lock screen; `description` is all of it, a line per fact."""
     finding, found = case.finding, job.found if job else None
     ranks = len(found.job.endpoints) if found else 0
