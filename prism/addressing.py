@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")  # RFC 4291, 2.5.5.2
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
 LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")  # RFC 8215: what is inside depends on the site
 COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
@@ -31,14 +32,14 @@ METADATA = frozenset(
 def refused(text: str, allow: Sequence[Network] = ()) -> str:
     """Why an address is not posted to; empty where it may be. Raises ValueError where it is no address."""
     address = ipaddress.ip_address(text.partition("%")[0])
-    for one in dict.fromkeys((address, *inside(address))):
+    inner = tuple(inside(address))
+    wrapped = bool(inner) and (address in NAT64 or address in MAPPED)
+    for one in inner if wrapped else (address, *inner):
         networks = [network for network in allow if one.version == network.version and one in network]
         if one in METADATA:
             if not any(network.prefixlen == network.max_prefixlen for network in networks):
                 return f"{text} gives out keys of machines (metadata)"
         elif not networks and (why := _special(one)):
-            if one == address and any(_allowed(inner, allow) for inner in inside(address)):
-                continue
             return f"{text} is {why}"
     return ""
 
@@ -60,10 +61,6 @@ def inside(address: Address) -> Iterator[ipaddress.IPv4Address]:
         yield low
 
 
-def _allowed(address: Address, allow: Sequence[Network]) -> bool:
-    return any(address.version == network.version and address in network for network in allow)
-
-
 def _special(address: Address) -> str:
     """What is special about an address; empty for public ones."""
     kinds = {
@@ -73,6 +70,6 @@ def _special(address: Address) -> str:
         "multicast": address.is_multicast,
         "private": address.is_private or (address.version == 6 and address.is_site_local),
         "reserved": address.is_reserved or address in LOCAL_NAT64,
-        "not public": not address.is_global and address not in NAT64,
+        "not public": not address.is_global,
     }
     return next((kind for kind, is_so in kinds.items() if is_so), "")

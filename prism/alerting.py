@@ -21,7 +21,7 @@ from prism.alerts.answers import Delivery, after
 from prism.alerts.bodies import post
 from prism.alerts.inhibition import inhibited
 from prism.alerts.labelling import alerts
-from prism.alerts.listing import listed
+from prism.alerts.listing import LISTING, listed
 from prism.alerts.mailbox import Mailbox
 from prism.alerts.matching import Silence, silenced
 from prism.alerts.model import REFRESH, Alert, Notification
@@ -32,7 +32,6 @@ from prism.outbox import Outbox
 from prism.webhooks import deliver
 
 S = 1_000_000_000
-LISTING = "outbox.json"
 
 
 class Alerts:

@@ -40,7 +40,8 @@ EDGE = {
         "collectors.clickhouse_server",
     ),
     *("collectors.clickhouse_tables", "collectors.locking"),
-    *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
+    *("prism.alertfile", "prism.alerting", "prism.alerttest", "prism.cli_alerts", "prism.outbox", "prism.silencing"),
+    *("prism.webhooks", "prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [

@@ -11,6 +11,8 @@ from prism.alerts.mailbox import Mailbox
 from prism.alerts.model import Alert, Notification
 from prism.alerts.slack import headline
 
+LISTING = "outbox.json"  # where a service writes it
+
 
 def listed(boxes: Iterable[Mailbox], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
     """`receivers`, `waiting`, `dead` (the newest first), `muted`."""

@@ -62,7 +62,7 @@ def planned(
             grouping=grouping,
         )
         if found.now:
-            told = new + [alert for alert in firing if alert not in new] + ended
+            told = new + ended + [alert for alert in firing if alert not in new]  # what is not known yet, in case it is cut
             again = receiver.kind == "alertmanager" and not new and not ended
             made.append(_notification(now_ns, key, told, receiver, grouping, log, REFRESH if again else found.why))
         elif (new or ended or receiver.kind == "alertmanager") and log.last is not None and log.last.state == "waiting":
@@ -122,6 +122,7 @@ def _notification(
 ) -> Notification:
     number = log.last.number + 1 if log.last is not None else 0
     kept = told[: receiver.most] if receiver.kind != "alertmanager" else told
+    kept = sorted(kept, key=lambda alert: not alert.firing)
     content = [f"{alert.fingerprint} {alert.case} {alert.firing}" for alert in kept]
     name = hashlib.blake2s("\n".join((receiver.name, key, str(number), *content)).encode(), digest_size=12).hexdigest()
     return Notification(

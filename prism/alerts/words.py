@@ -70,13 +70,13 @@ def action(finding: Finding) -> str:
         whom, verb = _some(isolate.hosts), "Isolate"
     else:
         return f"Whom to isolate is not known; begin with {_some(finding.ids)}." if finding.ids else ""
-    return f"{verb} {whom} first: {isolate.confidence:.0%} likely to hold the culprit."
+    return f"{verb} {whom} first: {isolate.confidence:.0%} likely to hold the culprit, if this is right."
 
 
 def suspects(finding: Finding) -> str:
     """Who else it may be, with probabilities; empty where nobody else is likely."""
     first = set(finding.isolate.hosts or finding.isolate.parts)
-    rest = [(ids, p) for ids, p in finding.isolate.alternatives if p >= LIKELY and not set(ids) <= first]
+    rest = [(ids, p) for ids, p in finding.isolate.alternatives if p >= LIKELY and len(ids) <= NAMED and not set(ids) <= first]
     return ", ".join(f"{_some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
 
 
