@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,12 +34,22 @@ def read(folder: str | Path) -> list[Silence]:
         raise ValueError(f"{path}: not a file of silences: {error}") from None
 
 
-def add(folder: str | Path, matchers: Sequence[Matcher], start_ns: int, end_ns: int, *, by: str = "", why: str = "") -> Silence:
+def add(
+    folder: str | Path,
+    matchers: Sequence[Matcher],
+    start_ns: int,
+    end_ns: int,
+    *,
+    by: str = "",
+    why: str = "",
+    now_ns: int | None = None,
+) -> Silence:
     """Silence what fits all matchers in [start_ns, end_ns). Raises ValueError, OSError."""
     made = Silence(secrets.token_hex(4), tuple(matchers), start_ns, end_ns, by, why)
     silence(made.to_json())
     with _alone(folder):
-        kept = [one for one in read(folder) if one.end_ns > start_ns - KEPT_NS]
+        oldest = (time.time_ns() if now_ns is None else now_ns) - KEPT_NS
+        kept = [one for one in read(folder) if one.end_ns > oldest]
         _write(folder, [*kept, made])
     return made
 

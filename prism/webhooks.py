@@ -53,7 +53,7 @@ def deliver(
 
 
 def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, ends: float) -> Delivery:
-    context = ssl.create_default_context(cafile=ca_file or None)
+    context = ssl.create_default_context(cafile=ca_file or None) if post.url.startswith("https:") else None
     each = dict.fromkeys(("connect", "read", "write", "pool"), limits.timeout_s)
     backend = _Checked(allow, ends)
     with (

@@ -161,12 +161,14 @@ def test_silences_are_heeded_while_it_runs(tmp_path):
 
 def test_a_victim_is_told_once_its_cause_is_over(tmp_path):
     cause = case("c9", finding("slow_link", ("10.0.5.1",)))
-    with listening() as heard:
-        with running(quick(tmp_path, receiver(url=f"{heard.url}/")), first=board(case(), cause)) as (alerts, boards):
-            heard.wait(lambda h: len(h.posts) == 1)
-            assert alerts.listing()["muted"][0]["why"] == "explained by slow link 10.0.5.1 (c9)"
-            boards.publish(board(case(), replace(cause, state="closed", closed_ns=NOW), revision=2))
-            heard.wait(lambda h: len(h.posts) == 2)
+    with (
+        listening() as heard,
+        running(quick(tmp_path, receiver(url=f"{heard.url}/")), first=board(case(), cause)) as (alerts, boards),
+    ):
+        heard.wait(lambda h: len(h.posts) == 1)
+        assert alerts.listing()["muted"][0]["why"] == "explained by slow link 10.0.5.1 (c9)"
+        boards.publish(board(case(), replace(cause, state="closed", closed_ns=NOW), revision=2))
+        heard.wait(lambda h: len(h.posts) == 2)
     assert [cases_of(body) for body in heard.bodies()] == [[("c9", "firing")], [("c1", "firing"), ("c9", "resolved")]]
 
 

@@ -1,10 +1,10 @@
-import shutil
 from dataclasses import replace
 
 import pytest
 
 from collectors.clickhouse import StoreError, opened
 from prism.outbox import OUTBOX, Outbox
+from tests.collectors.servers import running
 from tests.prism.alerts.stories import NOW, S, notification
 
 TOLD = notification()
@@ -57,11 +57,11 @@ def test_a_store_that_is_closed_says_so(tmp_path):
         outbox.save([TOLD])
 
 
-@pytest.mark.skipif(shutil.which("clickhouse-server") is None, reason="clickhouse-server is not installed")
-def test_an_old_server_keeps_it_as_well(clickhouse_server):
-    database = opened(clickhouse_server)
-    outbox = Outbox(database)
-    outbox.save([TOLD])
-    outbox.save([replace(TOLD, tries=1, state="dead", error="größer 'x' \\ \0")])
-    assert outbox.load() == [replace(TOLD, tries=1, state="dead", error="größer 'x' \\ \0")]
-    database.close()
+def test_an_old_server_keeps_it_as_well(tmp_path):
+    with running(tmp_path / "server") as server:
+        database = opened(server.url)
+        outbox = Outbox(database)
+        outbox.save([TOLD])
+        outbox.save([replace(TOLD, tries=1, state="dead", error="größer 'x' \\ \0")])
+        assert outbox.load() == [replace(TOLD, tries=1, state="dead", error="größer 'x' \\ \0")]
+        database.close()

@@ -11,9 +11,9 @@ HOST = [parse_matcher("host=~server1.*")]
 
 def test_silences_are_added_and_end(tmp_path):
     assert (read(tmp_path), stamp(tmp_path)) == ([], (0, 0, 0))
-    one = add(tmp_path, HOST, NOW, NOW + 3600 * S, by="me", why="cable")
+    one = add(tmp_path, HOST, NOW, NOW + 3600 * S, now_ns=NOW, by="me", why="cable")
     before = stamp(tmp_path)
-    two = add(tmp_path, HOST, NOW + 60 * S, NOW + 3600 * S)
+    two = add(tmp_path, HOST, NOW + 60 * S, NOW + 3600 * S, now_ns=NOW)
     assert stamp(tmp_path) != before
     assert read(tmp_path) == [one, two]
     assert remove(tmp_path, one.id[:6], NOW + 10 * S) == one
@@ -25,9 +25,10 @@ def test_silences_are_added_and_end(tmp_path):
 
 
 def test_those_long_over_go(tmp_path):
-    add(tmp_path, HOST, NOW, NOW + S)
-    new = add(tmp_path, HOST, NOW + 40 * 86_400 * S, NOW + 41 * 86_400 * S)
-    assert read(tmp_path) == [new]
+    add(tmp_path, HOST, NOW, NOW + S, now_ns=NOW)
+    kept = add(tmp_path, HOST, NOW, NOW + 20 * 86_400 * S, now_ns=NOW)
+    new = add(tmp_path, HOST, NOW + 90 * 86_400 * S, NOW + 91 * 86_400 * S, now_ns=NOW + 40 * 86_400 * S)
+    assert read(tmp_path) == [kept, new]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"silences": [{}]}', '{"silences": 5}', "[" * 100_000])
@@ -45,7 +46,7 @@ def test_a_silence_of_nothing_is_refused(tmp_path):
 
 
 def test_many_at_once_lose_none(tmp_path):
-    threads = [threading.Thread(target=add, args=(tmp_path, HOST, NOW, NOW + S)) for _ in range(12)]
+    threads = [threading.Thread(target=add, args=(tmp_path, HOST, NOW, NOW + S), kwargs={"now_ns": NOW}) for _ in range(12)]
     for one in threads:
         one.start()
     for one in threads:
