@@ -32,6 +32,7 @@ from prism.outbox import Outbox
 from prism.webhooks import deliver
 
 S = 1_000_000_000
+FOREVER = 1 << 63
 
 
 class Alerts:
@@ -64,6 +65,7 @@ class Alerts:
         self._silences: list[Silence] = []
         self._stamp: tuple[int, int, int] | None = None
         self._muted: dict[str, str] = {}
+        self._look_ns = 0  # when something may be due, though nothing changed
         self._tally: Counter[tuple[str, str]] = Counter()
         self._troubles: Counter[str] = Counter()
         self._listed: Any = None
@@ -78,20 +80,26 @@ class Alerts:
         with ThreadPoolExecutor(len(self._boxes), thread_name_prefix="deliver") as pool:
             while not stop.is_set():
                 board = boards.after(self._board.revision, timeout_s=self._turn_s)
-                self.turn(board, pool)
+                try:
+                    self.turn(board, pool)
+                except Exception as error:  # whatever it is: who is to wake people does not end because of it
+                    self._trouble("turn", error)
+                    stop.wait(self._pause_s)
         self._land()
         self._keep(now=True)
         self._show()
 
     def turn(self, board: Board, pool: ThreadPoolExecutor) -> None:
         """Look once: what came back, what is new, what is due."""
-        self._land()
-        if board.revision:
+        news = self._silences_changed() | self._land()
+        if board.revision and (news or board is not self._board or self._clock() >= self._look_ns):
             self._see(board)
             self._make()
+            news = True
         self._keep()
         self._send(pool)
-        self._show()
+        if news:
+            self._show()
 
     def _load(self, stop: threading.Event) -> bool:
         """What was told before; False if it was stopped before the store could be read."""
@@ -115,7 +123,6 @@ class Alerts:
             self._victims = inhibited(board.cases, board.topology)
             told = settings.telling.severities
             self._alerts = alerts(board, severities=told, added=settings.labels, external_url=settings.external_url)
-        self._read_silences()
         muted = {}
         for alert in self._alerts:
             covering = silenced(alert.labels, self._silences, now)
@@ -125,18 +132,21 @@ class Alerts:
                 muted[alert.fingerprint] = self._victims[alert.case]
         self._muted = muted
 
-    def _read_silences(self) -> None:
+    def _silences_changed(self) -> bool:
         """Silences anew where the file changed; one that cannot be read leaves them as they were."""
         stamp = silencing.stamp(self.settings.folder)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            try:
-                self._silences = silencing.read(self.settings.folder)
-            except (OSError, ValueError) as error:
-                self._trouble("silences", error)
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        try:
+            self._silences = silencing.read(self.settings.folder)
+        except (OSError, ValueError) as error:
+            self._trouble("silences", error)
+        return True
 
     def _make(self) -> None:
         now = self._clock()
+        times = [at for one in self._silences for at in (one.start_ns, one.end_ns)]
         for box in self._boxes.values():
             if box.disabled:
                 continue
@@ -158,6 +168,8 @@ class Alerts:
             for group in plan.hurry:
                 box.hurry(group, now, self.settings)
             box.forget(now, self.settings)
+            times += [due.at_ns for due in plan.why.values()]
+        self._look_ns = min((at for at in times if at > now), default=FOREVER)
 
     def _keep(self, *, now: bool = False) -> None:
         """What changed, into the store; what the store does not take now it is given later."""
@@ -188,12 +200,17 @@ class Alerts:
                 )
                 self._flights[name] = told, job
 
-    def _land(self) -> None:
-        """What became of deliveries that are over."""
+    def _land(self) -> bool:
+        """What became of deliveries that are over; whether any was."""
+        landed = False
         for name, (told, job) in list(self._flights.items()):
             if job.done():
                 del self._flights[name]
-                self._landed(self._boxes[name], told, job.result())
+                error = job.exception()
+                went = job.result() if error is None else Delivery(False, f"unexpected {type(error).__name__}", again=True)
+                self._landed(self._boxes[name], told, went)
+                landed = True
+        return landed
 
     def _landed(self, box: Mailbox, told: Notification, went: Delivery) -> None:
         now, receiver = self._clock(), box.receiver

@@ -5,6 +5,7 @@ A row is a notification at one try; the newest of an id counts. Kept for 30 days
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -63,8 +64,8 @@ class Outbox:
                 "state": [one.state for one in batch],
                 "told": [json.dumps(one.to_json(), separators=(",", ":")) for one in batch],
             }
-            token = " ".join(f"{one.id}:{version(one)}" for one in batch)
-            self._database.insert(OUTBOX, columns, token=token)
+            token = " ".join(f"{one.id}:{version(one)}" for one in batch).encode()
+            self._database.insert(OUTBOX, columns, token=hashlib.blake2s(token).hexdigest())
 
 
 def version(told: Notification) -> int:

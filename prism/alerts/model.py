@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 State = Literal["waiting", "sent", "dead"]
@@ -79,8 +80,12 @@ def _plain(alert: Alert) -> dict[str, Any]:
 
 def fingerprint(labels: Mapping[str, str]) -> str:
     """FNV-1a (64 bits) of the sorted labels, each name and value ended by 0xff (prometheus/common, model.LabelSet)."""
+    return _hashed(tuple(sorted(labels.items())))
+
+
+@lru_cache(1 << 16)
+def _hashed(labels: tuple[tuple[str, str], ...]) -> str:
     value = 0xCBF29CE484222325
-    for name in sorted(labels):
-        for octet in name.encode() + b"\xff" + labels[name].encode() + b"\xff":
-            value = (value ^ octet) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    for octet in b"".join(text.encode() + b"\xff" for pair in labels for text in pair):
+        value = (value ^ octet) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"{value:016x}"

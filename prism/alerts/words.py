@@ -26,26 +26,27 @@ LOOK = {
 
 
 def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
-    """Sentences by name. `summary` fits a telephone's lock screen; `description` is all of it, a line per fact."""
+    """Sentences by name. `summary` fits a telephone's lock screen; `description` is all of it, a line per fact.
+
+    In the order of somebody who was woken: is it still so and how bad, what to do first, where to look, why, what job it is.
+    """
     finding, found = case.finding, job.found if job else None
-    ranks = len(found.job.endpoints) if found else 0
     said = {
         "summary": summary(finding, topology),
         "action": action(finding),
         "look": LOOK.get(finding.kind, ""),
         "reason": _sentence(finding.message),
-        "cost": cost(finding, ranks),
+        "cost": cost(finding, len(found.job.endpoints) if found else 0),
         "since": since(case, started_ns),
         "confidence": f"{finding.confidence:.0%}" if finding.confidence else "",
         "suspects": suspects(finding),
         "about_job": about(found) if found else "",
     }
-    lines = [said["action"], said["reason"], said["since"], said["cost"], said["look"], said["about_job"]]
     if case.state == "closed":
-        lines = [said["since"], said["reason"], said["cost"]]
-        del said["action"], said["look"]
-    if finding.confidence:
-        lines[1] = f"{lines[1]} {finding.confidence:.0%} sure."
+        said["action"] = said["look"] = said["suspects"] = ""
+    other = f"Else it may be: {said['suspects']}." if said["suspects"] else ""
+    state = " ".join(text for text in (said["since"], said["cost"]) if text)
+    lines = (state, said["action"], other, said["look"], f"Why: {said['reason']}", said["about_job"])
     said |= {"description": "\n".join(line for line in lines if line), "finding": case.id}
     return {name: text for name, text in said.items() if text}
 
@@ -70,7 +71,8 @@ def action(finding: Finding) -> str:
         whom, verb = _some(isolate.hosts), "Isolate"
     else:
         return f"Whom to isolate is not known; begin with {_some(finding.ids)}." if finding.ids else ""
-    return f"{verb} {whom} first: {isolate.confidence:.0%} likely to hold the culprit, if this is right."
+    sure = f" ({finding.confidence:.0%} sure)" if finding.confidence else ""
+    return f"{verb} {whom} first: that holds the culprit with {isolate.confidence:.0%} probability, if this is right{sure}."
 
 
 def suspects(finding: Finding) -> str:
@@ -93,10 +95,11 @@ def cost(finding: Finding, ranks: int = 0) -> str:
 
 
 def since(case: Case, started_ns: int) -> str:
-    """Since when; of one that is over, how long it lasted."""
+    """Since when, and when it was seen last; of one that is over, how long it lasted."""
     begin = moment(started_ns)
     if case.state == "open":
-        return f"Since {begin}."
+        seen = case.finding.end_ns
+        return f"Since {begin}, last seen {moment(seen)}." if seen > started_ns else f"Since {begin}."
     return f"Over: from {begin} to {moment(case.closed_ns)}, {lasting(case.closed_ns - started_ns)}."
 
 

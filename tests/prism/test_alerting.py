@@ -55,6 +55,7 @@ def running(asked, outbox=None, *, first=None):
         thread.join(60)
         assert not thread.is_alive()
         assert not failed, failed
+        assert not alerts._troubles["turn"]
 
 
 def cases_of(body):
