@@ -110,7 +110,7 @@ class Alerts:
             try:
                 for told in self._outbox.load():
                     if told.receiver in self._boxes:
-                        self._boxes[told.receiver].told(told)
+                        self._boxes[told.receiver].recall(told)
                 return True
             except StoreError as error:
                 self._trouble("store", error)
