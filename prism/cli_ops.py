@@ -22,7 +22,7 @@ def doctor(
     ] = None,
     folder: Annotated[str, typer.Option(metavar="FOLDER", help="Whose disk records go to; that of a store in a folder.")] = ".",
     rate: Annotated[float, typer.Option(min=1, help="Flow records a second; a GPU makes up to 65.")] = 65_000,
-    days: Annotated[float, typer.Option(min=0, help="For so many days records are kept.")] = 30,
+    days: Annotated[float, typer.Option(min=0, help="For so many days records are kept.")] = 7,
     window: Annotated[float, typer.Option(min=1, help="Seconds that are analysed at once.")] = 60,
     pause: Annotated[float, typer.Option(min=0, help="For so many seconds nobody may read the sockets.")] = 0.5,
     buffer: Annotated[int, typer.Option(min=1, max=1024, help="MiB of receive buffer that are asked of the kernel.")] = 32,

@@ -30,7 +30,7 @@ class Asked:
     pause_s: float = 0.5  # for so long nobody may read the sockets
     buffer_mib: int = 32  # asked of the kernel, `buffer` in the settings
     window_s: float = 60  # analysed at once
-    days: float = 30  # records are kept
+    days: float = 7  # records are kept
     interface: str | None = None  # to capture from
     store: str | None = None  # where records are kept
     folder: str = "."  # on whose disk, where the store is not a folder

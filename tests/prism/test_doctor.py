@@ -54,7 +54,7 @@ def test_a_fit_machine_is_fine():
         ("store", {"store": Store(error="refused")}, "error", "refused", "what it says"),
         ("store", {"store": Store(error="in use by 71", transient=True)}, "warning", "in use by 71", "/readyz"),
         ("store", {"store": Store("18.16")}, "error", "did not return the row", "/var/lib/prism"),
-        ("disk", {"disk_free": 100 * GIB}, "warning", "take 2.82e+03 GiB", "0.89 days"),
+        ("disk", {"disk_free": 100 * GIB}, "warning", "take 659 GiB", "0.89 days"),
         ("disk", {"disk_writable": False}, "error", "may not be written", "chown"),
         ("ports", {"ports": {("udp", 6343): "Address already in use"}}, "warning", "6343/udp (Address", "ss -lunpt"),
         ("open files", {"files": 1024}, "warning", "1,024", "LimitNOFILE=65536"),
