@@ -19,6 +19,7 @@ MODULES = sorted(
 )
 # these do I/O
 EDGE = {
+    *("prism.cli_ops", "prism.facts", "prism.traces"),
     *("collectors.bpf", "collectors.capture", "collectors.capturing", "collectors.cli", "collectors.cli_files"),
     *("collectors.cli_live", "collectors.compiling", "collectors.converting", "collectors.dump", "collectors.exportfile"),
     *("collectors.files", "collectors.inbox", "collectors.inputs", "collectors.inspecting", "collectors.intake"),
@@ -33,7 +34,14 @@ EDGE = {
     *("collectors.metrics", "collectors.parquet", "collectors.pcap", "collectors.receiving", "collectors.ring"),
     *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
     "collectors.writing",
-    *("prism.cli", "prism.cli_ops", "prism.facts", "prism.replay", "prism.simulate", "prism.terminal", "prism.traces"),
+    *(
+        "collectors.clickhouse",
+        "collectors.clickhouse_embedded",
+        "collectors.clickhouse_errors",
+        "collectors.clickhouse_server",
+    ),
+    *("collectors.clickhouse_tables", "collectors.locking"),
+    *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
