@@ -63,8 +63,9 @@ def _usual(counts: Ints) -> int:
 
 def _middle(times: Ints) -> Floats:
     """The median over ranks; float64[steps]."""
+    first: Floats = times[0].astype(np.float64)
     if (times == times[0]).all():  # ranks that end their steps together are common, and quick to tell
-        return times[0].astype(np.float64)
+        return first
     return np.asarray(np.median(times, axis=0), np.float64)
 
 

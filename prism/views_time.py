@@ -222,7 +222,7 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
 def _inside(
     bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
 ) -> NDArray[np.intp] | None:
-    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they are more than `most`."""
+    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they exceed `most`."""
     start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
     inside = np.ones(len(start), np.bool_)
     if asked[:2] != EVER:
