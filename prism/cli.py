@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
-from prism import cli_ops
+from prism import cli_ops, cli_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -249,3 +249,4 @@ def _write(path: str, text: str) -> None:
 
 
 cli_ops.add_to(app)
+cli_service.add_to(app)
