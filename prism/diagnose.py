@@ -35,12 +35,13 @@ def diagnose(
     transits: Transits | None = None,
     jobs: Sequence[Job] | None = None,
     window: tuple[int, int] | None = None,
+    least: int = 3,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
 
     `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
-    been seen, ns; by default from the first record to the last.
+    been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     if window is None and len(flows):
@@ -53,7 +54,7 @@ def diagnose(
     since, until = window or (0, 0)
     for done, job in enumerate(candidates):
         progress(done, len(candidates))
-        view = _view(flows, transits, job, topology, until)
+        view = _view(flows, transits, job, topology, until, least)
         if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
             strangers.append(job)
             continue
@@ -102,7 +103,7 @@ def _talkers(flows: Flows) -> int:
     return len(np.union1d(flows.src, flows.dst))
 
 
-def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int) -> View:
+def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows.take(rows)
@@ -112,4 +113,4 @@ def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None,
     members = np.isin(np.array(flows.endpoints), job.endpoints)
     outer = np.flatnonzero(members[flows.src] | members[flows.dst])
     inside = np.searchsorted(outer, rows)
-    return View(own, flows.take(outer), transits, job, parallelism, timeline, topology, until, inside)
+    return View(own, flows.take(outer), transits, job, parallelism, timeline, topology, until, inside, least)

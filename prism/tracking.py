@@ -24,13 +24,14 @@ AGREE = 3  # windows
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A job that is followed. `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before.
+    """A job that is followed, first seen with its members in a window that ended at `met_ns`. `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before.
 
     `lately` are the steps that the newest windows told, `other` the members that they saw instead of the job's, `missed` how
     often in a row it was not recognised.
     """
 
     job: Job
+    met_ns: int
     found: JobDiagnosis | None = None
     step_ns: float = 0.0
     lately: tuple[float, ...] = ()
@@ -59,19 +60,21 @@ class Followed:
         return int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
 
 
-def known_as(followed: Sequence[Followed], jobs: Sequence[Job]) -> tuple[Followed, ...]:
+def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:
     """Those followed, after a look at who trains: new ones are added, and names and members are kept until several looks agree."""
+    whole = [set(job.endpoints) for job in jobs]
+    followed = [one for one in followed if not any(set(one.job.endpoints) < members for members in whole) or one.trusted]
     before = {one.id: marks(one.found) if one.found else Marks(frozenset(one.job.endpoints)) for one in followed}
     names = recognised(before, [Marks(frozenset(job.endpoints)) for job in jobs])
     sighted = {name: job for name, job in zip(names, jobs, strict=True) if name is not None}
-    out = [_seen(one, sighted.get(one.id)) for one in followed]
+    out = [_seen(one, sighted.get(one.id), now_ns) for one in followed]
     fresh = [job for name, job in zip(names, jobs, strict=True) if name is None]
     return tuple(one for one in out if one is not None) + tuple(
-        Followed(job) for job in distinct(fresh, tuple(one.id for one in followed))
+        Followed(job, now_ns) for job in distinct(fresh, tuple(one.id for one in followed))
     )
 
 
-def _seen(one: Followed, job: Job | None) -> Followed | None:
+def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
     """A job after a look that saw it as `job`, or did not; None where it is forgotten."""
     if job is None:
         silent = one.trusted and one.state != "running"  # who says nothing cannot be recognised
@@ -83,7 +86,8 @@ def _seen(one: Followed, job: Job | None) -> Followed | None:
         return replace(one, missed=0, other=other)
     moved = replace(job, id=one.id)
     found = None if one.found is None else replace(one.found, job=moved, timeline=placed(one.found.timeline, one.job, moved))
-    return replace(one, job=moved, found=found, missed=0, other=(), lately=())
+    met = one.met_ns if one.trusted else now_ns
+    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=())
 
 
 def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
@@ -117,13 +121,19 @@ def sighted(job: Job, flows: Flows) -> Job | None:
     return replace(job, start_ns=int(flows.start_ns[rows].min()), end_ns=int(flows.end_ns[rows].max()))
 
 
-def after(one: Followed, found: JobDiagnosis, *, kept: int, apart: float = 0.4) -> Followed:
-    """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them."""
+def after(
+    one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0
+) -> Followed:
+    """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
+
+    Nothing is agreed on before its members have been known for `known_s`.
+    """
     ends = job_ends(found.timeline)
     step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
     lately = (*one.lately, step)[-AGREE:]
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
+    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
     if strange and not agreed:
         kept_as = replace(one.found, job=found.job) if one.found else found

@@ -15,9 +15,10 @@ from dataclasses import replace
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
 from prism.diagnose import diagnose
-from prism.following import Trail, Watched, follow
+from prism.following import NO_STEPS, Trail, Watched, follow
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Source
+from prism.stitching import job_ends
 from prism.topology import Topology
 from prism.tracking import Followed, after, aged, around, known_as, sighted, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
@@ -97,7 +98,8 @@ class Watch:
             if told is not None and seen.trusted and not seen.doubtful:
                 findings += told.findings
             if seen.trusted:
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running")
+                ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends)
         self.jobs = tuple(jobs)
         self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
         self._unexplained = tuple(dict.fromkeys(words))
@@ -122,7 +124,7 @@ class Watch:
         flows = self.shelf.between(now_ns - reach, now_ns)
         flows = flows.take(flows.end_ns <= now_ns)
         if len(flows):
-            self.jobs = known_as(self.jobs, recognize(flows, self.topology))
+            self.jobs = known_as(self.jobs, recognize(flows, self.topology), now_ns)
 
     def _since(self, one: Followed, now_ns: int) -> int:
         return max(one.since(now_ns, self._search), self._first)
@@ -138,11 +140,11 @@ class Watch:
             return aged(one, now_ns), None
         transits = self.shelf.transits(since, now_ns)
         told = diagnose(
-            flows, self._source(len(flows)), topology=self.topology, transits=transits, jobs=(job,), window=(since, now_ns)
+            flows, self._source(len(flows)), topology=self.topology, transits=transits, jobs=(job,), window=(since, now_ns), least=2
         )
         if not told.jobs:
             return aged(replace(one, lately=(), doubtful=True, talked_ns=max(one.talked_ns, job.end_ns)), now_ns), told
-        return aged(after(one, told.jobs[0], kept=self.steps), now_ns), told
+        return aged(after(one, told.jobs[0], now_ns, kept=self.steps), now_ns), told
 
     def _source(self, flows: int) -> Source:
         skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
