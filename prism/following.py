@@ -23,7 +23,7 @@ NO_STEPS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A job as far as its cases need it: its step, ns; when it last moved payload; whether it goes on; when its steps ended, ns."""
+    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns."""
 
     step_ns: float
     talked_ns: int

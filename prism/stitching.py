@@ -56,7 +56,7 @@ def _since(timeline: Timeline) -> int:
 
 
 def _steps(old: Steps, new: Steps, back: int, fresh: int, kept: int) -> tuple[Steps, int]:
-    """Of each rank the old steps but for the last `back`, then the new ones from the `fresh` one on; and how many old ones go."""
+    """Of each rank the old steps but for the last `back`, then the new ones from `fresh` on; and how many old ones go."""
     out, gone = [], 0
     most = max((len(s) for s in old), default=0)
     for a, b in zip(old, new, strict=True):

@@ -1,7 +1,7 @@
 """Jobs as they are followed from window to window: who they are, how long their steps take, whether they go on.
 
-What a short look shows of a job may be wrong: half of its ranks have not spoken, parts of steps are taken for steps. So a job is
-believed once several windows in a row agree on its members and on its step.
+What a short look shows of a job may be wrong: half of its ranks have not spoken, parts of steps are taken for steps. So a
+job is believed once several windows in a row agree on its members and on its step.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ AGREE = 3  # windows
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A job that is followed, first seen with its members in a window that ended at `met_ns`. `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before.
+    """A job that is followed, first seen with its members in a window that ended at `met_ns`.
 
-    `lately` are the steps that the newest windows told, `other` the members that they saw instead of the job's, `missed` how
+    `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before. `lately` are the steps that the newest windows told, `other` the members that they saw instead of the job's, `missed` how
     often in a row it was not recognised.
     """
 
@@ -61,7 +61,7 @@ class Followed:
 
 
 def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:
-    """Those followed, after a look at who trains: new ones are added, and names and members are kept until several looks agree."""
+    """Those followed, after a look at who trains: new ones are added; names and members are kept until several looks agree."""
     whole = [set(job.endpoints) for job in jobs]
     followed = [one for one in followed if not any(set(one.job.endpoints) < members for members in whole) or one.trusted]
     before = {one.id: marks(one.found) if one.found else Marks(frozenset(one.job.endpoints)) for one in followed}
@@ -121,9 +121,7 @@ def sighted(job: Job, flows: Flows) -> Job | None:
     return replace(job, start_ns=int(flows.start_ns[rows].min()), end_ns=int(flows.end_ns[rows].max()))
 
 
-def after(
-    one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0
-) -> Followed:
+def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0) -> Followed:
     """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
 
     Nothing is agreed on before its members have been known for `known_s`.

@@ -56,9 +56,10 @@ class Watch:
         """Records that arrived, in any order. From any thread."""
         self._inbox.append((records, arrived_ns))
 
-    def due_ns(self) -> int:
-        """The watermark at which the next window should end, ns."""
-        return self._until + hop_ns(one.step_ns for one in self.jobs if one.trusted and one.state == "running")
+    def due(self, clock_ns: int) -> bool:
+        """Whether a window should end now: enough time has passed since the one before."""
+        hop = hop_ns(one.step_ns for one in self.jobs if one.trusted and one.state == "running")
+        return self._first > 0 and self.watermark(clock_ns) >= (self._until or self._first) + hop
 
     def watermark(self, clock_ns: int) -> int:
         """Up to when nearly all records are there, ns."""
@@ -140,7 +141,13 @@ class Watch:
             return aged(one, now_ns), None
         transits = self.shelf.transits(since, now_ns)
         told = diagnose(
-            flows, self._source(len(flows)), topology=self.topology, transits=transits, jobs=(job,), window=(since, now_ns), least=2
+            flows,
+            self._source(len(flows)),
+            topology=self.topology,
+            transits=transits,
+            jobs=(job,),
+            window=(since, now_ns),
+            least=2,
         )
         if not told.jobs:
             return aged(replace(one, lately=(), doubtful=True, talked_ns=max(one.talked_ns, job.end_ns)), now_ns), told
@@ -157,7 +164,9 @@ class Watch:
 
     def _board(self, now_ns: int) -> Board:
         cases: list[Case] = sorted((t.case for t in self.trails if t.told), key=lambda c: (-c.opened_ns, c.id))
-        clocks = [f"the clock of {name} is {ahead:.1f} s ahead: its records are left out" for name, ahead in self.shelf.ahead.items()]
+        clocks = [
+            f"the clock of {name} is {ahead:.1f} s ahead: its records are left out" for name, ahead in self.shelf.ahead.items()
+        ]
         return Board(
             revision=self.boards.newest.revision + 1,
             at_ns=now_ns,

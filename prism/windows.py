@@ -82,7 +82,7 @@ class Shelf:
         """The delays in [start, end)."""
         kept = self._transits
         rows = (kept.start_ns >= start_ns) & (kept.start_ns + kept.bin_ns <= end_ns)
-        return _taken(kept, rows)
+        return taken(kept, rows)
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
         """See `prism.records.Records`."""
@@ -100,7 +100,7 @@ class Shelf:
         if first > len(flows) // 8:  # now and then, so that dropping costs little
             self._flows = trimmed(flows.take(np.arange(first, len(flows))))
             self._since = max(before_ns, int(flows.start_ns[min(first, len(flows) - 1)]))
-            self._transits = _taken(self._transits, self._transits.start_ns >= before_ns)
+            self._transits = taken(self._transits, self._transits.start_ns >= before_ns)
 
     def _merged(self) -> Flows:
         if self._parts:
@@ -114,7 +114,11 @@ def trimmed(flows: Flows) -> Flows:
     """The same records with no names in their dictionaries that none of them uses."""
     columns: dict[str, NDArray[np.int32]] = {}
     names: dict[str, tuple[object, ...]] = {}
-    for dictionary, used, first in (("endpoints", ("src", "dst"), ()), ("exporters", ("exporter",), ()), ("paths", ("path",), (0,))):
+    for dictionary, used, first in (
+        ("endpoints", ("src", "dst"), ()),
+        ("exporters", ("exporter",), ()),
+        ("paths", ("path",), (0,)),
+    ):
         known = getattr(flows, dictionary)
         if not known:
             continue
@@ -136,7 +140,8 @@ def hop_ns(steps_ns: Iterable[float], *, least_s: float = 1.0, most_s: float = 2
     return int(np.clip(min(steps_ns, default=0.0), least_s * SECOND, most_s * SECOND))
 
 
-def _taken(transits: Transits, rows: NDArray[np.bool_]) -> Transits:
+def taken(transits: Transits, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Transits:
+    """The given rows of delays."""
     columns = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
     return replace(transits, **{name: getattr(transits, name)[rows] for name in columns})
 
