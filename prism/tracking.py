@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,9 @@ AGREE = 3  # windows
 class Followed:
     """A job that is followed, first seen with its members in a window that ended at `met_ns`.
 
-    `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before. `lately` are the steps that the newest windows told, `other` the members that they saw instead of the job's, `missed` how
-    often in a row it was not recognised.
+    `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before. `lately` are the steps that
+    the newest windows told, `other` the members that they saw instead of the job's, `missed` how often in a row it was not
+    recognised.
     """
 
     job: Job
@@ -102,8 +104,8 @@ def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
     rows, slots = to[spans.rank] >= 0, to[phases.rank] >= 0
     peer = np.where(spans.peer >= 0, to[spans.peer], -1).astype(np.int32)
     moved = Spans(spans.start_ns[rows], spans.end_ns[rows], to[spans.rank][rows], spans.phase[rows], peer[rows])
-    own = {name: getattr(phases, name)[slots] for name in ("start_ns", "end_ns", "step", "phase")}
-    return Timeline(tuple(steps), timeline.events, moved, replace(phases, rank=to[phases.rank][slots], **own))
+    columns: dict[str, Any] = {name: getattr(phases, name)[slots] for name in ("start_ns", "end_ns", "step", "phase")}
+    return Timeline(tuple(steps), timeline.events, moved, replace(phases, rank=to[phases.rank][slots], **columns))
 
 
 def around(flows: Flows, job: Job) -> np.ndarray:

@@ -27,7 +27,11 @@ LATE = "later than its window"
 
 
 class Watch:
-    """Follows the jobs in the records it is given. `steps`: how many of a job are kept; `search_s`: how far back new jobs are sought."""
+    """Follows the jobs in the records it is given.
+
+    `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
+    payload of nobody that is followed. Of the newest windows and closed cases so many stay on the board.
+    """
 
     def __init__(
         self,
@@ -94,10 +98,9 @@ class Watch:
         for one in self.jobs:
             seen, told = self._job(one, now_ns)
             jobs.append(seen)
-            if told is not None:
+            if told is not None and seen.trusted:
                 words += told.unexplained
-            if told is not None and seen.trusted and not seen.doubtful:
-                findings += told.findings
+                findings += () if seen.doubtful else told.findings
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from collectors.record import Flows, Transits, concatenated
 
 SECOND = 1_000_000_000
+TRANSITS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
 FUTURE, FORGOTTEN = "from the future", "too late for what is kept"
 
@@ -112,8 +114,7 @@ class Shelf:
 
 def trimmed(flows: Flows) -> Flows:
     """The same records with no names in their dictionaries that none of them uses."""
-    columns: dict[str, NDArray[np.int32]] = {}
-    names: dict[str, tuple[object, ...]] = {}
+    columns: dict[str, Any] = {}
     for dictionary, used, first in (
         ("endpoints", ("src", "dst"), ()),
         ("exporters", ("exporter",), ()),
@@ -126,8 +127,8 @@ def trimmed(flows: Flows) -> Flows:
         place = np.zeros(max(len(known), int(kept.max(initial=0)) + 1), np.int32)
         place[kept] = np.arange(len(kept), dtype=np.int32)
         columns |= {column: place[getattr(flows, column)] for column in used}
-        names[dictionary] = tuple(known[code] for code in kept.tolist())
-    return replace(flows, **columns, **names)  # type: ignore[arg-type]
+        columns[dictionary] = tuple(known[code] for code in kept.tolist())
+    return replace(flows, **columns)
 
 
 def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: float = 10.0) -> int:
@@ -142,10 +143,10 @@ def hop_ns(steps_ns: Iterable[float], *, least_s: float = 1.0, most_s: float = 2
 
 def taken(transits: Transits, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Transits:
     """The given rows of delays."""
-    columns = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
-    return replace(transits, **{name: getattr(transits, name)[rows] for name in columns})
+    columns: dict[str, Any] = {name: getattr(transits, name)[rows] for name in TRANSITS}
+    return replace(transits, **columns)
 
 
 def _joined(a: Transits, b: Transits) -> Transits:
-    columns = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
-    return replace(b, **{name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in columns})
+    columns: dict[str, Any] = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in TRANSITS}
+    return replace(b, **columns)

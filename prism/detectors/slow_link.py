@@ -99,7 +99,7 @@ def _moved(level: Floats) -> Floats:
 def incidents(
     keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02, least: int = 3
 ) -> list[Incident]:
-    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at a time."""
+    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once."""
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
     for _ in range(8):
