@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
-from prism import cli_ops, cli_service
+from prism import cli_live, cli_ops, cli_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,7 +97,7 @@ def replay(
         announce("prism")
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace)
-        placed = _topology(topology) if topology else None
+        placed = topology_from(topology) if topology else None
 
         earlier = _known(known) if known else {}
 
@@ -172,7 +172,8 @@ def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str |
         raise ValueError(f"{json}: report and trace cannot be one file")
 
 
-def _topology(path: str) -> Topology:
+def topology_from(path: str) -> Topology:
+    """The topology in a file. Raises ValueError and OSError."""
     from prism.topology import parse
 
     return parse(_text(path), path)
@@ -250,3 +251,4 @@ def _write(path: str, text: str) -> None:
 
 cli_ops.add_to(app)
 cli_service.add_to(app)
+cli_live.add_to(app)
