@@ -1,4 +1,4 @@
-"""`prism doctor`: looks at a machine before Prism is installed there, or when something is wrong."""
+"""`prism doctor` looks at a machine; `prism demo` shows what Prism does without one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collectors.cli import complaints
 if TYPE_CHECKING:
     from prism.doctor import Asked, Check
 
+GLANCE = 0.1  # seconds
 PORTS = ("6343/udp", "2055/udp", "4739/udp", "8080/tcp")
 
 
@@ -81,7 +82,43 @@ def _tell(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
             typer.echo(f"{'':8}-> {check.advice}")
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor}
+def demo(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On loopback; 0 is any free one.")] = 8080,
+    speed: Annotated[float, typer.Option(min=0.1, max=100, help="How many times as fast as it would go.")] = 1.0,
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same incident.")] = 0,
+) -> None:
+    """Show an incident as it happens, until Ctrl-C: two simulated jobs, a slow rank, a slow NIC. Needs no data, no rights."""
+    with complaints("prism"):
+        import time
+        import webbrowser
+
+        from collectors.compiling import announce
+        from collectors.live import signals
+        from prism.api.serving import served
+        from prism.board import Boards
+        from prism.demo import incident, playing
+        from prism.records import Memory
+        from prism.service import Service
+
+        announce("prism")
+        with signals() as asked:
+            typer.echo("prism: simulating an incident", err=True)
+            made, boards = incident(seed=seed, begin_ns=time.time_ns()), Boards()
+            with served(Service(boards, Memory(made.flows)), port=port) as at, playing(made, boards, speed=speed) as over:
+                url = f"http://127.0.0.1:{at}/"
+                typer.echo(url)
+                if browser and not webbrowser.open(url):
+                    typer.echo("prism: there is no browser to open it in", err=True)
+                told = False
+                while not asked.stop.is_set():
+                    time.sleep(GLANCE)
+                    if over.is_set() and not told:
+                        told = True
+                        typer.echo("prism: that was all; the page stays until Ctrl-C", err=True)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo}
 
 
 def add_to(app: typer.Typer) -> None:

@@ -168,7 +168,7 @@ USUAL = {
 def test_alerts_are_raised_when_they_should_and_not_else(tmp_path):
     names = [rule["alert"] for group in RULES["groups"] for rule in group["rules"]]
     tests = []
-    for happening, raised in SERIES.values():
+    for happening, _ in SERIES.values():
         series = []
         for name, values in (USUAL | happening).items():
             base, _, labels = name.partition("{")
