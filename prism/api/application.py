@@ -35,12 +35,11 @@ def app(service: Service) -> FastAPI:
         docs_url=None,  # these pages ask other hosts for their scripts
         redoc_url=None,
         lifespan=life,
-        max_body_size=service.limits.body,
     )
     made.state.service, made.state.hub = service, hub
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     made.add_middleware(Guard, service=service)
-    for router in (boards.router, findings.router, replays.router(service), events.router, ops.router, session.router):
+    for router in (boards.router, findings.router, replays.router(), events.router, ops.router, session.router):
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)
     problems.add_to(made)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, File, HTTPException, Path, Request, Response, UploadFile
 
 from prism.api import schemas
-from prism.api.answers import JSON, encoded
+from prism.api.answers import JSON, as_form, encoded, preferred
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, many, one
 from prism.service import Service
@@ -17,12 +17,11 @@ TOPOLOGY = 16 << 20  # octets
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
-def router(service: Service) -> APIRouter:
-    """The routes; how much may be uploaded is the service's business."""
+def router() -> APIRouter:
+    """The routes."""
     made = APIRouter()
-    most = service.uploads.bounds.octets if service.uploads else service.limits.body
     answers = one("replay", 400, 404, 413, 503, status=202)
-    made.post("/replays", status_code=202, response_model=schemas.Replay, responses=answers, max_body_size=most)(upload)
+    made.post("/replays", status_code=202, response_model=schemas.Replay, responses=answers)(upload)
     made.get("/replays", response_model=schemas.Listed[schemas.Replay], responses=many("replay"))(replays)
     made.get("/replays/{id}", response_model=schemas.Replay, responses=one("replay", 404))(replay)
     made.delete("/replays/{id}", status_code=204, responses=errors(404, 409))(remove)
@@ -37,6 +36,8 @@ def upload(
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
     spool = _uploads(service)
+    if len(files) > spool.bounds.files:
+        raise HTTPException(422, f"body.files: at most {spool.bounds.files} files at once")
     placed = _text(topology) if topology else None
     try:
         incoming = spool.incoming()
@@ -44,7 +45,7 @@ def upload(
         raise HTTPException(503, str(error), {"Retry-After": "60"}) from None
     started = False
     try:
-        for file in files[: spool.bounds.files]:
+        for file in files:
             incoming.add(file.filename or "upload", file.file)
         made = spool.start(incoming, placed)
         started = True
@@ -71,10 +72,11 @@ def _text(file: UploadFile) -> str:
     return text
 
 
-def replays(service: ServiceAsked) -> Response:
+def replays(request: Request, service: ServiceAsked) -> Response:
     """All uploads, the oldest first."""
-    listed = [one.to_json() for one in service.uploads.all()] if service.uploads else []
-    return Response(encoded({"items": listed, "next": None}), media_type=JSON, headers={"Cache-Control": "no-store"})
+    found = [one.to_json() for one in service.uploads.all()] if service.uploads else []
+    form = preferred(request.headers.get("accept", ""))
+    return Response(as_form(found, None, form), media_type=form, headers={"Cache-Control": "no-store", "Vary": "Accept"})
 
 
 def replay(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
