@@ -33,6 +33,13 @@ EDGE = {
     *("collectors.metrics", "collectors.parquet", "collectors.pcap", "collectors.receiving", "collectors.ring"),
     *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
     "collectors.writing",
+    *(
+        "collectors.clickhouse",
+        "collectors.clickhouse_embedded",
+        "collectors.clickhouse_errors",
+        "collectors.clickhouse_server",
+    ),
+    *("collectors.clickhouse_tables", "collectors.locking"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
