@@ -59,7 +59,7 @@ class Followed:
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
         back = steps_back(self.step_ns) if self.trusted else 0
         if len(ends) < 2:
-            return now_ns - search_ns
+            return now_ns - (int(back * self.step_ns) or search_ns)
         return int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
 
 
