@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from collectors.clickhouse_errors import refused
@@ -99,12 +100,12 @@ class Server(Tables):
         columns, kinds = answer
         if not len(columns):
             return {name: np.zeros(0, object if "String" in kind else np.int64) for name, kind in kinds}
-        return {name: _array(column, kind) for (name, kind), column in zip(kinds, columns, strict=True)}
+        return {name: _received(column, kind) for (name, kind), column in zip(kinds, columns, strict=True)}
 
     def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
         client, names = self._mine(), ", ".join(columns)
-        kinds = {c.name: table.type_of(c, plain=self.plain) for c in table.kept(plain=self.plain)}
-        rows = [_array(values, kinds[name]) for name, values in columns.items()]
+        kinds = {c.name: c.dtype for c in table.kept(plain=self.plain)}
+        rows = [_sent(values, kinds[name]) for name, values in columns.items()]
         settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
         if not self.plain:
             settings |= {"async_insert": 0, "insert_distributed_sync": 1}
@@ -156,9 +157,13 @@ def _masked(url: str) -> str:
     return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
 
 
-def _array(values: Any, kind: str) -> NDArray[Any]:
+def _sent(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
+    if isinstance(values, pa.DictionaryArray):
+        return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
+    return np.array([*values, None], object)[:-1] if kind.hasobject else np.asarray(values, kind)
+
+
+def _received(values: Any, kind: str) -> NDArray[Any]:
     if "String" in kind:
-        return np.array(values.tolist() if isinstance(values, np.ndarray) else list(values), object)
-    if isinstance(values, np.ndarray):
-        return values
-    return np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, kind.lower())
+        return np.array([*values.tolist(), None], object)[:-1]  # else numpy makes texts of a fixed width of them
+    return np.asarray(values)

@@ -19,6 +19,7 @@ PARTITIONS = 50  # of a table, whatever its time to live (akvorado)
 WINDOW = 10_000  # batches of which a table knows the token
 WEEK = 7 * 86_400  # a server that was away for so long still knows them
 BATCH = "batch"
+NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
 
 
@@ -43,6 +44,14 @@ class TableColumn:
     codec: str = ""
     since: int = 1
     alias: str = ""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the array of its values; texts are objects. Raises ValueError for a type that goes into no array."""
+        found = NUMBER.search(self.type)
+        if found is None and "String" not in self.type:
+            raise ValueError(f"column {self.name}: {self.type} is not a type of ours")
+        return np.dtype(found[0].lower() if found and "String" not in self.type else object)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ EDGE = {
         "collectors.clickhouse_errors",
         "collectors.clickhouse_server",
     ),
-    *("collectors.clickhouse_tables", "collectors.locking"),
+    *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
+    *("collectors.storing", "prism.stored"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
