@@ -6,7 +6,7 @@ Everything runs as fast as it can, by the clock of the recording. `delay` is fro
 names its culprit, in steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong`
 claims name nobody at fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the
 share of the recorded time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no
-step are left out unless they were found.
+step are left out unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
 
 `--hour` plays a folder's flows again and again, each time later, for an hour of recorded time, and prints how time and memory
 go with it.
@@ -18,7 +18,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from prism.playing import Tick, play, ticks
 from prism.watch import Watch
 from prism.windows import SECOND
 
+OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
 ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
 
 
@@ -54,6 +55,22 @@ class Told:
     window_s: float = 0.0
     peak_mib: float = 0.0
     lines: list[str] = field(default_factory=list)
+
+
+def longer(case: grid.Case, *, warm: int = 16, least_s: float = 0.8) -> grid.Case:
+    """A case of the grid with steps of at least `least_s`, and `warm` more of them before anything goes wrong."""
+    jobs = []
+    for job in case.spec.jobs:
+        step = (job.forward_ms + job.backward_ms) * (job.micro + job.pp - 1) * job.accumulation / 1e3
+        pace = max(least_s / max(step, 1e-3), 1.0)
+        times: dict[str, Any] = {name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms")}
+        octets: dict[str, Any] = {name: int(getattr(job, name) * pace) for name in OCTETS}
+        jobs.append(replace(job, steps=job.steps + warm, **times, **octets))
+    faults = tuple(
+        replace(f, first=f.first + warm, stop=None if f.stop is None else f.stop + warm) if f.first or f.stop else f
+        for f in case.spec.faults
+    )
+    return replace(case, spec=replace(case.spec, jobs=tuple(jobs), faults=faults))
 
 
 def measured(one: Input, watch: Watch | None = None) -> Told:
@@ -189,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
     for seed, count in (text.split(":") for text in asked.grid):
-        todo += [of_case(case) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",)))]
+        todo += [of_case(longer(case)) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",)))]
     if not todo:
         print(f"no capture with a truth.json there, nor any of {', '.join(DUMPS)}", file=sys.stderr)
         return 2

@@ -97,7 +97,7 @@ def replay(
         announce("prism")
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace)
-        placed = topology_from(topology) if topology else None
+        placed = _topology(topology) if topology else None
 
         earlier = _known(known) if known else {}
 
@@ -172,8 +172,7 @@ def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str |
         raise ValueError(f"{json}: report and trace cannot be one file")
 
 
-def topology_from(path: str) -> Topology:
-    """The topology in a file. Raises ValueError and OSError."""
+def _topology(path: str) -> Topology:
     from prism.topology import parse
 
     return parse(_text(path), path)

@@ -33,12 +33,12 @@ def watch(
 
         announce("prism")
         from collectors.inputs import read_columns
-        from prism.cli import topology_from
+        from prism.cli import _topology
         from prism.live import play_files, rate
 
         times = rate(speed)
         inputs = named_inputs(files)
-        placed = topology_from(topology) if topology else None
+        placed = _topology(topology) if topology else None
         asked = read_columns(columns) if columns else None
         for text in play_files(inputs, placed, speed=times, as_json=json, columns=asked):
             typer.echo(text)

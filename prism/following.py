@@ -45,7 +45,7 @@ class Trail:
     """A finding that is followed; `told` once its case was opened. `doubt` is the chance that all its windows are wrong.
 
     `active_ns` is up to when it went on; `missed` counts windows since. `windows` have said so. `usual_ns` is what a step took
-    before it began, 0 where that is not known.
+    before it began, 0 where that is not known; `first_ns` is up to when it had gone on when it was first seen.
     """
 
     case: Case
@@ -55,6 +55,7 @@ class Trail:
     missed: int = 0
     windows: int = 1
     usual_ns: float = 0.0
+    first_ns: int = 0
 
 
 def follow(
@@ -70,9 +71,9 @@ def follow(
 ) -> tuple[Trail, ...]:
     """The trails after a window that ends at `now_ns`; of the `jobs` that were looked at in it.
 
-    A case opens when the chance that all windows that said so are wrong falls below `doubt`, and `windows` said so; that a job
-    stands still is told at once. It is over when it has not gone on for `hold` steps and `windows` windows, and steps are no
-    longer as slow as it made them, or another claim tells why they are.
+    A case opens when the chance that all windows that said so are wrong falls below `doubt`, `windows` said so and it goes on;
+    that a job stands still is told at once. It is over when it has not gone on for `hold` steps and `windows` windows, and
+    steps are no longer as slow as it made them, or another claim tells why they are.
     """
     out = list(trails)
     found: set[int] = set()
@@ -82,7 +83,9 @@ def follow(
         if at is None:
             found.add(len(out))
             case = Case(case_id(finding), finding, "open", now_ns, now_ns)
-            out.append(Trail(case, 1 - finding.confidence, finding.end_ns, usual_ns=jobs[finding.job].before(finding.start_ns)))
+            usual = jobs[finding.job].before(finding.start_ns)
+            end = finding.end_ns
+            out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end))
         elif at not in found:
             found.add(at)
             out[at] = _again(out[at], finding, step, now_ns)
@@ -157,12 +160,29 @@ def _aged(
     active = now_ns if trail.told and lasts else trail.active_ns
     over = now_ns - active > hold * job.step_ns
     trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
-    enough = trail.windows >= windows if finding.kind not in OUTAGES else True
-    if not trail.told and found and ((enough and trail.doubt <= doubt) or not loud(finding)):
+    if not trail.told and found and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows))):
         trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
     if trail.told and over and trail.missed >= windows:
         trail = replace(trail, case=replace(trail.case, state="closed", closed_ns=now_ns))
     return trail
+
+
+def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.3) -> bool:
+    """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
+
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow.
+    """
+    finding = trail.case.finding
+    if finding.kind in OUTAGES:
+        return True
+    goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
+    grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
+    return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
+
+
+def _cost(finding: Finding) -> float:
+    """How much longer steps took, as far as it is known."""
+    return max(finding.slowdown, float(finding.evidence.get("observed_slowdown", 1.0)))
 
 
 def _still_out(finding: Finding, job: Watched) -> bool:
@@ -172,6 +192,6 @@ def _still_out(finding: Finding, job: Watched) -> bool:
 
 def _still_slow(trail: Trail, job: Watched, *, least: float = 1.05) -> bool:
     """Whether the newest steps take more of the time that the finding cost than half, by what a step took before it."""
-    cost = max(trail.case.finding.slowdown, float(trail.case.finding.evidence.get("observed_slowdown", 1.0)))
+    cost = _cost(trail.case.finding)
     loses = loud(trail.case.finding) and trail.case.finding.kind not in OUTAGES and trail.usual_ns > 0 and cost >= least
     return loses and job.lately() >= trail.usual_ns * (1 + (cost - 1) / 2)

@@ -20,7 +20,7 @@ from prism.model import Job, JobDiagnosis, Spans, Timeline
 from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
-AGREE = 3  # windows
+AGREE, LAYOUTS = 3, 9  # windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,8 @@ class Followed:
     missed: int = 0
     talked_ns: int = 0
     state: JobState = "running"
-    doubtful: bool = False  # the newest window's steps are not those of the windows before
+    layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
+    doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
 
     @property
     def id(self) -> str:
@@ -58,7 +59,7 @@ class Followed:
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
         back = steps_back(self.step_ns) if self.trusted else 0
         if len(ends) < 2:
-            return now_ns - search_ns
+            return now_ns - (int(back * self.step_ns) or search_ns)
         return int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
 
 
@@ -89,7 +90,7 @@ def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
     moved = replace(job, id=one.id)
     found = None if one.found is None else replace(one.found, job=moved, timeline=placed(one.found.timeline, one.job, moved))
     met = one.met_ns if one.trusted else now_ns
-    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=())
+    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=())
 
 
 def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
@@ -126,6 +127,8 @@ def sighted(job: Job, flows: Flows) -> Job | None:
 def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0) -> Followed:
     """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
 
+    A layout is doubted until it has most of the newest windows behind it, each as sure as it was.
+
     Nothing is agreed on before its members have been known for `known_s`.
     """
     ends = job_ends(found.timeline)
@@ -134,10 +137,14 @@ def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: 
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
     agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
+    layout = marks(found).layout
+    layouts = (*one.layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
-    if strange and not agreed:
-        kept_as = replace(one.found, job=found.job) if one.found else found
-        return replace(one, found=kept_as, lately=lately, talked_ns=talked, doubtful=True, job=_lasting(one, found))
+    if (strange and not agreed) or _favoured(layouts) != layout:
+        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else found
+        return replace(
+            one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, doubtful=True, job=_lasting(one, found)
+        )
     timeline = found.timeline
     if one.found is not None and one.trusted:
         timeline = stitched(one.found.timeline, found.timeline, kept=kept)
@@ -149,9 +156,18 @@ def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: 
         found=replace(found, job=job, timeline=timeline),
         step_ns=trusted,
         lately=lately,
+        layouts=layouts,
         talked_ns=talked,
         doubtful=False,
     )
+
+
+def _favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
+    """The layout that most of the windows told, each counted as sure as it was; of equals the newest."""
+    votes: dict[tuple[int, ...], float] = {}
+    for layout, sure in layouts:
+        votes[layout] = votes.get(layout, 0.0) + sure
+    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout])
 
 
 def _lasting(one: Followed, found: JobDiagnosis) -> Job:

@@ -60,6 +60,33 @@ class Watch:
         """Records that arrived, in any order. From any thread."""
         self._inbox.append((records, arrived_ns))
 
+    def resume(self, jobs: Sequence[Followed], trails: Sequence[Trail], until_ns: int, flows: Flows | None = None) -> None:
+        """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that."""
+        self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
+        if flows is not None and len(flows):
+            self.shelf.add(flows, int(flows.end_ns.max()))
+            self._first = int(flows.start_ns.min())
+
+    def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
+        """Take all records that start from a time on, some of which are known: what a store holds now. Not beside `add`."""
+        newest, known = self.shelf.newest_ns, self.shelf.replace(since_ns)
+        new = flows.end_ns > newest
+        taken = self.shelf.add(flows, now_ns)
+        self.delays.add(flows.end_ns[new], now_ns)
+        self._records += max(len(taken) - known, 0)
+        if len(taken) and not self._first:
+            self._first = int(taken.start_ns.min())
+
+    @property
+    def until_ns(self) -> int:
+        """Up to when records have been analysed, 0 before the first window."""
+        return self._until
+
+    @property
+    def search_s(self) -> float:
+        """How far back new jobs are sought."""
+        return self._search / SECOND
+
     def due(self, clock_ns: int) -> bool:
         """Whether a window should end now: enough time has passed since the one before."""
         hop = hop_ns(one.step_ns for one in self.jobs if one.trusted and one.state == "running")

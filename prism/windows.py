@@ -76,6 +76,18 @@ class Shelf:
             self._parts.append(flows)
         return flows
 
+    @property
+    def newest_ns(self) -> int:
+        """When the newest record ended, ns; 0 without any."""
+        return max((int(part.end_ns.max()) for part in (self._flows, *self._parts) if len(part)), default=0)
+
+    def replace(self, since_ns: int) -> int:
+        """Give up all records that start from a time on: how many."""
+        flows = self._merged()
+        kept = int(np.searchsorted(flows.start_ns, since_ns))
+        self._flows = flows.take(np.arange(kept))
+        return len(flows) - kept
+
     def add_transits(self, transits: Transits) -> None:
         """Take delays between switches; all of one dictionary of exporters."""
         self._transits = transits if not len(self._transits) else _joined(self._transits, transits)
