@@ -34,13 +34,13 @@ def open_(
         from collectors.compiling import announce
         from collectors.live import signals
         from prism.api.serving import served
-        from prism.cli import _progress, topology_from
+        from prism.cli import _progress, _topology
         from prism.opening import opened
         from prism.uploads import Uploads
 
         announce("prism")
         inputs = named_inputs(files)
-        placed = topology_from(topology) if topology else None
+        placed = _topology(topology) if topology else None
         with _progress(quiet=quiet) as progress:
             service = opened(inputs, placed, progress, columns)
         with (

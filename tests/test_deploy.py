@@ -152,6 +152,16 @@ SERIES = {  # what happens from a minute on, and the alerts it should raise afte
     "a fault": ({"prism_collect_datagrams_failed_total": "0+1x30"}, {"PrismDecoderFault"}),
     "a full disk": ({'prism_collect_sink_records_total{fate="dropped: no room"}': "0+60x30"}, {"PrismRecordsDropped"}),
     "a quiet leaf": ({'prism_collect_exporter_datagrams_total{exporter="leaf1"}': "0+60x4 240x30"}, {"PrismExporterSilent"}),
+    "a store that is away": ({"prism_collect_store_up": "0x30"}, {"PrismStoreAway"}),
+    "a full spool": (
+        {"prism_collect_spool_oldest_seconds": "0+60x30", "prism_collect_store_errors_total": "0+30x30"},
+        {"PrismSpoolOld", "PrismStoreErrors"},
+    ),
+    "behind": ({"prism_analysis_lag_seconds": "0+60x30"}, {"PrismAnalysisLag"}),
+    "windows fail": ({"prism_analysis_failed_total": "0+1x30"}, {"PrismAnalysisFails"}),
+    "state is lost": ({"prism_analysis_unsaved_total": "0+1x30"}, {"PrismAnalysisUnsaved"}),
+    "nobody is told": ({'prism_alerts_waiting{receiver="a"}': "3x30"}, {"PrismAlertsWait"}),
+    "a receiver is gone": ({'prism_alerts_disabled{receiver="a"}': "1x30"}, {"PrismReceiverGone"}),
     "no boards": ({"prism_board_revision": "7x30"}, {"PrismAnalysisStands"}),
 }
 USUAL = {
@@ -162,6 +172,14 @@ USUAL = {
     'prism_collect_sink_records_total{fate="kept"}': "0+160000x30",
     'prism_collect_exporter_datagrams_total{exporter="leaf0"}': "0+6000x30",
     "prism_board_revision": "1+6x30",
+    "prism_collect_store_up": "1x30",
+    "prism_collect_store_errors_total": "0x30",
+    "prism_collect_spool_oldest_seconds": "1x30",
+    "prism_analysis_lag_seconds": "3x30",
+    "prism_analysis_failed_total": "0x30",
+    "prism_analysis_unsaved_total": "0x30",
+    'prism_alerts_waiting{receiver="a"}': "0x30",
+    'prism_alerts_disabled{receiver="a"}': "0x30",
 }
 
 
