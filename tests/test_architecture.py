@@ -19,7 +19,7 @@ MODULES = sorted(
 )
 # these do I/O
 EDGE = {
-    *("prism.cli_ops", "prism.demo", "prism.facts", "prism.traces"),
+    *("prism.cli_ops", "prism.cli_settings", "prism.demo", "prism.facts", "prism.traces"),
     *("collectors.bpf", "collectors.capture", "collectors.capturing", "collectors.cli", "collectors.cli_files"),
     *("collectors.cli_live", "collectors.compiling", "collectors.converting", "collectors.dump", "collectors.exportfile"),
     *("collectors.files", "collectors.inbox", "collectors.inputs", "collectors.inspecting", "collectors.intake"),

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from prism import cli
+from prism.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, Asked
 from tests.collectors.test_listening import listen, netflow5
 from tests.collectors.toys import send, until
 
@@ -26,6 +29,7 @@ SOURCES = {s["uid"]: s for s in yaml.safe_load((DEPLOY / "grafana" / "datasource
 EXPRESSIONS = [rule["expr"] for group in RULES["groups"] for rule in group["rules"]]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 EXPRESSIONS += [target["expr"] for panel in PANELS for target in panel["targets"] if "expr" in target]
+SIZES = (DEPLOY / "README.md").read_text()
 QUERIES = [target["rawSql"] for panel in PANELS for target in panel["targets"] if "rawSql" in target]
 UNITS = sorted(DEPLOY.glob("*.service"))
 LISTENS = {"clickhouse": {9000, 8123}, "prometheus": {9090}, "alertmanager": {9093}, "grafana": {3000}}  # as their images do
@@ -82,6 +86,36 @@ def test_whoever_is_called_is_there_and_listens():
         assert set(service.get("depends_on", ())) <= set(SERVICES)
 
 
+def test_who_scrapes_has_the_token_that_the_readme_makes():
+    (secret,) = COMPOSE["secrets"]
+    assert SERVICES["prometheus"]["secrets"] == [secret]
+    prism = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"][0]
+    assert prism["authorization"]["credentials_file"] == f"/run/secrets/{secret}"
+    name = COMPOSE["secrets"][secret]["file"].removeprefix("./")
+    readme = (DEPLOY / "README.md").read_text()
+    made = re.search(rf"prism (token create .*) >{name}$", readme, re.MULTILINE)[1].split()
+    assert made[-1].startswith("/var/lib/prism/")
+    assert CliRunner().invoke(cli.app, [*made[:2], "--help"]).exit_code == 0
+    assert f"deploy/{name}" in (ROOT / ".gitignore").read_text()
+
+
+def test_the_sizes_follow_from_what_was_measured():
+    """GPUs, records and datagrams a second, disk a day and for a week, receive buffer."""
+    rows = re.findall(
+        r"^\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+ [GT]B) \| ([\d.]+ [GT]B) \| ([\d.]+) MB \|$", SIZES, re.MULTILINE
+    )
+    assert len(rows) == 5
+    for row in rows:
+        gpus, rate, datagrams = (int(cell.replace(",", "")) for cell in row[:3])
+        day, week = (float(n) * {"GB": 1e9, "TB": 1e12}[unit] for n, unit in (cell.split() for cell in row[3:5]))
+        asked = Asked(rate=rate, days=7)
+        assert rate == 65 * gpus
+        assert datagrams == pytest.approx(rate / DATAGRAM_RECORDS, abs=0.5)
+        assert day == pytest.approx(rate * 86_400 * ROW_OCTETS, rel=0.02)
+        assert week == pytest.approx(7 * 1.2 * rate * 86_400 * ROW_OCTETS, rel=0.02)
+        assert float(row[5]) * 1e6 == pytest.approx(datagrams * asked.pause_s * DATAGRAM_OCTETS / 2, abs=0.05e6)
+
+
 def test_what_is_mounted_is_there():
     for service in SERVICES.values():
         for volume in service.get("volumes", ()):
@@ -132,7 +166,7 @@ def test_units_are_what_systemd_takes(unit, tmp_path):
 
 def test_prometheus_takes_its_settings_and_the_rules():
     assert f"{sum(len(g['rules']) for g in RULES['groups'])} rules found" in run("promtool", "check", "rules", "rules.yml")
-    run("promtool", "check", "config", "prometheus.yml")
+    run("promtool", "check", "config", "--syntax-only", "prometheus.yml")
     run("amtool", "check-config", "alertmanager.yml")
 
 
