@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
-from prism import cli_live, cli_ops, cli_service
+from prism import cli_live, cli_ops, cli_service, cli_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,6 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(cli_store.app, name="store")
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ EDGE = {
         "collectors.clickhouse_server",
     ),
     *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
-    *("collectors.storing", "prism.stored"),
+    *("collectors.storing", "collectors.clusterfile", "prism.cli_store", "prism.stored"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
     *("prism.asking", "prism.boardfile", "prism.cli_service", "prism.opening", "prism.service", "prism.terminal_service"),
     *("prism.tokens", "prism.uploaded", "prism.uploads"),

@@ -83,9 +83,8 @@ def counted(where, acknowledged):
 
 def kill_collectors(where, spool, times, *, seed=0, most_s=0.6):
     """Kill collectors so many times; records found, and how many of them a batch brought that was there already."""
-    rng, acknowledged, again = random.Random(seed), [], 0
-    for i in range(times):
-        acknowledged.append((i * ROUND, life(where, spool, i * ROUND, rng, most_s)))
+    rng = random.Random(seed)
+    acknowledged = [(i * ROUND, life(where, spool, i * ROUND, rng, most_s)) for i in range(times)]
     again = drained(where, spool)
     return counted(where, acknowledged), again
 
