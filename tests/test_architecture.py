@@ -41,6 +41,7 @@ EDGE = {
     ),
     *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
     *("collectors.storing", "prism.stored"),
+    *("prism.analysing", "prism.cli_live", "prism.live", "prism.playing", "prism.serve", "prism.store", "prism.watch"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
