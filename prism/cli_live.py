@@ -44,7 +44,48 @@ def watch(
             typer.echo(text)
 
 
+def serve(
+    data: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Records, jobs and cases are kept there, and what waits for a server.")
+    ] = "prism-data",
+    listen: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Collect there: sflow://ADDRESS:PORT, netflow://… or ipfix://…; as often as wanted."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="clickhouse://user:password@host:port/database instead of the store in the folder."),
+    ] = None,
+    topology: TopologyOption = None,
+    allow: Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Which exporters to listen to; all, without.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
+) -> None:
+    """Collect, keep, analyse and tell, in one process, until SIGTERM.
+
+    Without --listen, the records that others keep in the store are analysed.
+    """
+    with complaints("prism"):
+        from collectors import logs
+        from collectors.clickhouse import StoreError
+        from collectors.compiling import announce
+        from prism.cli import _topology
+        from prism.serve import Wish, made, place
+        from prism.serve import serve as run
+
+        for text in listen or ():
+            place(text)
+        announce("prism")
+        logs.start()
+        folder = made(data)
+        placed = _topology(topology) if topology else None
+        wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow)
+        try:
+            run(wish, tell=typer.echo, as_json=json)
+        except StoreError as error:
+            raise ValueError(str(error)) from None
+
+
 def add_to(app: typer.Typer) -> None:
     """Give a program these commands."""
-    for command in (watch,):
+    for command in (watch, serve):
         app.command()(command)

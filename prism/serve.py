@@ -1,7 +1,7 @@
 """`prism serve`: collectors, store, analysis and what shows them, composed in one process.
 
 The parts do not know one another. Records come from sockets (and go to the store and the analysis at once), or from a store
-that `prism-collect` fills elsewhere. Whoever shows boards (pages, alerts) is given the `Parts` and lasts as long as the service.
+that `prism-collect` fills elsewhere. Whoever shows boards (pages, alerts) is given the `Parts`, as long as the service lasts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from collectors import clickhouse
@@ -23,11 +24,12 @@ from collectors.live import allow_list, signals
 from collectors.logs import say
 from collectors.metrics import Count, flat
 from collectors.receiving import endpoint
-from collectors.sinks import Sink
+from collectors.storing import Storing
 from prism.analysing import Analysis, Watched
 from prism.board import Board
 from prism.records import Records
 from prism.store import State
+from prism.stored import StoredRecords
 from prism.telling import changes, json_line, line
 from prism.topology import Topology
 from prism.watch import Watch
@@ -37,9 +39,13 @@ KINDS = ("sflow", "netflow", "ipfix")
 
 @dataclass(frozen=True)
 class Wish:
-    """The options of `prism serve`. `listen` are URLs such as sflow://127.0.0.1:6343; `store` as in `clickhouse.opened`."""
+    """The options of `prism serve`. `listen` are URLs such as sflow://127.0.0.1:6343; `store` as in `clickhouse.opened`.
+
+    Records on their way to the store wait in the folder `spool`.
+    """
 
     store: str
+    spool: str | Path
     listen: Sequence[str] = ()
     topology: Topology | None = None
     allow: Sequence[str] | None = None
@@ -72,39 +78,50 @@ def place(text: str) -> tuple[str, str]:
     return kind, where.rstrip("/")
 
 
+def made(folder: str) -> Path:
+    """A folder for data, made for this user alone if it is not there. Raises OSError."""
+    path = Path(folder)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
 def serve(
     wish: Wish,
     *,
-    sink: Callable[[Wish, Database], Sink],
-    records: Callable[[Database], Records],
     shown: Sequence[Shown] = (),
     tell: Callable[[str], None] | None = None,
     as_json: bool = False,
 ) -> None:
     """Run until SIGTERM or SIGINT.
 
-    `sink` makes where records go, `records` where they come from again; `shown` are pages, alerts and the like; `tell` is
-    given a line for what opens and closes. Raises OSError, ValueError and StoreError at the start.
+    `shown` are pages, alerts and the like; `tell` is given a line for what opens and closes. Raises OSError, ValueError and
+    StoreError at the start.
     """
     places = [endpoint(kind, where) for kind, where in map(place, wish.listen)]
     with signals() as asked, ExitStack() as undo:
         database = clickhouse.opened(wish.store)
         undo.callback(database.close)
-        read, watch = records(database), Watch(wish.topology)
+        read, watch = StoredRecords(database), Watch(wish.topology)
         analysis = Analysis(watch, State(database), None if places else read, past=read)
         listener: Listener | None = None
+        sink: Storing | None = None
         if places:
             admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
             inbox, ready = Inbox(), decoders({one.kind for one in places})
             sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
-            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink(wish, database), watch))
+            sink = Storing(wish.store, wish.spool)
+            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
 
         def counts() -> Iterator[Count]:
             yield from analysis.counts()
             if listener is not None:
                 yield from listener.counts()
 
-        parts = Parts(watch, analysis, database, read, counts, lambda: {"analysis": analysis.health()})
+        def health() -> Mapping[str, Any]:
+            kept = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
+            return {"analysis": analysis.health(), **kept}
+
+        parts = Parts(watch, analysis, database, read, counts, health)
         stop = threading.Event()
         undo.enter_context(_thread(analysis.run, stop, "prism-analysis"))
         for one in shown:

@@ -82,8 +82,8 @@ class State:
         """Jobs and cases as they were last, and up to when records had been analysed, 0 without any."""
         jobs = [one for told in self._newest(JOBS) if (one := self._read(JOBS.name, told, job_from)) is not None]
         trails = [one for told in self._newest(CASES) if (one := self._read(CASES.name, told, trail_from)) is not None]
-        last = self._database.query(f"SELECT max(end_ns) AS last FROM {WINDOWS.name}").get("last", ())
-        return tuple(jobs), tuple(trails), int(last[0]) if len(last) else 0
+        ends = [int(end) for end in self._database.query(f"SELECT max(end_ns) AS last FROM {WINDOWS.name}")["last"]]
+        return tuple(jobs), tuple(trails), max(ends, default=0)
 
     def _put(self, table: Table, rows: Sequence[tuple[str, int, str, dict[str, Any]]], at_ns: int) -> None:
         texts = {name: json.dumps(told, allow_nan=False) for name, _, _, told in rows}
