@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, File, HTTPException, Path, Request, Response, UploadFile
 
-from prism.api import schemas
+from prism.api import schemas, schemas_service
 from prism.api.answers import JSON, as_form, encoded, preferred
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, many, one
@@ -21,9 +21,9 @@ def router() -> APIRouter:
     """The routes."""
     made = APIRouter()
     answers = one("replay", 400, 404, 413, 503, status=202)
-    made.post("/replays", status_code=202, response_model=schemas.Replay, responses=answers)(upload)
-    made.get("/replays", response_model=schemas.Listed[schemas.Replay], responses=many("replay"))(replays)
-    made.get("/replays/{id}", response_model=schemas.Replay, responses=one("replay", 404))(replay)
+    made.post("/replays", status_code=202, response_model=schemas_service.Replay, responses=answers)(upload)
+    made.get("/replays", response_model=schemas.Listed[schemas_service.Replay], responses=many("replay"))(replays)
+    made.get("/replays/{id}", response_model=schemas_service.Replay, responses=one("replay", 404))(replay)
     made.delete("/replays/{id}", status_code=204, responses=errors(404, 409))(remove)
     return made
 
