@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
-from prism import cli_live, cli_ops, cli_service, cli_store
+from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -252,3 +252,4 @@ def _write(path: str, text: str) -> None:
 cli_ops.add_to(app)
 cli_service.add_to(app)
 cli_live.add_to(app)
+cli_alerts.add_to(app)

@@ -57,6 +57,8 @@ EDGE = {
         "prism.api.serving",
         "prism.api.session",
     ),
+    *("prism.alertfile", "prism.alerting", "prism.alerttest", "prism.cli_alerts", "prism.outbox", "prism.silencing"),
+    "prism.webhooks",
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
