@@ -1,4 +1,4 @@
-"""`--config FILE` for a command: its options by name, in a TOML table of its name. What the command line says goes before it."""
+"""`--config FILE` for a command: its options by name, in a TOML table of its name. The command line goes before it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Whether a machine is fit for Prism, and what to do where it is not. Every check is a function of facts; `facts` reads them.
 
 The arithmetic: an IPFIX datagram of 1,364 octets carries 28 records and takes 2,304 octets of receive buffer (Linux: an sk_buff
-and its data); the kernel doubles the buffer it is asked for. A record takes 18 octets on disk and some 150 while its window is
-analysed. A GPU makes up to 65 records a second (10,000 GPUs: 650,000).
+and its data); the kernel doubles the buffer it is asked for. A record takes 18 octets on disk, and 850 of memory while its
+window is analysed. A GPU makes up to 65 records a second (10,000 GPUs: 650,000).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MIB = 1 << 20
 DATAGRAM_OCTETS = 2304  # of receive buffer: SO_MEMINFO's SK_MEMINFO_RMEM_ALLOC with datagrams of 1,000 to 1,472 octets
 DATAGRAM_RECORDS = 28
 ROW_OCTETS = 18  # on disk, at 100 million rows
-WINDOW_OCTETS = 150  # of memory, per record: columns, their order, what each stage adds
+WINDOW_OCTETS = 850  # of memory, per record: the peak of a diagnosis of 737,280
 ENGINE_OCTETS = 1 << 30  # the program, its compiled code, the embedded engine with its caches
 CAP_NET_RAW = 13  # include/uapi/linux/capability.h
 

@@ -4,18 +4,22 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tomllib
 import urllib.request
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner
 
 from prism import cli
-from prism.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, Asked
+from prism.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Asked
 from tests.collectors.test_listening import listen, netflow5
 from tests.collectors.toys import send, until
 
@@ -102,7 +106,9 @@ def test_who_scrapes_has_the_token_that_the_readme_makes():
 def test_the_sizes_follow_from_what_was_measured():
     """GPUs, records and datagrams a second, disk a day and for a week, receive buffer."""
     rows = re.findall(
-        r"^\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+ [GT]B) \| ([\d.]+ [GT]B) \| ([\d.]+) MB \|$", SIZES, re.MULTILINE
+        r"^\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+ [GT]B) \| ([\d.]+ [GT]B) \| ([\d.]+) MB \| ([\d.]+) GB \| ([\d.]+) \|$",
+        SIZES,
+        re.MULTILINE,
     )
     assert len(rows) == 5
     for row in rows:
@@ -114,6 +120,8 @@ def test_the_sizes_follow_from_what_was_measured():
         assert day == pytest.approx(rate * 86_400 * ROW_OCTETS, rel=0.02)
         assert week == pytest.approx(7 * 1.2 * rate * 86_400 * ROW_OCTETS, rel=0.02)
         assert float(row[5]) * 1e6 == pytest.approx(datagrams * asked.pause_s * DATAGRAM_OCTETS / 2, abs=0.05e6)
+        assert float(row[6]) * 1e9 == pytest.approx(rate * asked.window_s * WINDOW_OCTETS, abs=0.05e9)
+        assert float(row[7]) == pytest.approx(rate / 95_000, abs=0.005)
 
 
 def test_what_is_mounted_is_there():
@@ -262,12 +270,79 @@ def scraped(url):
         return answer.read().decode()
 
 
-def test_every_metric_that_is_asked_for_is_exported():
-    child, port = listen("--metrics", "0", kinds=["netflow"])
+SERVE = """
+import sys
+from contextlib import contextmanager
+from collectors import logs
+from prism.alerting import Alerts
+from prism.alerts.settings import Settings
+from prism.api.serving import served
+from prism.serve import Wish, serve
+from prism.service import Service
+
+@contextmanager
+def pages(parts):
+    alerts = Alerts(Settings(()))
+    counts = lambda: [*parts.counts(), *alerts.counts()]
+    with served(Service(parts.watch.boards, parts.records, counts=counts, health=parts.health)) as port:
+        print(f"http://127.0.0.1:{port}/metrics", flush=True)
+        yield
+
+logs.start()
+serve(Wish(sys.argv[1] + "/store", sys.argv[1] + "/spool", ["netflow://127.0.0.1:0"]), shown=[pages])
+"""
+
+
+def exported(page):
+    """The families of a page of metrics by the names of their samples."""
+    kinds = re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE)
+    return {name if kind != "counter" else name.removesuffix("_total") + "_total" for name, kind in kinds}
+
+
+def test_every_metric_that_is_asked_for_is_exported(tmp_path):
+    child, port = listen("--metrics", "0", "-o", str(tmp_path), kinds=["netflow"])
     with child:
         url = child.expect(r"url=(\S+)")[1]
         send(port, [netflow5(3, 0)])
         until(lambda: "prism_collect_records_total 3.0" in scraped(url))
-        names = set(re.findall(r"^# TYPE (\S+)", scraped(url), re.MULTILINE))
-    missing = {name for name in metric_names(EXPRESSIONS) if name not in names and name.removesuffix("_total") not in names}
-    assert missing <= {"prism_board_revision", "prism_jobs", "prism_findings_open"}
+        names = exported(scraped(url))
+    with subprocess.Popen([sys.executable, "-c", SERVE, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as service:
+        try:
+            names |= exported(scraped(service.stdout.readline().decode().strip()))
+            service.send_signal(signal.SIGTERM)
+            assert service.wait(60) == 0
+        finally:
+            service.kill()
+    assert metric_names(EXPRESSIONS) <= names
+
+
+def test_the_dashboard_s_queries_are_answered_by_the_store(tmp_path):
+    from collectors.clickhouse import opened
+    from collectors.flowrows import TABLES
+
+    database = opened(str(tmp_path / "store"))
+    try:
+        for table in TABLES:
+            database.create(table)
+        for query in QUERIES:
+            database.query(query.replace("${__from}", "1795214542677").replace("${__to}", "1795218142677"))
+    finally:
+        database.close()
+    assert len(QUERIES) >= 3
+
+
+def test_the_example_settings_of_the_service_name_every_option():
+    text = (DEPLOY / "prism.toml").read_text()
+    command = typer.main.get_command(cli.app).commands["serve"]
+    options = {option.name for option in command.params} - {"config", "help"}
+    assert set(re.findall(r"^#? ?(\w+) = ", text, re.MULTILINE)) == options
+    with command.make_context("serve", ["--config", str(DEPLOY / "prism.toml")]) as context:
+        assert set(context.default_map) == set(tomllib.loads(text)["serve"])
+        given = context.params
+    assert {urlsplit(url).port for url in given["listen"]} == {port for kind, port in exposed() if kind == "udp"}
+    shown = {
+        name: tomllib.loads(f"{name} = {value}")[name] for name, value in re.findall(r"^# (\w+) = (.*)$", text, re.MULTILINE)
+    }
+    usual = {option.name: option.default for option in command.params}
+    for name, value in shown.items():  # what is behind # is the default, or an example where there is none
+        assert usual[name] in (value, None)

@@ -1,13 +1,17 @@
+import json
 import os
 import socket
 import struct
+import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from collectors.clickhouse import opened
 from prism import facts
-from prism.doctor import DATAGRAM_OCTETS, MIB, Asked, Facts, examine
+from prism.doctor import DATAGRAM_OCTETS, MIB, Asked, Facts, Store, examine, store
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
 
@@ -94,3 +98,15 @@ def test_a_store_that_is_away_is_an_error_not_a_traceback():
     assert found.error
     assert not found.wrote
     assert isinstance(facts.read(Asked()), Facts)
+
+
+def test_a_store_that_another_process_has_is_told_as_such(tmp_path):
+    with closing(opened(str(tmp_path / "store"))):
+        code = "import sys; from prism.facts import _store; from json import dumps; print(dumps(vars(_store(sys.argv[1]))))"
+        done = subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "store"], capture_output=True, text=True, check=True, timeout=120
+        )
+    found = Store(**json.loads(done.stdout))
+    assert found.error
+    assert store(Facts(store=found), Asked()).level == ("warning" if found.transient else "error")
+    assert str(os.getpid()) in found.error
