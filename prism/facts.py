@@ -18,6 +18,7 @@ from pathlib import Path
 from prism.doctor import MIB, Asked, Clock, Facts, Store
 
 TIMEX = "@iqqqqiqqqqqq"  # struct timex of Linux up to `tick`; adjtimex(2)
+IN_USE = "in use by process"  # as the embedded engine's lock says: most likely Prism itself
 UNSYNCHRONISED = 0x40  # STA_UNSYNC
 
 
@@ -167,5 +168,5 @@ def _store(where: str) -> Store:
             database.insert(table, {"name": ["doctor"], "at_ns": [now]}, token=f"doctor {now}")
             seen = database.query("SELECT max(at_ns) AS at_ns FROM prism_doctor")["at_ns"]
     except StoreError as error:
-        return Store(error=str(error), transient=error.transient)
+        return Store(error=str(error), transient=error.transient or IN_USE in str(error))
     return Store(version, bool(len(seen) and int(seen[0]) >= now))

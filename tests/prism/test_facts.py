@@ -108,5 +108,5 @@ def test_a_store_that_another_process_has_is_told_as_such(tmp_path):
         )
     found = Store(**json.loads(done.stdout))
     assert found.error
-    assert store(Facts(store=found), Asked()).level == ("warning" if found.transient else "error")
+    assert store(Facts(store=found), Asked()).level == "warning"
     assert str(os.getpid()) in found.error
