@@ -16,7 +16,11 @@ from prism.board import Board
 from prism.records import Memory
 
 _CLASSES = {
-    *((model.__name__, name) for name, kind in vars(model).items() if getattr(kind, "__module__", "") == model.__name__),
+    *(
+        (model.__name__, name)
+        for name, kind in vars(model).items()
+        if isinstance(kind, type) and kind.__module__ == model.__name__
+    ),
     *((board.__name__, name) for name in ("Board", "Case", "JobStatus", "Window")),
     *((topology.__name__, name) for name in ("Topology", "Endpoint")),
     (record.__name__, "Flows"),

@@ -26,7 +26,6 @@ class Limits:
     burst: int = 200  # ... and at once
     clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
     streams: int = 64  # event streams at a time
-    records: int = 10_000  # flow records in an answer
     looked_at: int = 2_000_000  # flow records looked at for an answer
 
 

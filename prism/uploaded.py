@@ -6,12 +6,15 @@ Says its progress on standard output, a JSON object per line {stage, done, total
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+NICE = 10
 OFTEN_S = 0.1  # progress is said at most so often
 
 
@@ -20,6 +23,9 @@ def main(folder: str, memory: str, octets: str) -> int:
     for what, most in ((resource.RLIMIT_AS, int(memory)), (resource.RLIMIT_FSIZE, int(octets)), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(what)[1]
         resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard),) * 2)
+    os.nice(NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")  # where memory runs out, this goes and not the service
     try:
         replay(Path(folder))
     except MemoryError:

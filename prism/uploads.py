@@ -39,6 +39,7 @@ class Bounds:
     age_s: float = 24 * 3600.0
     files: int = 64  # of one upload
     memory: int = 8 << 30  # address space of a replay, octets
+    board: int = 1 << 30  # octets of what a replay leaves
     seconds: float = 900.0
     loaded: int = 4  # boards in memory
 
@@ -99,7 +100,7 @@ class Uploads:
         self.told: Callable[[], None] = lambda: None
         self._uploads: dict[str, Upload] = {}
         self._boards: dict[str, Replayed] = {}
-        self._lock = threading.RLock()
+        self._lock, self._loading = threading.RLock(), threading.Lock()
         self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._child: subprocess.Popen[bytes] | None = None
         self._closed = False
@@ -133,11 +134,15 @@ class Uploads:
 
     def result(self, id_: str) -> Replayed | None:
         """The board of an upload, and its records; None where there is none of that id or it is not done."""
-        with self._lock:
+        with self._loading:  # and not the lock that all others wait for: a large board takes a while
             upload = self._uploads.get(id_)
             if upload is None or upload.state != "done":
                 return None
-            found = self._boards.pop(id_, None) or boardfile.load(self._path(id_) / BOARD)
+            try:
+                found = self._boards.pop(id_, None) or boardfile.load(self._path(id_) / BOARD)
+            except (ValueError, OSError):
+                upload.state, upload.error = "failed", "what the replay left cannot be read"
+                return None
             self._boards[id_] = found
             while len(self._boards) > self.bounds.loaded:
                 self._boards.pop(next(iter(self._boards)))
@@ -250,7 +255,7 @@ def _child(folder: Path, bounds: Bounds) -> subprocess.Popen[bytes]:
     """A process that replays what is in a folder, with nothing of ours but its bounds."""
     source = str(Path(__file__).resolve().parents[1])
     kept = {name: value for name, value in os.environ.items() if name in KEPT}
-    command: Sequence[str] = (sys.executable, "-P", "-m", "prism.uploaded", str(folder), str(bounds.memory), str(bounds.octets))
+    command: Sequence[str] = (sys.executable, "-P", "-m", "prism.uploaded", str(folder), str(bounds.memory), str(bounds.board))
     return subprocess.Popen(
         command,
         cwd=folder,

@@ -31,7 +31,9 @@ def router() -> APIRouter:
 def upload(
     request: Request,
     service: ServiceAsked,
-    files: Annotated[list[UploadFile], File(description="Captures or flow records, named after the switches that saw them.")],
+    files: Annotated[
+        list[UploadFile], File(min_length=1, description="Captures or flow records, named after the switches that saw them.")
+    ],
     topology: Annotated[UploadFile | None, File(description="Which address is which host, rail and leaf.")] = None,
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""

@@ -42,6 +42,12 @@ def test_what_goes_wrong_is_one_line(url):
         assert done.stderr.count("\n") == 1
 
 
+def test_what_is_not_installed_is_named(monkeypatch, url):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.delitem(sys.modules, "prism.asking", raising=False)
+    assert run("jobs", "--url", url, code=2).stderr == "prism: this needs httpx: pip install 'llm-prism[service]'\n"
+
+
 def test_tokens_are_made_shown_and_revoked(tmp_path):
     where = ("--tokens", str(tmp_path / "tokens.json"))
     secret = run("token", "create", "me", "--scope", "admin", *where).stdout.strip()

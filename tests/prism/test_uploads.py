@@ -87,6 +87,15 @@ def test_the_spool_is_bounded_in_octets_and_number(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == [f"upload-{third.id}"]
 
 
+def test_what_a_replay_left_and_cannot_be_read_is_a_failure(tmp_path):
+    with Uploads(tmp_path) as uploads:
+        one = finished(uploads, quick(uploads))
+        one.state = "done"
+        (tmp_path / f"upload-{one.id}" / "board").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+        assert uploads.result(one.id) is None
+        assert (one.state, one.error) == ("failed", "what the replay left cannot be read")
+
+
 def test_there_is_no_room_while_all_wait(tmp_path):
     uploads = Uploads(tmp_path, Bounds(uploads=1))
     tmp_path.mkdir(exist_ok=True)

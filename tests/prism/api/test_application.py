@@ -5,7 +5,7 @@ import os
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-EXAMPLES = int(os.environ.get("PRISM_EXAMPLES", "10"))  # more of them by hand
+EXAMPLES = int(os.environ.get("PRISM_EXAMPLES", "7"))  # more of them by hand
 STREAMS = "/api/v1/events"  # has no end
 UPLOADS = "/api/v1/replays"  # begins a process for each
 

@@ -4,7 +4,7 @@ import threading
 import httpx
 import pytest
 
-from prism.api.serving import check, loopback, served
+from prism.api.serving import Wish, check, loopback, served, shown
 from prism.tokens import Tokens
 from tests.prism.api.conftest import make_service
 
@@ -46,3 +46,28 @@ def test_nothing_is_left_behind():
         httpx.get(f"http://127.0.0.1:{port}/healthz")
     left = [thread for thread in threading.enumerate() if thread not in before]
     assert not [thread for thread in left if thread.name in ("prism-api", "prism-hub")]
+
+
+def test_a_service_as_it_is_wished(tmp_path):
+    secret = Tokens(tmp_path / "tokens").create("me", "admin")
+    wish = Wish("0", tmp_path / "tokens", tmp_path / "spool", ["192.0.2.0/24"], ["prism.example"])
+    with shown(make_service(), wish) as address, httpx.Client(base_url=address) as client:
+        asked = {"Authorization": f"Bearer {secret}"}
+        assert client.get("/api/v1/board").status_code == 401
+        assert client.get("/api/v1/replays", headers=asked).json()["items"] == []
+        assert client.get("/", headers={"Host": "prism.example"}).status_code == 200
+        assert client.get("/", headers={"Host": "other.example"}).status_code == 421
+        assert (tmp_path / "spool").is_dir()
+
+
+def test_all_addresses_with_tokens(tmp_path):
+    Tokens(tmp_path / "tokens").create("me", "read")
+    with shown(make_service(), Wish("*:0", tmp_path / "tokens")) as address:
+        port = address.rpartition(":")[2]
+        assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("wish", [Wish("x"), Wish("example.org:1"), Wish("0", proxies=["everybody"]), Wish("*:0")])
+def test_what_cannot_be_wished(wish):
+    with pytest.raises(ValueError, match=r"listen|everybody|token"), shown(make_service(), wish):
+        pass
