@@ -58,14 +58,15 @@ class Alerts:
         self._boxes = {one.name: Mailbox(one) for one in settings.receivers}
         self._flights: dict[str, tuple[Notification, Future[Delivery]]] = {}
         self._unsaved: dict[str, Notification] = {}
-        self._save_at = 0
+        self._save_at = self._show_at = 0
+        self._stale = False  # the copy of what waits
         self._board = Board()
         self._alerts: list[Alert] = []
         self._victims: dict[str, str] = {}
         self._silences: list[Silence] = []
         self._stamp: tuple[int, int, int] | None = None
         self._muted: dict[str, str] = {}
-        self._look_ns = 0  # when something may be due, though nothing changed
+        self._looks = dict.fromkeys(self._boxes, FOREVER)  # when something may be due though nothing changed, ns
         self._tally: Counter[tuple[str, str]] = Counter()
         self._troubles: Counter[str] = Counter()
         self._listed: Any = None
@@ -91,14 +92,16 @@ class Alerts:
 
     def turn(self, board: Board, pool: ThreadPoolExecutor) -> None:
         """Look once: what came back, what is new, what is due."""
-        news = self._silences_changed() | self._land()
-        if board.revision and (news or board is not self._board or self._clock() >= self._look_ns):
+        landed, changed = self._land(), self._silences_changed()
+        if board.revision and (changed or board is not self._board or self._clock() >= min(self._looks.values())):
             self._see(board)
-            self._make()
-            news = True
+            landed = set(self._boxes)
+        for name in landed if self._board.revision else ():
+            self._make(self._boxes[name])
         self._keep()
         self._send(pool)
-        if news:
+        self._stale |= bool(landed)
+        if self._stale and self._clock() >= self._show_at:
             self._show()
 
     def _load(self, stop: threading.Event) -> bool:
@@ -107,7 +110,7 @@ class Alerts:
             try:
                 for told in self._outbox.load():
                     if told.receiver in self._boxes:
-                        self._boxes[told.receiver].told(told)
+                        self._boxes[told.receiver].recall(told)
                 return True
             except StoreError as error:
                 self._trouble("store", error)
@@ -144,32 +147,33 @@ class Alerts:
             self._trouble("silences", error)
         return True
 
-    def _make(self) -> None:
+    def _make(self, box: Mailbox) -> None:
+        """What a receiver is to be told, and when that is to be asked again though nothing changed."""
+        if box.disabled:
+            self._looks[box.receiver.name] = FOREVER
+            return
         now = self._clock()
-        times = [at for one in self._silences for at in (one.start_ns, one.end_ns)]
-        for box in self._boxes.values():
-            if box.disabled:
-                continue
-            plan = planned(
-                now,
-                self._alerts,
-                box.receiver,
-                self.settings,
-                at_ns=self._board.at_ns,
-                muted=self._muted,
-                logs=box.logs,
-                since_ns=box.since_ns,
-            )
-            box.since_ns = dict(plan.since_ns)
-            for told in plan.made:
-                box.told(told)
-                if told.reason != REFRESH:
-                    self._unsaved[told.id] = told
-            for group in plan.hurry:
-                box.hurry(group, now, self.settings)
-            box.forget(now, self.settings)
-            times += [due.at_ns for due in plan.why.values()]
-        self._look_ns = min((at for at in times if at > now), default=FOREVER)
+        plan = planned(
+            now,
+            self._alerts,
+            box.receiver,
+            self.settings,
+            at_ns=self._board.at_ns,
+            muted=self._muted,
+            logs=box.logs,
+            since_ns=box.since_ns,
+        )
+        box.since_ns = dict(plan.since_ns)
+        for told in plan.made:
+            box.told(told)
+            if told.reason != REFRESH:
+                self._unsaved[told.id] = told
+        for group in plan.hurry:
+            box.hurry(group, now, self.settings)
+        box.forget(now, self.settings)
+        times = [due.at_ns for due in plan.why.values()]
+        times += [at for one in self._silences for at in (one.start_ns, one.end_ns)]
+        self._looks[box.receiver.name] = min((at for at in times if at > now), default=FOREVER)
 
     def _keep(self, *, now: bool = False) -> None:
         """What changed, into the store; what the store does not take now it is given later."""
@@ -200,16 +204,16 @@ class Alerts:
                 )
                 self._flights[name] = told, job
 
-    def _land(self) -> bool:
-        """What became of deliveries that are over; whether any was."""
-        landed = False
+    def _land(self) -> set[str]:
+        """What became of deliveries that are over; of which receivers."""
+        landed = set()
         for name, (told, job) in list(self._flights.items()):
             if job.done():
                 del self._flights[name]
                 error = job.exception()
                 went = job.result() if error is None else Delivery(False, f"unexpected {type(error).__name__}", again=True)
                 self._landed(self._boxes[name], told, went)
-                landed = True
+                landed.add(name)
         return landed
 
     def _landed(self, box: Mailbox, told: Notification, went: Delivery) -> None:
@@ -233,6 +237,7 @@ class Alerts:
     def _show(self) -> None:
         """A copy of what waits and what is dead, for `prism alert list`."""
         shown = self.listing()
+        self._stale, self._show_at = False, self._clock() + round(self._turn_s * S)
         if shown != self._listed:
             try:
                 save(f"{self.settings.folder}/{LISTING}", shown)

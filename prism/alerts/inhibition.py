@@ -19,12 +19,17 @@ def inhibited(cases: Iterable[Case], topology: Topology | None = None) -> dict[s
     `causes.RANK` explains later kinds that name it, or its host. A slow switch explains slow links at it, of whatever job.
     """
     going = sorted((case for case in cases if case.state == "open"), key=lambda case: case.id)
-    claims = [case for case in going if case.finding.severity is not Severity.INFO]
+    claims: dict[str, list[Case]] = {}
+    for case in going:
+        if case.finding.severity is not Severity.INFO:
+            claims.setdefault(case.finding.job, []).append(case)
+    switches = [case for own in claims.values() for case in own if case.finding.kind == "slow_switch"]
     hosts = topology.host if topology is not None else _unknown
     named = {case.id: _named(case.finding, hosts) for case in going}
     found: dict[str, str] = {}
     for case in going:
-        cause = next((other for other in claims if other.id != case.id and _explains(other, case, named)), None)
+        near = claims.get(case.finding.job, []) + (switches if case.finding.kind == "slow_link" else [])
+        cause = next((other for other in near if other.id != case.id and _explains(other, case, named)), None)
         if cause is not None:
             found[case.id] = f"explained by {words(cause.finding)} ({cause.id})"
     return found

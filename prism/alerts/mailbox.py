@@ -39,6 +39,15 @@ class Mailbox:
         if told.gone and told.gone == self.receiver.digest:
             self.disabled = told.error
 
+    def recall(self, told: Notification) -> None:
+        """A notification of before a restart: what nobody got is not known, so that it is told again, under another id."""
+        if told.state != "dead":
+            self.told(told)
+            return
+        log = self.logs.get(told.group, Log())
+        self.told(told)
+        self.logs[told.group] = replace(log, last=told)
+
     def next(self, now_ns: int) -> Notification | None:
         """What is to be tried now: of what is due the oldest."""
         return next((told for told in self.waiting if told.next_ns <= now_ns), None)

@@ -118,6 +118,19 @@ def test_dead_letters_are_seen_and_hold_up_nothing(tmp_path, outbox):
     assert (tally["hook", "dead"], tally["hook", "sent"], tally[("hook",)]) == (1, 1, 0)
 
 
+def test_what_nobody_got_is_told_after_a_restart_under_another_id(tmp_path, outbox):
+    with listening() as heard:
+        heard.answers["/"] = (401, {}, b"")
+        asked = quick(tmp_path, receiver(url=f"{heard.url}/"))
+        with running(asked, outbox, first=board(case())):
+            until(lambda: [one.state for one in outbox.load()] == ["dead"])
+        heard.answers.clear()
+        with running(asked, outbox, first=board(case())) as (alerts, _):
+            until(lambda: sorted(one.state for one in outbox.load()) == ["dead", "sent"])
+            assert [one["error"] for one in alerts.listing()["dead"]] == ["HTTP 401"]
+    assert len(set(heard.ids())) == len(heard.posts) == 2
+
+
 def test_who_is_gone_is_left_alone_also_after_a_restart_until_it_moves(tmp_path, outbox):
     with listening() as heard:
         heard.answers["/"] = (410, {}, b"")

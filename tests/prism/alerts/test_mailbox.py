@@ -47,6 +47,16 @@ def test_who_is_gone_is_gone_until_it_is_somewhere_else():
     assert box(gone, to=receiver(url="http://127.0.0.1:10/")).disabled == ""
 
 
+def test_what_nobody_got_is_not_known_after_a_restart():
+    dead = replace(TOLD, state="dead", error="HTTP 400", number=6)
+    made = box()
+    made.recall(dead)
+    assert (made.logs[TOLD.group].open, made.logs[TOLD.group].cases, list(made.dead)) == ({}, {}, [dead])
+    assert made.logs[TOLD.group].last.number == 6
+    made.recall(replace(TOLD, id="prism_7", number=7, state="sent"))
+    assert set(made.logs[TOLD.group].cases) == {"c1"}
+
+
 def test_old_groups_are_forgotten():
     going, over = box(replace(TOLD, state="sent")), box(replace(TOLD, state="sent"))
     over.told(notification(*[replace(one, ended_ns=NOW) for one in alerts_of(case())], name="prism_2", state="sent"))
