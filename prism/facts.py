@@ -60,7 +60,7 @@ def _number(path: str) -> int | None:
 
 
 def _granted(octets: int) -> int | None:
-    """What the kernel grants a UDP socket that asks for so much; it says twice of it."""
+    """What the kernel grants a UDP socket that asks for so much without CAP_NET_ADMIN, as in the units; it says twice of it."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, octets)
