@@ -135,8 +135,8 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
         diagnosis = diagnose(flows, source, topology=placed, transits=transits)
     except Exception as error:  # one that fails must not hide the others
         lost = compare({"jobs": [], "findings": []}, truth)
-        return Run(one.name, lost, None, time.perf_counter() - began, _peak_mib(), f"{type(error).__name__}: {error}", one.tags)
-    seconds, peak = time.perf_counter() - began, _peak_mib()
+        return Run(one.name, lost, None, time.perf_counter() - began, peak_mib(), f"{type(error).__name__}: {error}", one.tags)
+    seconds, peak = time.perf_counter() - began, peak_mib()
     found = report.to_json(diagnosis)
     truth = _visible(truth, found)
     if keep:
@@ -294,7 +294,7 @@ def _forget_peak() -> None:
         return
 
 
-def _peak_mib() -> float:
+def peak_mib() -> float:
     """Peak resident memory since it was last forgotten, else since the process began."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -26,6 +26,12 @@ class Database(Protocol):
         Refuses one of a newer version, and one that somebody else changed.
         """
 
+    def registered(self, name: str) -> dict[str, int] | None:
+        """What is known of a table that was created: `version`, `keep_s`, `partition_ns`; None of another."""
+
+    def register(self, table: Table, *, keep_s: int | None = None) -> None:
+        """Note the version of a table, and for how long its rows are kept."""
+
     def insert(self, table: Table, columns: Columns, *, token: str = "", again: bool = True) -> bool:
         """Insert rows, all or none; with the same token twice they are there once. Whether they were inserted now.
 

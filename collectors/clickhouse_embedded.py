@@ -159,14 +159,10 @@ def _plain(token: str) -> str:
 
 
 def _arrow(table: Table, name: str, values: Any) -> Any:
-    kind = next(c.type for c in table.kept(plain=False) if c.name == name)
     if isinstance(values, pa.Array):
         return values
-    if "String" in kind:
-        return pa.array(list(values), pa.string())
-    if kind in ("Float64", "Float32"):
-        return pa.array(np.asarray(values, kind.lower()))
-    return pa.array(np.asarray(values, kind.lower()))
+    kind = next(c.dtype for c in table.kept(plain=False) if c.name == name)
+    return pa.array(list(values), pa.string()) if kind.hasobject else pa.array(np.asarray(values, kind))
 
 
 def _array(column: Any) -> NDArray[Any]:

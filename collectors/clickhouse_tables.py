@@ -64,10 +64,10 @@ class Tables:
         if known is None or version < table.version:
             self.register(table, keep_s=int(known["keep_s"]) if known else None)
 
-    def registered(self, name: str) -> dict[str, Any] | None:
+    def registered(self, name: str) -> dict[str, int] | None:
         """What is known of a table: version, keep_s, partition_ns; None of one that was never created."""
         sql = "SELECT version, keep_s, partition_ns FROM prism_tables WHERE name = {name:String} ORDER BY at_ns DESC LIMIT 1"
-        found = self.query(sql, {"name": name})
+        found = self.query(sql, {"name": name}) if self._actual(REGISTRY.name) else {}
         return {key: int(values[0]) for key, values in found.items()} if len(found.get("version", ())) else None
 
     def register(self, table: Table, *, keep_s: int | None = None) -> None:

@@ -33,25 +33,35 @@ def diagnose(
     *,
     topology: Topology | None = None,
     transits: Transits | None = None,
+    jobs: Sequence[Job] | None = None,
+    window: tuple[int, int] | None = None,
+    least: int = 3,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
-    """Everything that `flows` tell. `progress` is told how many jobs are done, of how many."""
+    """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
+
+    `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
+    been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
+    """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
+    if window is None and len(flows):
+        window = int(flows.start_ns.min()), int(flows.end_ns.max())
     found: list[JobDiagnosis] = []
     findings: list[Finding] = []
     strangers: list[Job] = []
     uneven: list[Job] = []
-    candidates = distinct(recognize(flows, topology))
+    candidates = distinct(recognize(flows, topology)) if jobs is None else tuple(jobs)
+    since, until = window or (0, 0)
     for done, job in enumerate(candidates):
         progress(done, len(candidates))
-        view = _view(flows, transits, job, topology)
+        view = _view(flows, transits, job, topology, until, least)
         if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
             strangers.append(job)
             continue
         steady = view.uneven < UNEVEN
         raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
         uneven += [] if steady else [job]
-        happened = events(view, raw, (int(flows.start_ns.min()), int(flows.end_ns.max())))
+        happened = events(view, raw, (since, until))
         seen = completeness(view)
         findings += assessed(view, settled(raw, happened), seen)
         worked = phases(view.flows, job, view.parallelism, view.timeline)
@@ -93,7 +103,7 @@ def _talkers(flows: Flows) -> int:
     return len(np.union1d(flows.src, flows.dst))
 
 
-def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None) -> View:
+def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows.take(rows)
@@ -103,4 +113,4 @@ def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None)
     members = np.isin(np.array(flows.endpoints), job.endpoints)
     outer = np.flatnonzero(members[flows.src] | members[flows.dst])
     inside = np.searchsorted(outer, rows)
-    return View(own, flows.take(outer), transits, job, parallelism, timeline, topology, int(flows.end_ns.max()), inside)
+    return View(own, flows.take(outer), transits, job, parallelism, timeline, topology, until, inside, least)
