@@ -93,10 +93,10 @@ def _shares(time: NDArray[np.float64]) -> dict[Phase, float]:
     return {phase: round(share, 4) for phase, share in shares(time).items()}
 
 
-def finding(found: Finding) -> dict[str, Any]:
-    """A finding as in the report, in plain values."""
-    plain: dict[str, Any] = _plain(_finding(found))
-    return plain
+def finding_json(found: Finding) -> dict[str, Any]:
+    """One finding as in the report."""
+    told: dict[str, Any] = _plain(_finding(found))
+    return told
 
 
 def finding_json(found: Finding) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def case(followed: Case) -> Json:
         "opened_ns": ns(followed.opened_ns),
         "updated_ns": ns(followed.updated_ns),
         "closed_ns": ns(followed.closed_ns) if followed.closed_ns else None,
-        "finding": worded(report.finding(followed.finding)),
+        "finding": worded(report.finding_json(followed.finding)),
     }
 
 

@@ -33,16 +33,21 @@ class Shown:
     age_s: float | None = None
 
 
-def answer(request: Request, shown: Shown, make: Callable[[], Any]) -> Response:
-    """What `make` gives as JSON; 304 without asking it where the client has it already."""
-    tag = _tag(shown, "j")
+def answer(request: Request, shown: Shown, make: Callable[[], Any], *, tagged: bool = True) -> Response:
+    """What `make` gives as JSON; 304 without asking it where the client has it already.
+
+    Not `tagged`: it comes from records, of which there may be more while the board is the same.
+    """
+    tag = _tag(shown, "j") if tagged else None
     return _unchanged(request, tag) or _tagged(Response(encoded(make()), media_type=JSON), tag)
 
 
-def listed(request: Request, shown: Shown, make: Callable[[], tuple[Sequence[Json], str | None]]) -> Response:
-    """A page of a list in the form the client prefers, and where the next page is."""
+def listed(
+    request: Request, shown: Shown, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
+) -> Response:
+    """A page of a list in the form the client prefers, and where the next page is; `tagged` as in `answer`."""
     form = preferred(request.headers.get("accept", ""))
-    tag = _tag(shown, form[-4:])
+    tag = _tag(shown, form[-4:]) if tagged else None
     unchanged = _unchanged(request, tag)
     if unchanged:
         return unchanged
@@ -72,8 +77,10 @@ def _tag(shown: Shown, form: str) -> str:
     return f'W/"{_STARTED}-{shown.name}-{shown.board.revision}-{form}"'
 
 
-def _unchanged(request: Request, tag: str) -> Response | None:
+def _unchanged(request: Request, tag: str | None) -> Response | None:
     """304 where one of the tags that the client names is this one (RFC 9110 section 13.1.2: compared as weak ones)."""
+    if tag is None:
+        return None
     given = request.headers.get("if-none-match", "")
     names = re.findall(r'(?:W/)?("[^"]*")', given)
     if given.strip() == "*" or tag.removeprefix("W/") in names:
@@ -81,8 +88,10 @@ def _unchanged(request: Request, tag: str) -> Response | None:
     return None
 
 
-def _tagged(response: Response, tag: str) -> Response:
-    response.headers.update({"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"})
+def _tagged(response: Response, tag: str | None) -> Response:
+    if tag is not None:
+        response.headers["ETag"] = tag
+    response.headers.update({"Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"})
     return response
 
 

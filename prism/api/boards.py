@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from prism import views, views_graph, views_time
 from prism.api import schemas, schemas_findings, schemas_service
-from prism.api.answers import Shown, answer, listed
+from prism.api.answers import JSON, Shown, answer, listed, preferred
 from prism.api.asked import (
     LAST,
     AfterAsked,
@@ -113,16 +113,35 @@ def windows(request: Request, shown: ShownAsked) -> Response:
 def switches(
     request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
 ) -> Response:
-    """Switches and links."""
-    return answer(request, shown, lambda: _switches(shown, start_ns, end_ns, service.limits.looked_at))
+    """Switches and links; as CSV or Parquet the switches alone."""
+
+    def make() -> views.Json:
+        return _switches(shown, (start_ns, end_ns), service.limits.looked_at)
+
+    if preferred(request.headers.get("accept", "")) == JSON:
+        return answer(request, shown, make, tagged=shown.mode == "replay")
+    return listed(request, shown, lambda: (make()["items"], None), tagged=shown.mode == "replay")
 
 
-def _switches(shown: Shown, start_ns: int | None, end_ns: int | None, most: int) -> views.Json:
+@router.get("/links", response_model=schemas.Listed[schemas_findings.Link], responses=many("links", 404))
+def links(
+    request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
+) -> Response:
+    """Links between switches, each direction."""
+    most = service.limits.looked_at
+    tagged = shown.mode == "replay"
+    return listed(request, shown, lambda: (_switches(shown, (start_ns, end_ns), most)["links"], None), tagged=tagged)
+
+
+def _switches(shown: Shown, times: tuple[int | None, int | None], most: int) -> views.Json:
+    """What the first `most` records of a time (the newest window, where none is named) show of switches."""
     newest = shown.board.windows[0] if shown.board.windows else None
-    start = start_ns if start_ns is not None else newest.start_ns if newest else 0
-    end = end_ns if end_ns is not None else newest.end_ns if newest else 0
+    start, end = times
+    start = start if start is not None else newest.start_ns if newest else 0
+    end = end if end is not None else newest.end_ns if newest else 0
     flows = shown.records.between(start, end, limit=most) if shown.records else None
-    return {"start_ns": views.ns(start), "end_ns": views.ns(end)} | views_graph.switches(shown.board, flows)
+    cut = flows is not None and len(flows) >= most
+    return {"start_ns": views.ns(start), "end_ns": views.ns(end), "truncated": cut} | views_graph.switches(shown.board, flows)
 
 
 @router.get("/flows", response_model=schemas.Listed[schemas_service.Flow], responses=many("flows", 404))
@@ -139,4 +158,8 @@ def flows(
     if shown.records is None:
         raise HTTPException(404, "records are not kept here")
     records, end = shown.records, LAST if end_ns is None else end_ns
-    return listed(request, shown, lambda: (views_graph.pair_rows(records, (src, dst), (start_ns or 0, end), limit), None))
+
+    def make() -> tuple[list[views.Json], None]:
+        return views_graph.pair_rows(records, (src, dst), (start_ns or 0, end), limit), None
+
+    return listed(request, shown, make, tagged=shown.mode == "replay")

@@ -106,7 +106,7 @@ def examples() -> dict[str, Json]:
         paths=((), ("leaf0", "spine0", "leaf1")),
     )
     replay = {"id": "0123456789abcdef", "state": "running", "stage": "packets", "done": 65536, "total": 0, "error": None}
-    stretch = {"start_ns": str(START), "end_ns": str(START + 2000 * MS)}
+    stretch = {"start_ns": str(START), "end_ns": str(START + 2000 * MS), "truncated": False}
     counter = {"name": "prism_collect_datagrams", "labels": {"kind": "sflow"}, "value": 171767.0}
     return {
         "board": views.board(board, "live", 1.5),
@@ -117,6 +117,7 @@ def examples() -> dict[str, Json]:
         "graph": views_graph.graph(found, board.topology),
         "windows": views.windows(board)[0],
         "switches": stretch | views_graph.switches(board, flows),
+        "links": views_graph.switches(board, flows)["links"][0],
         "flows": views_graph.flow_rows(flows)[0],
         "findings": views_findings.case(case),
         "finding": views_findings.finding(board, case.id) or {},

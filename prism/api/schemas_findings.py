@@ -105,9 +105,10 @@ class Link(Model):
 
 
 class Switches(Model):
-    """Switches and links in some time."""
+    """Switches and links in some time; `truncated`: it has more records than are looked at for an answer."""
 
     start_ns: Ns
     end_ns: Ns
+    truncated: bool
     items: list[Switch]
     links: list[Link]

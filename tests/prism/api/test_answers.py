@@ -37,7 +37,9 @@ def test_a_new_board_has_a_new_tag():
         assert httpx.get(url, headers={"If-None-Match": tag}).json()["revision"] == 2
 
 
-@pytest.mark.parametrize("path", ["/jobs", "/findings", "/hosts", "/windows", "/flows?src=10.0.0.0&dst=10.0.0.1", "/replays"])
+@pytest.mark.parametrize(
+    "path", ["/jobs", "/findings", "/hosts", "/windows", "/links", "/flows?src=10.0.0.0&dst=10.0.0.1", "/replays"]
+)
 def test_lists_come_as_tables_too(api, path):
     items = api.get(path).json()["items"]
     text = api.get(path, headers={"Accept": "text/csv, application/json;q=0.5"})
@@ -49,6 +51,16 @@ def test_lists_come_as_tables_too(api, path):
         assert {name: value for name, value in row.items() if value is not None} == {
             name: value for name, value in flat(item).items() if value is not None
         }
+
+
+def test_switches_as_a_table_are_the_switches_alone(api):
+    table = pq.read_table(io.BytesIO(api.get("/switches", headers={"Accept": PARQUET}).content))
+    assert table["id"].to_pylist() == [item["id"] for item in api.get("/switches").json()["items"]]
+
+
+def test_what_comes_from_live_records_has_no_tag(api):
+    for path in ("/switches", "/links", "/flows?src=10.0.0.0&dst=10.0.0.1"):
+        assert "etag" not in api.get(path).headers
 
 
 def test_large_answers_are_packed(api):

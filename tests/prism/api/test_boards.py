@@ -1,5 +1,9 @@
+from dataclasses import replace
+
+import httpx
 import pytest
 
+from prism.api.serving import served
 from tests.prism.api.conftest import RANKS, STEPS
 
 
@@ -23,6 +27,11 @@ def test_switches_of_the_newest_window_or_of_any_time(api, service):
     leaf = next(item for item in shown["items"] if item["id"] == "leaf0")
     assert (leaf["octets_out"], leaf["ecn"]) == (40_000, 40)
     assert api.get("/switches", params={"start_ns": 0, "end_ns": 1}).json()["items"][0]["octets_out"] == 0
+
+
+def test_more_records_than_are_looked_at_are_told(service):
+    with served(replace(service, limits=replace(service.limits, looked_at=5))) as port:
+        assert httpx.get(f"http://127.0.0.1:{port}/api/v1/switches").json()["truncated"] is True
 
 
 def test_flow_records_of_a_pair(api, service):
