@@ -99,12 +99,6 @@ def finding_json(found: Finding) -> dict[str, Any]:
     return told
 
 
-def finding_json(found: Finding) -> dict[str, Any]:
-    """One finding as in the report."""
-    told: dict[str, Any] = _plain(_finding(found))
-    return told
-
-
 def _finding(found: Finding) -> dict[str, Any]:
     fields = dict(vars(found))
     ids, lost, isolate = fields.pop("ids"), fields.pop("lost_gpu_s"), found.isolate
