@@ -23,7 +23,7 @@ function furnish(element, attributes, children) {
   return element;
 }
 
-/** A table: columns are {name, label, number?, cell(row)}; `sorted` {name, down}; `onsort(name)`; `href(row)` for the first cell. */
+/** A table: columns are {name, label, number?, cell(row)}; `sorted` {name, down}; `onsort(name)`; `href(row)` for the first cell; `marked(row)` a severity. */
 export function table(columns, rows, { caption, sorted, onsort, href, marked } = {}) {
   const heads = columns.map((column) => {
     const order = sorted?.name === column.name ? (sorted.down ? "descending" : "ascending") : null;
@@ -33,7 +33,7 @@ export function table(columns, rows, { caption, sorted, onsort, href, marked } =
     return h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": order, title: column.title }, inside);
   });
   const body = rows.map((row) =>
-    h("tr", { class: marked?.(row) ? "marked" : null, "data-row": href ? "" : null }, columns.map((column, place) => {
+    h("tr", { class: marked?.(row) ? `marked ${marked(row)}` : null, "data-row": href ? "" : null }, columns.map((column, place) => {
       const cell = column.cell(row);
       const shown = place === 0 && href ? h("a", { href: href(row) }, cell) : cell;
       return h("td", { class: [column.number ? "number" : "", column.class ?? ""].join(" ").trim() || null, "data-label": column.label }, shown);

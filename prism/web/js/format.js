@@ -12,6 +12,7 @@ export const later = (start, ms) => String(BigInt(start) + BigInt(Math.round(ms 
 export function duration(ms) {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return "–";
   const size = Math.abs(ms);
+  if (ms === 0) return "0";
   if (size < 1) return `${(ms * 1000).toPrecision(3)} µs`.replace(/\.0+ /, " ");
   if (size < 999.5) return `${Number(ms.toPrecision(3))} ms`;
   if (size < 100_000) return `${(ms / 1000).toFixed(size < 10_000 ? 2 : 1)} s`;

@@ -32,7 +32,7 @@ export function drawHeat(element, data, options = {}) {
     const { left, wide, tall } = geometry(width);
     context.imageSmoothingEnabled = false;
     context.drawImage(image(data.value, columns, high), left, TOP, wide, tall);
-    labels(context, data.ranks, label, left, tall);
+    labels(context, data.ranks, label, { left, tall, outlined });
     axis(context, data.steps, columns, left, wide, TOP + tall);
     if (selected) select(context, selected, { data, columns, left, wide, tall });
     for (const one of outlined) outline(context, one, { data, columns, left, wide, tall });
@@ -122,12 +122,15 @@ function image(value, columns, { low, high }) {
   return canvas;
 }
 
-function labels(context, ranks, label, left, tall) {
+function labels(context, ranks, label, { left, tall, outlined }) {
   const size = tall / ranks.length;
   const every = Math.max(1, Math.ceil(13 / size));
   for (let row = 0; row < ranks.length; row += every) {
     const name = size < 11 && every > 1 ? `rank ${firstOf(ranks[row])}` : nameOf(ranks[row], label);
-    write(context, fit(context, name, left - 10), left - 6, TOP + (every > 1 ? row * size + 6 : (row + 0.5) * size), { align: "right" });
+    const blamed = outlined.find((one) => touches(ranks[row], one.ranks))?.severity;
+    const text = fit(context, `${blamed ? `${SIGNS[blamed]} ` : ""}${name}`, left - 10);
+    const y = TOP + (every > 1 ? row * size + 6 : (row + 0.5) * size);
+    write(context, text, left - 6, y, { align: "right", bold: Boolean(blamed), colour: token(blamed ?? "muted") });
   }
 }
 
@@ -150,9 +153,7 @@ function select(context, steps, room) {
   if (!found) return;
   context.fillStyle = token("accent");
   context.fillRect(found[0], TOP + room.tall + 1, found[1] - found[0], 3);
-  context.globalAlpha = 0.1;
-  context.fillRect(found[0], TOP, found[1] - found[0], room.tall);
-  context.globalAlpha = 1;
+  for (const x of found) context.fillRect(x - 0.5, 0, 1, room.tall + TOP + 4);
 }
 
 /** A frame around the blamed ranks for the steps that the finding is about, with a flag that names it. */
@@ -209,5 +210,5 @@ function key({ low, high, usual }) {
   };
   paint();
   themed(bar, paint);
-  return h("p", { class: "key" }, duration(low), bar, duration(high), usual ? h("span", {}, ` usual: ${duration(usual)}`) : null, h("span", { class: "hint" }, " Drag to choose steps, click a rank to see it below."));
+  return h("p", { class: "key" }, duration(low), bar, duration(high), usual ? h("span", {}, ` median ${duration(usual)}`) : null, h("span", { class: "hint" }, " Drag to choose steps, click a rank to see it below."));
 }

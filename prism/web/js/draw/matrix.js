@@ -14,13 +14,12 @@ const HEAD = 18;
 export function drawMatrix(element, { names, cells, marked = [] }, { label = "Traffic", onpick } = {}) {
   const index = new Map(names.map((name, at) => [name, at]));
   const most = Math.max(1, ...cells.map((cell) => cell.octets));
-  const least = Math.min(most, ...cells.map((cell) => cell.octets).filter((one) => one > 0));
-  const known = cells.filter((cell) => index.has(cell.src) && index.has(cell.dst) && cell.octets > 0);
+    const known = cells.filter((cell) => index.has(cell.src) && index.has(cell.dst) && cell.octets > 0);
   const root = h("div", { class: "drawing" });
   element.append(root);
   const room = (width) => {
     const left = Math.min(110, width * 0.25);
-    const size = Math.max(1.5, Math.min(34, (width - left - 6) / names.length));
+    const size = Math.max(1.5, Math.min(58, (width - left - 6) / names.length));
     return { left, size };
   };
   const paint = (context, width) => {
@@ -29,11 +28,12 @@ export function drawMatrix(element, { names, cells, marked = [] }, { label = "Tr
     context.fillStyle = token("lane");
     context.fillRect(left, HEAD, size * names.length, size * names.length);
     for (const { src, dst, octets: much } of known) {
-      const share = most === least ? 1 : Math.log(much / least) / Math.log(most / least);
-      const [r, g, b] = colours[Math.round(60 + 195 * share)];
+      const share = Math.sqrt(much / most);
+      const [r, g, b] = colours[Math.round(40 + 215 * share)];
       context.fillStyle = `rgb(${r} ${g} ${b})`;
       const gap = size > 8 ? 1 : 0;
       context.fillRect(left + index.get(dst) * size + gap, HEAD + index.get(src) * size + gap, size - gap, size - gap);
+      if (size >= 48) write(context, octets(much), left + (index.get(dst) + 0.5) * size, HEAD + (index.get(src) + 0.5) * size, { align: "center", colour: r + g + b > 380 ? "#10151c" : "#ffffff" });
     }
     headings(context, names, { left, size });
     for (const one of marked) frame(context, one, index, { left, size });
@@ -57,7 +57,7 @@ export function drawMatrix(element, { names, cells, marked = [] }, { label = "Tr
     left: () => hint.hide(),
     clicked: (x, y) => onpick?.(...at(x, y)),
   });
-  root.append(h("p", { class: "key" }, known.length ? `rows send to columns; ${octets(least)} to ${octets(most)}, darker (in the dark: brighter) is more` : "no traffic"));
+  root.append(h("p", { class: "key" }, cells.length ? `Rows send to columns, at most ${octets(most)}; the stronger the colour, the more.` : "no traffic"));
 }
 
 function headings(context, names, { left, size }) {

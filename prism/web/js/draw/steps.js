@@ -12,7 +12,7 @@ const HEIGHT = 148;
 /**
  * Draws step durations.
  *
- * data: {start_ms, duration_ms, first} (first: number of the first step). options: usual (ms), events [{kind, from, to}] and
+ * data: {start_ms, duration_ms, first} (first: number of the first step). options: usual (ms, the median), events [{kind, from, to}] and
  * findings [{severity, text, from, to}] in steps, range [first, last] shown, selected, onselect(first, last).
  */
 export function drawSteps(element, data, options = {}) {
@@ -36,7 +36,7 @@ export function drawSteps(element, data, options = {}) {
     const here = room(width);
     grid(context, top, here);
     for (const one of findings) stretch(context, one, here, (step) => x(step, here));
-    bars(context, shown, usual, here);
+    bars(context, shown, (step) => findings.some((one) => step + first + low >= one.from && step + first + low <= one.to), here);
     if (usual) level(context, usual, here);
     for (const one of events) mark(context, one, here, (step) => x(step, here));
     if (selected) {
@@ -55,7 +55,7 @@ export function drawSteps(element, data, options = {}) {
     moved(px, py) {
       const step = first + low + at(px);
       const here = events.filter((one) => step >= one.from && step <= one.to).map((one) => one.kind);
-      hint.show(px, py, [`step ${step}`, duration(shown[at(px)]), usual ? `${(shown[at(px)] / usual).toFixed(2)} × usual` : null, ...here]);
+      hint.show(px, py, [`step ${step}`, duration(shown[at(px)]), usual ? `${(shown[at(px)] / usual).toFixed(2)} × the median` : null, ...here]);
     },
     left: () => hint.hide(),
     dragged(x0, x1, done) {
@@ -74,12 +74,12 @@ function grid(context, top, { left, wide, y }) {
   for (const ms of ticks(0, top, 3)) {
     context.fillStyle = token("line");
     context.fillRect(left, Math.round(y(ms)), wide, 1);
-    write(context, duration(ms).replace("–", "0"), left - 6, y(ms), { align: "right" });
+    write(context, duration(ms), left - 6, y(ms), { align: "right" });
   }
 }
 
-/** Bars where there is room for them, else the envelope per pixel. */
-function bars(context, shown, usual, { left, wide, size, y }) {
+/** Bars where there is room for them, else the greatest per pixel; those that a claim is about stand out. */
+function bars(context, shown, blamed, { left, wide, size, y }) {
   const colour = token("bar");
   const slow = token("bar-slow");
   const columns = Math.min(shown.length, Math.floor(wide));
@@ -89,7 +89,7 @@ function bars(context, shown, usual, { left, wide, size, y }) {
     const to = Math.max(from + 1, Math.floor(((column + 1) * shown.length) / columns));
     let most = 0;
     for (let step = from; step < to; step += 1) most = Math.max(most, shown[step] ?? 0);
-    context.fillStyle = usual && most > usual * 1.1 ? slow : colour;
+    context.fillStyle = blamed(from) ? slow : colour;
     const gap = size > 6 ? 2 : size > 3 ? 1 : 0;
     context.fillRect(left + column * each, y(most), Math.max(0.6, each - gap), y(0) - y(most));
   }

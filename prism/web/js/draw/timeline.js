@@ -6,7 +6,7 @@ import { PHASE_ORDER, SIGNS, phase, token } from "../palette.js";
 import { MARGIN, fit, gutter, place, surface, ticks, tip, write } from "./canvas.js";
 import { legend } from "./spark.js";
 
-const AXIS = 20;
+const AXIS = 34;
 const HEAD = 16;
 
 /**
@@ -98,7 +98,7 @@ function axis(context, [from, to], left, wide, height) {
   for (const ms of ticks(from, to, Math.max(2, wide / 110))) {
     const x = left + ((ms - from) / (to - from)) * wide;
     context.fillStyle = token("line");
-    context.fillRect(Math.round(x), AXIS - 4, 1, height);
+    context.fillRect(Math.round(x), AXIS - 2, 1, height);
     write(context, ms === 0 ? "0" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`, Math.min(x, left + wide - 20), 8, { align: "center" });
   }
 }
@@ -126,8 +126,8 @@ function spans(context, data, places, { top, size, left, wide, x, view, hatch })
     context.fillStyle = style.hatched ? hatch : style.colour;
     context.fillRect(a, top + 1.5, width, size - 3);
     const begin = Math.max(a, left);
-    if (size >= 14 && Math.min(b, left + wide) - begin > 34) {
-      write(context, fit(context, style.label, Math.min(b, left + wide) - begin - 6), begin + 4, top + size / 2 + 0.5, { colour: style.ink });
+    if (size >= 14 && Math.min(b, left + wide) - begin > context.measureText(style.label).width + 8) {
+      write(context, style.label, begin + 4, top + size / 2 + 0.5, { colour: style.ink });
     }
   }
   context.restore();
@@ -154,8 +154,8 @@ function line(context, { ms, text, severity }, { x, left, wide, height }) {
   const at = x(ms);
   if (at < left || at > left + wide) return;
   context.fillStyle = token(severity ?? "text");
-  context.fillRect(at, AXIS - 4, 1.5, height);
-  write(context, text, Math.min(at + 4, left + wide - context.measureText(text).width), AXIS - 1, { colour: token(severity ?? "text"), bold: true });
+  context.fillRect(at, AXIS - 18, 1.5, height);
+  write(context, text, Math.min(at + 5, left + wide - context.measureText(text).width), AXIS - 12, { colour: token(severity ?? "text"), bold: true });
 }
 
 function told(data, places, row, ms, label) {

@@ -50,11 +50,17 @@ function row(one, board) {
   );
 }
 
-/** A count of findings by severity, those of none left out. */
-export function tally(counts) {
+/** States of jobs: a sign beside the word. */
+export const STATES = { running: "● running", silent: "◐ silent", ended: "○ ended", recorded: "◷ recorded" };
+
+/** The state of a job; what was recorded does not run. */
+export const stateOf = (job, board) => (board?.mode === "replay" && job.state === "running" ? "recorded" : job.state);
+
+/** A count of findings by severity, those of none left out; `named`: with the word. */
+export function tally(counts, { named = false } = {}) {
   const parts = Object.entries(counts).filter(([, n]) => n > 0);
-  if (!parts.length) return h("span", { class: "muted" }, "none");
-  return h("span", { class: "tally" }, parts.map(([word, n]) => h("span", { class: `severity ${word}`, title: `${n} ${word}` }, `${SIGNS[word]} ${n}`)));
+  if (!parts.length) return h("span", { class: "muted" }, named ? "● no fault found" : "none");
+  return h("span", { class: "tally" }, parts.map(([word, n]) => h("span", { class: `severity ${word}`, title: `${n} ${word}` }, `${SIGNS[word]} ${n}${named ? ` ${word}` : ""}`)));
 }
 
 /** Ranks that findings blame: Map(rank -> severity), from the ranks of a job. */

@@ -12,6 +12,7 @@ import { pictures } from "./pictures.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
 const MOST = 200;
+const UNIT = /_ms(_|$)/;
 
 /** All findings, with filters that are part of the address. */
 export async function findings({ source, board, query, fill }) {
@@ -102,13 +103,13 @@ function share() {
 function evidence(found) {
   const hidden = new Set(["what_if", "no_what_if"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
-  const all = [["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name), shown(name, value)])];
+  const all = [["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
   const columns = [{ name: "name", label: "Name", cell: ([name]) => name }, { name: "value", label: "Value", cell: ([, value]) => value }];
   return table(columns, all);
 }
 
 function shown(name, value) {
-  if (typeof value === "number") return name.endsWith("_ms") ? duration(value) : Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
+  if (typeof value === "number") return UNIT.test(name) ? duration(value) : Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
   if (Array.isArray(value)) {
     if (name === "steps" && value.length === 2) return `${value[0]} to ${value[1]}`;
     if (value.every((one) => typeof one === "string")) return value.some((one) => one.length > 30) ? h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, one))) : names(value, 12);

@@ -7,12 +7,11 @@ import { drawMatrix } from "../draw/matrix.js";
 import { drawLayout, groupsByKind } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
 import { link, note, pair } from "../state.js";
-import { blamedRanks, list, tally, when } from "./claims.js";
+import { STATES, blamedRanks, list, stateOf, tally, when } from "./claims.js";
 import { drawStrips, measurePicker, ranksAround, timelinePicture } from "./pictures.js";
-import { heatOf, jobOf, stepAt, stretchOf } from "./stepdata.js";
+import { heatOf, jobOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
 import { natural } from "./switches.js";
 
-const STATES = { running: "● running", silent: "◐ silent: nothing heard for longer than usual", ended: "○ ended" };
 const RANKS = 200;
 
 /** The page. */
@@ -37,7 +36,7 @@ export async function job({ source, board, parts, query, fill }) {
   const node = h(
     "div",
     { class: "page" },
-    h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[found.state] ?? found.state)), h("h1", {}, "Job ", found.id), h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
+    h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.id), h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
     facts(told(found, board)),
     own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(own.slice(0, 5), board)) : null,
     section("Steps", { id: "steps", wide: true, tools }, room.strips),
@@ -102,7 +101,7 @@ function drawWhole({ box, room, tools, line, warm, known, own, state, source }) 
 function firstSteps(line, own, found) {
   const claim = own.find((one) => one.finding.severity !== "info");
   if (claim) {
-    const at = stepAt(line, claim.finding.start_ns);
+    const [at] = stepsOf(claim.finding, line);
     return [Math.max(0, at - 1), at + 1];
   }
   const last = stepAt(line, found.end_ns);
@@ -176,7 +175,7 @@ function drawRanks(box, found, own, total) {
     { name: "median", label: "Step time", number: true, cell: (one) => duration(one.median_ms) },
     { name: "phases", label: "Its time", cell: (one) => shares(one.phases) },
   ];
-  const inside = () => [table(columns, order, { marked: (one) => severe.has(one.rank) }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : ""];
+  const inside = () => [table(columns, order, { marked: (one) => severe.get(one.rank) ?? null }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : ""];
   if (order.length <= 16) return box.append(...inside());
   const more = h("details", { ontoggle: (event) => { if (event.target.open && more.childElementCount === 1) more.append(...inside()); } }, h("summary", {}, `${count(total)} ranks`));
   return box.append(more);

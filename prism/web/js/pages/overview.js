@@ -6,12 +6,11 @@ import { drawMatrix } from "../draw/matrix.js";
 import { confidence, shares, spark } from "../draw/spark.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
-import { list, tally } from "./claims.js";
+import { STATES, list, stateOf, tally } from "./claims.js";
 import { fabric } from "./switches.js";
 
 const NEWEST = 8;
 const ROWS = 200;
-const STATES = { running: "● running", silent: "◐ silent", ended: "○ ended" };
 
 /** The page. */
 export async function overview({ source, board, query, fill }) {
@@ -34,7 +33,8 @@ export async function overview({ source, board, query, fill }) {
     "header",
     { class: "title" },
     h("h1", {}, `${count(running)} ${running === 1 ? "job" : "jobs"}`, h("span", { class: "muted" }, ` on ${count(endpoints)} endpoints`)),
-    h("p", {}, tally(findings), h("span", { class: "note" }, ` ${reach(board)}`)),
+    h("p", {}, tally(findings, { named: true })),
+    h("p", { class: "note" }, reach(board)),
     said(board),
   );
   const node = h(
@@ -67,9 +67,9 @@ function filterBox(query) {
   });
 }
 
-const COLUMNS = [
+const columnsOf = (board) => [
   { name: "id", label: "Job", by: (job) => job.id, cell: (job) => job.id },
-  { name: "state", label: "State", by: (job) => job.state, cell: (job) => h("span", { class: `state ${job.state}` }, STATES[job.state] ?? job.state) },
+  { name: "state", label: "State", by: (job) => job.state, cell: (job) => h("span", { class: `state ${job.state}` }, STATES[stateOf(job, board)]) },
   { name: "layout", label: "Layout", by: (job) => layout(job.layout), cell: (job) => [layout(job.layout), " ", confidence(job.confidence)], class: "layout-cell" },
   { name: "ranks", label: "Ranks", number: true, by: (job) => job.endpoints, cell: (job) => [count(job.endpoints), job.hosts ? h("small", {}, ` on ${count(job.hosts)} hosts`) : null] },
   { name: "step", label: "Step time", number: true, title: "median, and 95th percentile", by: (job) => job.step_ms.median ?? 0, cell: (job) => [duration(job.step_ms.median), h("small", {}, ` p95 ${duration(job.step_ms.p95)}`)] },
@@ -80,12 +80,13 @@ const COLUMNS = [
 ];
 
 function drawJobs(box, items, query, board) {
+  const columns = columnsOf(board);
   let sorted = { name: query.sort ?? "findings", down: query.up === undefined };
   let filter = query.filter ?? "";
   const words = (job) => `${job.id} ${job.state} ${layout(job.layout)}`.toLowerCase();
   const draw = () => {
     if (!box.isConnected && box.childElementCount) return;
-    const column = COLUMNS.find((one) => one.name === sorted.name && one.by) ?? COLUMNS[0];
+    const column = columns.find((one) => one.name === sorted.name && one.by) ?? columns[0];
     const rows = items.filter((job) => words(job).includes(filter.toLowerCase()));
     rows.sort((a, b) => (sorted.down ? -1 : 1) * (column.by(a) < column.by(b) ? -1 : column.by(a) > column.by(b) ? 1 : 0));
     const onsort = (name) => {
@@ -93,8 +94,8 @@ function drawJobs(box, items, query, board) {
       note({ sort: name, up: sorted.down ? null : 1 });
       draw();
     };
-    const options = { sorted, onsort, href: (job) => link(["jobs", job.id]), marked: (job) => job.findings.critical > 0 };
-    const made = rows.length ? table(COLUMNS, rows.slice(0, ROWS), options) : none(items, board);
+    const options = { sorted, onsort, href: (job) => link(["jobs", job.id]), marked: (job) => (job.findings.critical ? "critical" : job.findings.warning ? "warning" : null) };
+    const made = rows.length ? table(columns, rows.slice(0, ROWS), options) : none(items, board);
     box.replaceChildren(made, rows.length > ROWS ? h("p", { class: "note" }, `${count(rows.length - ROWS)} more; filter to see them`) : "");
   };
   draw();

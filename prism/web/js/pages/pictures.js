@@ -136,12 +136,12 @@ export async function pictures(source, one) {
   const ranks = [...blamedRanks([one], job.ranks).keys()];
   return (box) => {
     const label = measures(job).find(([name]) => name === measure)[1];
-    box.append(h("p", { class: "note" }, `Above: how long the job's steps took (usual: ${duration(job.step_ms.median)}). Below it, by rank: ${label} in each step.${ranks.length ? " The culprit is outlined." : ""}`));
+    box.append(h("p", { class: "note" }, `Above: how long the job's steps took (median ${duration(job.step_ms.median)}). Below it, by rank: ${label} in each step.${ranks.length ? " The culprit is outlined." : ""}`));
     const strip = h("div", {});
     const line = h("div", {});
     box.append(strip, h("h3", {}, "When it began"), line);
     const picture = timelinePicture(line, { source, path, job, total, cases: [one], marks: [{ ns: found.start_ns, text: title(found), severity: found.severity }] });
-    const onset = stepAt(steps, found.start_ns);
+    const [onset] = stepsOf(found, steps);
     const here = (a, b, rank = ranks[0] ?? 0) => {
       const [from, to] = stretchOf(steps, [a, b]);
       picture.show({ start_ns: from, end_ns: to, ranks: ranksAround(rank, total) });

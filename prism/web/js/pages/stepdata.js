@@ -62,9 +62,10 @@ export function telling(found, job) {
   return "duration";
 }
 
-/** Number of the step at a time (text of ns); the nearest at the ends. */
-export function stepAt(steps, ns) {
-  const ms = between(steps.zero_ns, ns);
+/** Number of the step at a time (text of ns), moved by `shift` of a usual step; the nearest at the ends. */
+export function stepAt(steps, ns, shift = 0) {
+  const durations = steps.job.duration_ms;
+  const ms = between(steps.zero_ns, ns) + shift * (durations.length ? durations[durations.length >> 1] : 0);
   const { start_ms: starts } = steps.job;
   let [low, high] = [0, starts.length];
   while (low < high) {
@@ -75,8 +76,9 @@ export function stepAt(steps, ns) {
   return Math.max(0, low - 1) + firstStep(steps);
 }
 
-/** The number of the first step that is there. */
+/** The number of the first step of the job that is there. */
 export const firstStep = (steps) => {
+  if (steps.job.first !== undefined) return steps.job.first;
   const first = steps.heat.steps[0] ?? 0;
   return Array.isArray(first) ? first[0] : first;
 };
@@ -93,9 +95,10 @@ export function stretchOf(steps, [first, last]) {
   return starts.length ? [later(steps.zero_ns, starts[a]), later(steps.zero_ns, starts[b] + durations[b])] : [steps.zero_ns, steps.zero_ns];
 }
 
-/** What a finding says of steps: [first, last]; by its times where its evidence names no steps. */
+/** The steps of a finding, [first, last]. Ranks end a step at slightly different times, so a quarter of a step is no step. */
 export function stepsOf(found, steps) {
-  return [stepAt(steps, found.start_ns), Math.max(stepAt(steps, found.start_ns), stepAt(steps, found.end_ns))];
+  const first = stepAt(steps, found.start_ns, 0.25);
+  return [first, Math.max(first, stepAt(steps, found.end_ns, -0.25))];
 }
 
 /** The time around a finding that its pictures show: as much before as it lasted, at least some steps; [start, end] as text of ns. */

@@ -64,7 +64,7 @@ function drawRows(box, items, query) {
   ];
   const draw = (text) => {
     const shown = items.filter((one) => one.id.toLowerCase().includes(text.toLowerCase())).sort((a, b) => b.findings.length - a.findings.length || natural(a.id, b.id));
-    box.replaceChildren(shown.length ? table(columns, shown.slice(0, MOST), { marked: (one) => one.findings.length > 0 }) : empty("No switch fits the filter."));
+    box.replaceChildren(shown.length ? table(columns, shown.slice(0, MOST), { marked: (one) => (one.findings.length ? "warning" : null) }) : empty("No switch fits the filter."));
   };
   draw(query.filter ?? "");
   const listen = (event) => (box.isConnected ? draw(event.detail) : document.removeEventListener("filter", listen));
@@ -82,7 +82,7 @@ function drawLinks(box, links, cases) {
     { name: "octets", label: "Carried", number: true, cell: (one) => [bar((one.octets ?? 0) / most), octets(one.octets)] },
     { name: "findings", label: "Findings", cell: (one) => one.findings.filter((id) => byId.has(id)).map((id) => h("a", { href: link(["findings", id]) }, severity(byId.get(id).severity))) },
   ];
-  box.append(table(columns, shown, { marked: (one) => one.findings.length > 0 }), links.length > 14 ? h("p", { class: "note" }, `${links.length - 14} more`) : "");
+  box.append(table(columns, shown, { marked: (one) => (one.findings.length ? "warning" : null) }), links.length > 14 ? h("p", { class: "note" }, `${links.length - 14} more`) : "");
   return undefined;
 }
 
