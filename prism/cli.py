@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+from prism import cli_service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -234,3 +235,6 @@ def _tell(diagnosis: Diagnosis, json: str | None, trace: str | None, *, quiet: b
 def _write(path: str, text: str) -> None:
     with written(path) as name:
         Path(name).write_text(text, encoding="utf-8")
+
+
+cli_service.add_to(app)

@@ -93,6 +93,12 @@ def _shares(time: NDArray[np.float64]) -> dict[Phase, float]:
     return {phase: round(share, 4) for phase, share in shares(time).items()}
 
 
+def finding(found: Finding) -> dict[str, Any]:
+    """A finding as in the report, in plain values."""
+    plain: dict[str, Any] = _plain(_finding(found))
+    return plain
+
+
 def _finding(found: Finding) -> dict[str, Any]:
     fields = dict(vars(found))
     ids, lost, isolate = fields.pop("ids"), fields.pop("lost_gpu_s"), found.isolate

@@ -1,0 +1,5 @@
+"""Uploads."""
+
+
+class Uploads:
+    """Uploads."""
