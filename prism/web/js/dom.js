@@ -36,7 +36,7 @@ export function table(columns, rows, { caption, sorted, onsort, href, marked } =
     h("tr", { class: marked?.(row) ? `marked ${marked(row)}` : null, "data-row": href ? "" : null }, columns.map((column, place) => {
       const cell = column.cell(row);
       const shown = place === 0 && href ? h("a", { href: href(row) }, cell) : cell;
-      return h("td", { class: [column.number ? "number" : "", column.class ?? ""].join(" ").trim() || null, "data-label": column.label }, shown);
+      return h("td", { class: [column.number ? "number" : "", column.class ?? ""].join(" ").trim() || null, "data-label": column.label }, h("div", {}, shown));
     })),
   );
   const head = h("thead", {}, h("tr", {}, heads));

@@ -21,22 +21,24 @@ export function run(source, pages, places) {
   const tools = h("div", { class: "tools" }, status, button("◐", "Change between light and dark (t)", turn), button("?", "Keys (?)", help));
   const head = h("header", { class: "top" }, h("a", { class: "skip", href: "#main", onclick: skip }, "To the content"), h("a", { class: "brand", href: "#/" }, mark(), "Prism"), nav, tools);
   document.body.append(head, notice, main);
-  const shown = { board: null, at: 0, connected: true, visit: 0, timer: null };
+  const shown = { board: null, at: 0, connected: true, visit: 0, timer: null, stop: null, place: null };
 
   function skip(event) {
     event.preventDefault();
     main.focus();
   }
 
-  async function show({ again = false } = {}) {
+  async function show({ again: asked = false } = {}) {
     const visit = (shown.visit += 1);
+    const again = asked && shown.place === where(); // what was never drawn is not drawn again
     const { parts, query } = here();
     const name = pages[parts[0] ?? "overview"] ? (parts[0] ?? "overview") : "missing";
-    nav.replaceChildren(...places.map(([place, label]) => h("a", { href: link(place === "overview" ? [] : [place]), "aria-current": place === place_of(name) ? "page" : null }, label)));
+    nav.replaceChildren(...places.map(([place, label]) => h("a", { href: link(place === "overview" ? [] : [place]), "aria-current": place === placeOf(name) ? "page" : null }, label)));
     const pending = [];
     const context = { source, parts, query, again, refresh: () => show({ again: true }), pending, fill: (box, promise, draw) => pending.push(filled(box, promise, draw)) };
     if (!again) main.setAttribute("aria-busy", "true");
     const board = await boardOf(source, shown);
+    shown.stop ??= listen();
     if (visit !== shown.visit) return;
     tell();
     let page;
@@ -49,6 +51,7 @@ export function run(source, pages, places) {
     if (again) await Promise.all(pending);
     if (visit !== shown.visit) return;
     put(main, page, again);
+    shown.place = where();
     main.removeAttribute("aria-busy");
     await Promise.all(pending);
     if (visit === shown.visit) main.dataset.ready = String(visit);
@@ -65,7 +68,7 @@ export function run(source, pages, places) {
     else if (!connected) status.textContent = "connection lost, trying again";
     else if (!board) status.textContent = "no answer";
     else if (board.mode === "replay" || replay) status.textContent = "replay";
-    else status.textContent = age === null || board.revision === 0 ? "live" : `live, ${duration(Math.round(age) * 1000 || 1000)} old`;
+    else status.textContent = age === null || board.revision === 0 ? "live" : `live, ${age < 100 ? `${Math.round(age)} s` : duration(age * 1000)} old`;
     const said = [];
     if (stale) said.push(h("p", { class: "notice stale" }, `▲ Stale: the newest analysis is ${duration(age * 1000)} old. Look at `, h("a", { href: link(["health"]) }, "Health"), "."));
     if (!connected) said.push(h("p", { class: "notice lost" }, "▲ The service does not answer. What is shown is what was known last."));
@@ -73,10 +76,10 @@ export function run(source, pages, places) {
     notice.replaceChildren(...said);
   }
 
-  const stop = source.listen({
+  const listen = () => source.listen({
     board: (news) => {
-      if (here().query.replay || news.revision === shown.board?.revision) return;
       clearTimeout(shown.timer);
+      if (here().query.replay || news.revision === shown.board?.revision) return;
       shown.timer = setTimeout(() => show({ again: true }), PATIENCE_MS);
     },
     replay: (news) => document.dispatchEvent(new CustomEvent("replay", { detail: news })),
@@ -87,13 +90,19 @@ export function run(source, pages, places) {
       if (back) show({ again: true });
     },
   });
-  window.addEventListener("pagehide", stop);
+  window.addEventListener("pagehide", () => shown.stop?.());
   window.addEventListener("hashchange", () => show());
   setInterval(tell, 5000);
   return show();
 }
 
-const place_of = (name) => ({ jobs: "overview", missing: "" })[name] ?? name;
+/** Which page this is, whatever is chosen on it. */
+function where() {
+  const { parts, query } = here();
+  return [query.replay ?? "", ...parts].join("/");
+}
+
+const placeOf = (name) => ({ jobs: "overview", missing: "" })[name] ?? name;
 
 async function boardOf(source, shown) {
   try {

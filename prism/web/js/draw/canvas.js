@@ -93,6 +93,12 @@ export function fit(context, text, width) {
   return cut.length > 1 ? `${cut}…` : "";
 }
 
+/** The name of a rank that is cut to a width: with its host, else the number alone. */
+export function fitName(context, name, width) {
+  if (context.measureText(name).width <= width) return name;
+  return fit(context, name.split("  ")[0], width);
+}
+
 /** Text with the page's colours. */
 export function write(context, text, x, y, { align = "left", base = "middle", colour = token("muted"), bold = false } = {}) {
   context.font = bold ? `600 ${FONT}` : FONT;

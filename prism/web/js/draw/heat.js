@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { count, duration } from "../format.js";
 import { SIGNS, ramp, token } from "../palette.js";
-import { MARGIN, fit, gutter, pointer, surface, themed, ticks, tip, write } from "./canvas.js";
+import { MARGIN, fitName, gutter, pointer, surface, themed, ticks, tip, write } from "./canvas.js";
 
 const TOP = 4;
 const AXIS = 20;
@@ -128,7 +128,7 @@ function labels(context, ranks, label, { left, tall, outlined }) {
   for (let row = 0; row < ranks.length; row += every) {
     const name = size < 11 && every > 1 ? `rank ${firstOf(ranks[row])}` : nameOf(ranks[row], label);
     const blamed = outlined.find((one) => touches(ranks[row], one.ranks))?.severity;
-    const text = fit(context, `${blamed ? `${SIGNS[blamed]} ` : ""}${name}`, left - 10);
+    const text = fitName(context, `${blamed ? `${SIGNS[blamed]} ` : ""}${name}`, left - 10);
     const y = TOP + (every > 1 ? row * size + 6 : (row + 0.5) * size);
     write(context, text, left - 6, y, { align: "right", bold: Boolean(blamed), colour: token(blamed ?? "muted") });
   }

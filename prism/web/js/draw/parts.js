@@ -14,7 +14,7 @@ export function suspects(alternatives, most = 6) {
   return h(
     "div",
     { class: "suspects" },
-    h("ol", {}, shown.map((one) => h("li", {}, h("span", { class: "who", title: one.ids.join(", ") }, names(one.ids, 3, " – ")), bar(one.probability), h("b", {}, percent(one.probability))))),
+    h("ol", {}, shown.map((one) => h("li", {}, h("span", { class: "who", title: one.ids.join(", ") }, one.ids.length === 2 ? one.ids.join(" – ") : names(one.ids, 2)), bar(one.probability), h("b", {}, percent(one.probability))))),
     rest > 0 ? h("p", { class: "note" }, `${rest} more, each less likely`) : null,
   );
 }
@@ -26,7 +26,7 @@ export const bar = (share) => h("span", { class: "bar", "aria-hidden": "true" },
 export function drawLayout(element, ranks, { blamed = new Map(), onrank } = {}) {
   const stages = [...new Set(ranks.map((rank) => rank.stage ?? 0))].sort((a, b) => a - b);
   const lanes = [...new Set(ranks.map((rank) => rank.groups?.pp ?? rank.groups?.dp ?? 0))].sort((a, b) => a - b);
-  if (ranks.length > 512 || (stages.length < 2 && lanes.length < 2)) return;
+  if (lanes.length > 64 || (stages.length < 2 && lanes.length < 2)) return;
   const chip = (rank) => {
     const severity = blamed.get(rank.rank);
     const name = `${severity ? SIGNS[severity] : ""}${rank.rank}`;

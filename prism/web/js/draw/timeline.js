@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { duration } from "../format.js";
 import { PHASE_ORDER, SIGNS, phase, token } from "../palette.js";
-import { MARGIN, fit, gutter, place, surface, ticks, tip, write } from "./canvas.js";
+import { MARGIN, fitName, gutter, place, surface, ticks, tip, write } from "./canvas.js";
 import { legend } from "./spark.js";
 
 const AXIS = 34;
@@ -37,7 +37,7 @@ export function drawTimeline(element, data, options = {}) {
     lanes.forEach(({ row, top, head }) => {
       if (head !== null) write(context, head, left, top - HEAD / 2, { colour: token("text"), bold: true });
       lane(context, row, { top, size, left, wide, blamed, label });
-      spans(context, data, order[row.place], { top, size, left, wide, x, view, hatch });
+      spans(context, data, order[row.place], { top, size, left, wide, x, view, hatch, named: size > 16 || blamed.has(row.rank) });
     });
     for (const mark of marks) line(context, mark, { x, left, wide, height });
   };
@@ -107,11 +107,11 @@ function lane(context, row, { top, size, left, wide, blamed, label }) {
   const severity = blamed.get(row.rank);
   context.fillStyle = token("lane");
   context.fillRect(left, top + 1, wide, size - 2);
-  const name = fit(context, `${severity ? `${SIGNS[severity]} ` : ""}${label(row)}`, left - 10);
+  const name = fitName(context, `${severity ? `${SIGNS[severity]} ` : ""}${label(row)}`, left - 10);
   write(context, name, left - 6, top + size / 2, { align: "right", colour: token(severity ?? "muted"), bold: Boolean(severity) });
 }
 
-function spans(context, data, places, { top, size, left, wide, x, view, hatch }) {
+function spans(context, data, places, { top, size, left, wide, x, view, hatch, named }) {
   const { start_ms: start, end_ms: end, phase: phases } = data.spans;
   const styles = data.phases.map(phase);
   context.save();
@@ -126,7 +126,7 @@ function spans(context, data, places, { top, size, left, wide, x, view, hatch })
     context.fillStyle = style.hatched ? hatch : style.colour;
     context.fillRect(a, top + 1.5, width, size - 3);
     const begin = Math.max(a, left);
-    if (size >= 14 && Math.min(b, left + wide) - begin > context.measureText(style.label).width + 8) {
+    if (named && Math.min(b, left + wide) - begin > context.measureText(style.label).width + 8) {
       write(context, style.label, begin + 4, top + size / 2 + 0.5, { colour: style.ink });
     }
   }

@@ -101,7 +101,7 @@ function share() {
 
 /** Evidence as rows of names and values; lists of words as lists. */
 function evidence(found) {
-  const hidden = new Set(["what_if", "no_what_if"]);
+  const hidden = new Set(["what_if", "no_what_if", "steps"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
   const all = [["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
   const columns = [{ name: "name", label: "Name", cell: ([name]) => name }, { name: "value", label: "Value", cell: ([, value]) => value }];
@@ -111,7 +111,6 @@ function evidence(found) {
 function shown(name, value) {
   if (typeof value === "number") return UNIT.test(name) ? duration(value) : Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
   if (Array.isArray(value)) {
-    if (name === "steps" && value.length === 2) return `${value[0]} to ${value[1]}`;
     if (value.every((one) => typeof one === "string")) return value.some((one) => one.length > 30) ? h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, one))) : names(value, 12);
     if (value.every((one) => Array.isArray(one))) return h("ul", { class: "pairs" }, value.slice(0, 12).map((one) => h("li", {}, one.join(" → "))), value.length > 12 ? h("li", {}, `${value.length - 12} more`) : null);
     return names(value.map(String), 12);

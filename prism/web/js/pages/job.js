@@ -9,7 +9,7 @@ import { confidence, legend, shares } from "../draw/spark.js";
 import { link, note, pair } from "../state.js";
 import { STATES, blamedRanks, list, stateOf, tally, when } from "./claims.js";
 import { drawStrips, measurePicker, ranksAround, timelinePicture } from "./pictures.js";
-import { heatOf, jobOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
+import { heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
 import { natural } from "./switches.js";
 
 const RANKS = 200;
@@ -18,20 +18,26 @@ const RANKS = 200;
 export async function job({ source, board, parts, query, fill }) {
   const id = parts[1];
   if (!id) return { title: "Jobs", node: empty("Which job? ", h("a", { href: link([]) }, "They are on the overview.")) };
+  const path = pathOf(id);
+  const steps = source.get(`${path}/steps`);
+  steps.catch(() => {}); // said where it is drawn
   const [known, { items: cases }] = await Promise.all([jobOf(source, id), source.get("/findings", { job: id, limit: 200 })]);
   const own = cases.filter((one) => one.finding.job === id);
   const found = known.job;
   const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
   const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks) };
-  const steps = source.get(`${known.path}/steps`);
   const heat = state.measure === "duration" ? steps : heatOf(source, known.path, found, state.measure);
-  const ready = known.total > found.ranks.length && own.length ? known.rest() : Promise.resolve();
-  fill(room.strips, Promise.all([steps, heat, ready]), (box, [line, warm]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
+  const complete = known.total === found.ranks.length;
+  const strips = Promise.all([steps, heat]);
+  fill(room.strips, strips, (box, [line, warm]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
+  // the names of so many ranks come later; who is blamed among them is drawn then
+  const ready = complete || !own.length ? Promise.resolve() : strips.then(known.rest);
+  if (!complete && own.length) fill(room.strips, Promise.all([strips, ready]), (box, [[line, warm]]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
   const graph = source.get(`${known.path}/graph`, { by: "endpoint" });
   fill(room.graph, graph, (box, data) => drawPairs(box, data, own, found));
   fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), drawLeaves);
-  fill(room.layout, Promise.resolve(found), (box) => drawGroups(box, found, own));
+  fill(room.layout, Promise.resolve(found), (box) => drawGroups(box, found, own, known.total));
   fill(room.ranks, ready, (box) => drawRanks(box, found, own, known.total));
   const node = h(
     "div",
@@ -140,7 +146,7 @@ function drawLeaves(box, data) {
   return drawMatrix(box, { names: known, cells: [...cells.values()] }, { label: "Traffic from leaf to leaf" });
 }
 
-function drawGroups(box, found, own) {
+function drawGroups(box, found, own, total) {
   const kinds = groupsByKind(found.groups ?? []);
   if (!kinds.length) return box.append(empty("No groups are known."));
   const columns = [
@@ -152,7 +158,7 @@ function drawGroups(box, found, own) {
     { name: "members", label: "Members", cell: (one) => members(one) },
   ];
   box.append(table(columns, kinds));
-  drawLayout(box, found.ranks, { blamed: blamedRanks(own, found.ranks) });
+  if (total === found.ranks.length && total <= 512) drawLayout(box, found.ranks, { blamed: blamedRanks(own, found.ranks) });
   return undefined;
 }
 

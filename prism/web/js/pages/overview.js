@@ -10,7 +10,7 @@ import { STATES, list, stateOf, tally } from "./claims.js";
 import { fabric } from "./switches.js";
 
 const NEWEST = 8;
-const ROWS = 200;
+const ROWS = 24;
 
 /** The page. */
 export async function overview({ source, board, query, fill }) {
@@ -33,7 +33,7 @@ export async function overview({ source, board, query, fill }) {
     "header",
     { class: "title" },
     h("h1", {}, `${count(running)} ${running === 1 ? "job" : "jobs"}`, h("span", { class: "muted" }, ` on ${count(endpoints)} endpoints`)),
-    h("p", {}, tally(findings, { named: true })),
+    board.at_ns === "0" ? null : h("p", {}, tally(findings, { named: true })),
     h("p", { class: "note" }, reach(board)),
     said(board),
   );
@@ -83,6 +83,7 @@ function drawJobs(box, items, query, board) {
   const columns = columnsOf(board);
   let sorted = { name: query.sort ?? "findings", down: query.up === undefined };
   let filter = query.filter ?? "";
+  let all = Boolean(query.all);
   const words = (job) => `${job.id} ${job.state} ${layout(job.layout)}`.toLowerCase();
   const draw = () => {
     if (!box.isConnected && box.childElementCount) return;
@@ -95,8 +96,10 @@ function drawJobs(box, items, query, board) {
       draw();
     };
     const options = { sorted, onsort, href: (job) => link(["jobs", job.id]), marked: (job) => (job.findings.critical ? "critical" : job.findings.warning ? "warning" : null) };
-    const made = rows.length ? table(columns, rows.slice(0, ROWS), options) : none(items, board);
-    box.replaceChildren(made, rows.length > ROWS ? h("p", { class: "note" }, `${count(rows.length - ROWS)} more; filter to see them`) : "");
+    const shown = all ? rows : rows.slice(0, ROWS);
+    const made = rows.length ? table(columns, shown, options) : none(items, board);
+    const more = () => { all = true; note({ all: 1 }); draw(); };
+    box.replaceChildren(made, rows.length > shown.length ? h("button", { type: "button", class: "link", onclick: more }, `Show all ${count(rows.length)}`) : "");
   };
   draw();
   const listen = (event) => {

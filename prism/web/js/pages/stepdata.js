@@ -8,7 +8,7 @@ const WORK = ["forward", "backward", "compute", "optimizer"];
 
 /** A job with the first of its ranks; `rest()` gets the others where there are more, so that the page can be drawn before. */
 export async function jobOf(source, id) {
-  const path = `/jobs/${encodeURIComponent(id)}`;
+  const path = pathOf(id);
   const job = await source.get(path, { ranks: `0:${FIRST_RANKS}` });
   const total = job.ranks_total ?? job.ranks.length;
   const rest = async () => {
@@ -19,6 +19,9 @@ export async function jobOf(source, id) {
   };
   return { job, path, total, rest };
 }
+
+/** Where a job is. */
+export const pathOf = (id) => `/jobs/${encodeURIComponent(id)}`;
 
 /** What a rank is called: its number and its host, or its address. */
 export function namer(job) {
