@@ -97,7 +97,7 @@ def named_inputs(files: Sequence[str]) -> list[tuple[str, str]]:
     for file in files:
         switch, equals, path = file.partition("=")
         if not equals or Path(file).exists():
-            switch, path = _stem(file), file
+            switch, path = stem(file), file
         if not switch:
             raise ValueError(f"{file}: the switch's name before = is missing")
         if switch in named:
@@ -119,7 +119,8 @@ def _check_readable(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
 
 
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
+    """What a file's name says of the switch that saw it: the name without its endings."""
     name = Path("stdin" if path == "-" else path)
     while name.suffix.lower() in ENDINGS and name.stem:
         name = Path(name.stem)

@@ -27,16 +27,27 @@ def open_(
 ) -> None:
     """Replay captures or flow records and show them in a browser, until Ctrl-C."""
     with complaints("prism"):
+        from dataclasses import replace
+        from tempfile import TemporaryDirectory
+
+        from collectors.compiling import announce
         from collectors.live import signals
         from prism.api.serving import served
         from prism.cli import _progress, _topology
         from prism.opening import opened
+        from prism.uploads import Uploads
 
+        announce("prism")
         inputs = named_inputs(files)
         placed = _topology(topology) if topology else None
         with _progress(quiet=quiet) as progress:
             service = opened(inputs, placed, progress, columns)
-        with signals() as asked, served(service, port=port) as at:
+        with (
+            signals() as asked,
+            TemporaryDirectory(prefix="prism-") as spool,
+            Uploads(spool) as uploads,
+            served(replace(service, uploads=uploads), port=port) as at,
+        ):
             typer.echo(f"http://127.0.0.1:{at}/")
             while not asked.stop.is_set():
                 time.sleep(GLANCE)

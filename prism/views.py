@@ -11,21 +11,22 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from prism.board import Board, Case, JobStatus, Window
-from prism.model import PHASES, Group, JobDiagnosis, Severity, shares
-from prism.topology import Topology
+from prism.model import Group, JobDiagnosis, Severity, shares
+from prism.topology import Endpoint, Topology
+from prism.views_sums import sums
 
 Json = dict[str, Any]
 Mode = Literal["live", "replay"]
 KINDS = ("dp", "pp", "tp", "ep", "cp")
 SPARKS = 60  # durations in a sparkline
+PHASED = 2000  # ranks whose phases are told at once
+NOWHERE = Endpoint(None, None, None)
 
 Item = TypeVar("Item")
-_drawn: WeakKeyDictionary[JobStatus, Json] = WeakKeyDictionary()  # a job never changes, so neither does what its steps come to
 
 
 def ns(time_ns: int) -> str:
@@ -101,29 +102,25 @@ def summary(status: JobStatus, cases: Iterable[Case]) -> Json:
         "confidence": finite(layout.confidence),
         "start_ns": ns(job.start_ns),
         "end_ns": ns(job.end_ns),
-        **_steps(status),
+        **_steps(found),
         "lost_gpu_seconds": finite(lost),
         "findings": severities(cases),
     }
 
 
-def _steps(status: JobStatus) -> Json:
-    """What the steps of a job come to; kept, as lists of jobs are asked for often and large jobs have millions of steps."""
-    known = _drawn.get(status)
-    if known is None:
-        timeline = status.found.timeline
-        durations = timeline.durations_ms()
-        spent = timeline.phases.by_rank(len(status.found.job.endpoints)).sum(axis=0)
-        known = _drawn[status] = {
-            "steps": max(map(len, timeline.steps), default=0),
-            "step_ms": {
-                "median": finite(np.median(durations)) if len(durations) else None,
-                "p95": finite(np.percentile(durations, 95)) if len(durations) else None,
-            },
-            "sparkline": [finite(ms) for ms in worst(durations, SPARKS)],
-            "phases": {phase: round(share, 4) for phase, share in shares(spent).items()},
-        }
-    return known
+def _steps(found: JobDiagnosis) -> Json:
+    """What the steps of a job come to."""
+    known = sums(found)
+    durations = known.distance_ms
+    return {
+        "steps": max(map(len, found.timeline.steps), default=0),
+        "step_ms": {
+            "median": finite(np.median(durations)) if len(durations) else None,
+            "p95": finite(np.percentile(durations, 95)) if len(durations) else None,
+        },
+        "sparkline": [finite(ms) for ms in worst(durations, SPARKS)],
+        "phases": {phase: round(share, 4) for phase, share in shares(known.spent.sum(axis=0)).items()},
+    }
 
 
 def worst(values: np.ndarray[Any, np.dtype[np.float64]], most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -139,11 +136,12 @@ def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json
     if status is None:
         return None
     found, cases = status.found, _cases(shown).get(id_, [])
-    first, last = ranks or (0, len(found.job.endpoints))
+    most = len(found.job.endpoints)
+    first, last = (min(rank, most) for rank in ranks or (0, most))
     return summary(status, cases) | {
         "groups": [_group(group) for group in found.parallelism.groups],
         "ranks": _ranks(found, shown.topology, first, last),
-        "ranks_total": len(found.job.endpoints),
+        "ranks_total": most,
         "events": [{"kind": e.kind, "start_ns": ns(e.start_ns), "end_ns": ns(e.end_ns)} for e in found.timeline.events],
         "pairs_total": len(found.parallelism.pairs),
         "cases": [case.id for case in cases],
@@ -165,27 +163,30 @@ def _group(group: Group) -> Json:
 
 
 def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int) -> list[Json]:
-    """Ranks [first, last): where they stand, in which group of each kind they are, how long their steps took."""
-    member = membership(found)
-    timeline, stages = found.timeline, found.parallelism.stages
-    spent = timeline.phases.by_rank(len(found.job.endpoints))
+    """Ranks [first, last): where they stand, in which group of each kind they are, how long their steps took.
+
+    Their `phases` are None where more than `PHASED` ranks are asked for.
+    """
+    member, known, stages = membership(found), sums(found), found.parallelism.stages
     unknown = 0 if found.parallelism.layout.pp == 1 else None
+    whole = last - first <= PHASED
     out = []
-    for rank, endpoint in list(enumerate(found.job.endpoints))[first:last]:
-        place = topology.endpoints.get(endpoint) if topology else None
-        own = timeline.steps[rank]
+    for rank in range(first, last):
+        endpoint = found.job.endpoints[rank]
+        place = (topology.endpoints.get(endpoint) if topology else None) or NOWHERE
+        spent = {phase: round(share, 4) for phase, share in shares(known.spent[rank]).items()} if whole else None
         out.append(
             {
                 "rank": rank,
                 "endpoint": endpoint,
-                "host": place.host if place else None,
-                "rail": place.rail if place else None,
-                "leaf": place.leaf if place else None,
+                "host": place.host,
+                "rail": place.rail,
+                "leaf": place.leaf,
                 "stage": stages.get(endpoint, unknown),
                 "groups": member.get(endpoint, {}),
-                "steps": len(own),
-                "median_ms": finite(np.median(own[:, 1] - own[:, 0]) / 1e6) if len(own) else None,
-                "phases": {phase: round(share, 4) for phase, share in shares(spent[rank]).items()},
+                "steps": len(found.timeline.steps[rank]),
+                "median_ms": finite(known.median_ms[rank]),
+                "phases": spent,
             }
         )
     return out
@@ -233,8 +234,3 @@ def page(
     rest = [item for item in items if after is None or key(item) > after]
     shown = rest[:limit]
     return shown, key(shown[-1]) if len(shown) < len(rest) and shown else None
-
-
-def phase_words() -> list[str]:
-    """The words of phases, in the order of their numbers."""
-    return list(PHASES)

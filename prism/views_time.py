@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from prism.model import PHASES, JobDiagnosis, Phases, Spans
 from prism.views import Json, membership, ns
+from prism.views_sums import sums
 
 Level = Literal["spans", "phases", "steps"]
 Floats = NDArray[np.float64]
@@ -41,12 +42,12 @@ def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CEL
     by number; above `max_cells` they are put into bins of `binned` ranks and steps, of which the greatest value is shown.
     """
     first, last = _ranks(found, asked)
-    own = found.timeline.steps[first:last]
-    table, columns = _table(own, asked)
-    values = _durations(own, columns) if measure == "duration" else _spent(found, first, last, columns, measure)
-    values[~table] = np.nan
-    ranks, wide = _bins(values.shape[0], values.shape[1], max_cells)
-    binned = _greatest(values, ranks, wide)
+    grid = _grid(found.timeline.steps[first:last], asked)
+    many, wide = grid.there.shape
+    columns = range(grid.first, grid.first + wide)
+    values = (grid.end - grid.begin) / 1e6 if measure == "duration" else _spent(found, first, last, columns, measure)
+    values[~grid.there] = np.nan
+    by_rank, by_step = _bins(many, wide, max_cells)
     zero = _zero(found, asked)
     starts, durations = _job_steps(found, asked)
     return {
@@ -54,10 +55,10 @@ def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CEL
         "measure": measure,
         "job": {"start_ms": _ms(starts - zero), "duration_ms": _tenths(durations)},
         "heat": {
-            "ranks": _spans_of(first, values.shape[0], ranks),
-            "steps": _spans_of(columns.start, values.shape[1], wide),
-            "value": [_tenths(row) for row in binned],
-            "binned": {"ranks": ranks, "steps": wide},
+            "ranks": _spans_of(first, many, by_rank),
+            "steps": _spans_of(grid.first, wide, by_step),
+            "value": [_tenths(row) for row in _greatest(values, by_rank, by_step)],
+            "binned": {"ranks": by_rank, "steps": by_step},
         },
     }
 
@@ -73,38 +74,47 @@ def _zero(found: JobDiagnosis, asked: Stretch) -> int:
     return max(int(found.job.start_ns), asked.start_ns)
 
 
-def _table(own: Sequence[Ints], asked: Stretch) -> tuple[NDArray[np.bool_], range]:
-    """Which ranks have which steps in the time asked for; and which numbers these steps have."""
-    counts = np.array([len(s) for s in own], np.int64)
-    flat = np.concatenate(own) if len(own) else np.zeros((0, 2), np.int64)
-    number = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
-    inside = (flat[:, 1] > asked.start_ns) & (flat[:, 0] < asked.end_ns)
-    if not inside.any():
-        return np.zeros((len(own), 0), np.bool_), range(0)
-    shown = number[inside]
-    columns = range(int(shown.min()), int(shown.max()) + 1)
-    table = np.zeros((len(own), len(columns)), np.bool_)
-    table[np.repeat(np.arange(len(own)), counts)[inside], shown - columns.start] = True
-    return table, columns
+class _Grid(NamedTuple):
+    """The steps of some ranks by number, and where on them the time asked for lies.
+
+    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns); 0 where `there` is False, which is where
+    the rank has no such step, or has it at another time.
+    """
+
+    begin: Ints
+    end: Ints
+    there: NDArray[np.bool_]
+    first: int
 
 
-def _durations(own: Sequence[Ints], columns: range) -> Floats:
-    """Durations of steps by rank and number, ms; NaN where a rank has none of that number."""
-    values = np.full((len(own), len(columns)), np.nan)
-    for row, each in zip(values, own, strict=True):
-        part = each[columns.start : columns.stop]
-        row[: len(part)] = (part[:, 1] - part[:, 0]) / 1e6
-    return values
+def _grid(own: Sequence[Ints], asked: Stretch) -> _Grid:
+    counts = [len(each) for each in own]
+    most = max(counts, default=0)
+    if counts and min(counts) == most:
+        table, there = np.stack(own), np.ones((len(own), most), np.bool_)
+    else:
+        table = np.zeros((len(own), most, 2), np.int64)
+        there = np.arange(most) < np.array(counts, np.int64)[:, None]
+        for row, each in zip(table, own, strict=True):
+            row[: len(each)] = each
+    if asked[:2] != EVER:
+        there = there & (table[:, :, 1] > asked.start_ns) & (table[:, :, 0] < asked.end_ns)
+    used = np.flatnonzero(there.any(axis=0))
+    part = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
+    return _Grid(table[:, part, 0], table[:, part, 1], there[:, part], int(part.start))
 
 
 def _spent(found: JobDiagnosis, first: int, last: int, columns: range, phase: str) -> Floats:
     """How long ranks were in a phase in each step, ms. Raises ValueError where there is no such phase."""
-    code = PHASES.index(phase)
-    worked, wide = found.timeline.phases, len(columns)
-    rows = slice(*np.searchsorted(worked.rank, (first, last)))
-    fits = (worked.phase[rows] == code) & (worked.step[rows] >= columns.start) & (worked.step[rows] < columns.stop)
-    place = (worked.rank[rows][fits].astype(np.int64) - first) * wide + worked.step[rows][fits] - columns.start
-    length = (worked.end_ns[rows][fits] - worked.start_ns[rows][fits]) / 1e6
+    code, worked, wide = PHASES.index(phase), found.timeline.phases, len(columns)
+    part = slice(*np.searchsorted(worked.rank, np.array((first, last), worked.rank.dtype)))
+    rows = np.flatnonzero(worked.phase[part] == np.int8(code)) + part.start
+    step = worked.step[rows]
+    if wide < (int(step.max()) + 1 if len(step) else 0) or columns.start:
+        near = (step >= columns.start) & (step < columns.stop)
+        rows, step = rows[near], step[near]
+    place = (worked.rank[rows].astype(np.int64) - first) * wide + step - columns.start
+    length = (worked.end_ns[rows] - worked.start_ns[rows]) / 1e6
     return np.bincount(place, weights=length, minlength=(last - first) * wide).astype(np.float64).reshape(last - first, wide)
 
 
@@ -138,18 +148,10 @@ def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
 
 
 def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[Ints, Floats]:
-    """When each step of the job began, ns, and how long it took, ms: the medians over those ranks that have most steps."""
-    own = found.timeline.steps
-    counts = [len(s) for s in own if len(s)]
-    if not counts:
-        return np.zeros(0, np.int64), np.zeros(0)
-    most = max(set(counts), key=counts.count)
-    whole = np.stack([s for s in own if len(s) == most])
-    base = int(whole[0, 0, 0])
-    edges = np.median(whole - base, axis=0)
-    starts, ends = edges[:, 0].astype(np.int64) + base, edges[:, 1].astype(np.int64) + base
-    inside = (ends > asked.start_ns) & (starts < asked.end_ns)
-    return starts[inside], ((ends - starts) / 1e6)[inside]
+    """When each step of the job in the time asked for began, ns, and how long it took, ms."""
+    known = sums(found)
+    inside = (known.start_ns + known.duration_ms * 1e6 > asked.start_ns) & (known.start_ns < asked.end_ns)
+    return known.start_ns[inside], known.duration_ms[inside]
 
 
 def timeline(found: JobDiagnosis, asked: Stretch = ALL, *, max_spans: int = MAX_SPANS, level: Level | None = None) -> Json:
@@ -199,50 +201,53 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
     """The bars of the finest level that fits; None where no level does."""
     line = found.timeline
     if level in (None, "spans") and len(line.spans):
-        rows = _inside(line.spans, asked, first, last, most)
+        rows = _inside(line.spans, slice(0, None), asked, (first, last), most)
         if rows is not None:
             s = line.spans
             return _Cut("spans", s.start_ns[rows], s.end_ns[rows], s.rank[rows], s.phase[rows], s.peer[rows])
     if level != "steps" and len(line.phases):
         p = line.phases
-        part = slice(*np.searchsorted(p.rank, (first, last)))
-        rows = _inside(Phases(*(getattr(p, name)[part] for name in vars(p))), asked, first, last, most)
+        own = slice(*np.searchsorted(p.rank, np.array((first, last), p.rank.dtype)))
+        rows = _inside(p, own, asked, None, most)
         if rows is not None:
-            rows = rows + part.start
             return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
-    if sum(map(len, line.steps[first:last])) > most and asked[:2] == EVER:
+    grid = _grid(line.steps[first:last], asked)
+    if np.count_nonzero(grid.there) > most:
         return None
-    counts = [len(s) for s in line.steps[first:last]]
-    flat = np.concatenate(line.steps[first:last]) if counts else np.zeros((0, 2), np.int64)
-    inside = (flat[:, 1] > asked.start_ns) & (flat[:, 0] < asked.end_ns)
-    if np.count_nonzero(inside) > most:
-        return None
-    rank = np.repeat(np.arange(first, last), counts)[inside]
+    rank, _ = np.nonzero(grid.there)
     none = np.full(len(rank), -1)
-    return _Cut("steps", flat[inside, 0], flat[inside, 1], rank, none, none)
+    return _Cut("steps", grid.begin[grid.there], grid.end[grid.there], first + rank, none, none)
 
 
-def _inside(bars: Spans | Phases, asked: Stretch, first: int, last: int, most: int) -> NDArray[np.intp] | None:
-    """Places of the bars in the time and of the ranks asked for; None where they are more than `most`."""
-    inside = (bars.end_ns > asked.start_ns) & (bars.start_ns < asked.end_ns) & (bars.rank >= first) & (bars.rank < last)
-    return np.flatnonzero(inside) if np.count_nonzero(inside) <= most else None
+def _inside(
+    bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
+) -> NDArray[np.intp] | None:
+    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they exceed `most`."""
+    start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
+    inside = np.ones(len(start), np.bool_)
+    if asked[:2] != EVER:
+        inside = (end > asked.start_ns) & (start < asked.end_ns)
+    if ranks is not None:
+        inside &= (rank >= ranks[0]) & (rank < ranks[1])
+    return np.flatnonzero(inside) + part.start if np.count_nonzero(inside) <= most else None
 
 
 def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
     """Steps of so few ranks, and so few joined steps of each, that they are at most `most`."""
-    table, columns = _table(found.timeline.steps[first:last], asked)
-    slow = np.array([np.median(s[:, 1] - s[:, 0]) if len(s) else 0.0 for s in found.timeline.steps[first:last]])
-    by_rank, by_step = _bins(table.shape[0], table.shape[1], most)
+    slow = np.nan_to_num(sums(found).median_ms[first:last])
+    wide = max(map(len, found.timeline.steps[first:last]))
+    by_rank = max(_bins(last - first, wide, most)[0], 1)
     shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
-    parts = []
-    for rank in shown:
-        own = found.timeline.steps[first + rank][columns.start : columns.stop]
-        begins = np.arange(0, len(own), by_step)
-        ends = np.minimum(begins + by_step, len(own)) - 1
-        parts.append(np.stack([np.full(len(begins), first + rank), own[begins, 0], own[ends, 1]]))
-    rank, start, end = np.concatenate(parts, axis=1)
+    grid = _grid([found.timeline.steps[first + rank] for rank in shown], asked)
+    by_step = 1
+    while len(shown) * -(-grid.there.shape[1] // by_step) > most:
+        by_step += 1
+    cuts = np.arange(0, grid.there.shape[1], by_step)
+    start = np.minimum.reduceat(np.where(grid.there, grid.begin, EVER[1]), cuts, axis=1)
+    end = np.maximum.reduceat(np.where(grid.there, grid.end, 0), cuts, axis=1)
+    rank, _ = np.nonzero(end)
     none = np.full(len(rank), -1)
-    return first + shown, _Cut("steps", start, end, rank, none, none)
+    return first + shown, _Cut("steps", start[end > 0], end[end > 0], first + shown[rank], none, none)
 
 
 def _rows(found: JobDiagnosis, ranks: NDArray[np.intp]) -> list[Json]:

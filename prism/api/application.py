@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from prism.api import boards, events, findings, ops, pages, problems
+from prism.api import boards, events, findings, ops, pages, problems, replays, session
+from prism.api.guard import Guard
 from prism.api.hub import Hub
 from prism.service import Service
 
@@ -18,17 +19,29 @@ BASE = "/api/v1"
 def app(service: Service) -> FastAPI:
     """The application that shows a service."""
     hub = Hub(service.boards)
+    if service.uploads is not None:
+        service.uploads.told = hub.wake
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
         async with hub.running():
             yield
 
-    made = FastAPI(title="Prism", version="1", openapi_url=f"{BASE}/openapi.json", docs_url=None, redoc_url=None, lifespan=life)
+    made = FastAPI(
+        title="Prism",
+        version="1",
+        summary="Training jobs as their traffic shows them.",
+        openapi_url=f"{BASE}/openapi.json",
+        docs_url=None,  # these pages ask other hosts for their scripts
+        redoc_url=None,
+        lifespan=life,
+        max_body_size=service.limits.body,
+    )
     made.state.service, made.state.hub = service, hub
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
-    for part in (boards, findings, events, ops):
-        made.include_router(part.router, prefix=BASE)
+    made.add_middleware(Guard, service=service)
+    for router in (boards.router, findings.router, replays.router(service), events.router, ops.router, session.router):
+        made.include_router(router, prefix=BASE)
     made.include_router(ops.root)
     problems.add_to(made)
     pages.add_to(made)

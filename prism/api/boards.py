@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from prism import views, views_graph, views_time
+from prism.api import schemas
 from prism.api.answers import Shown, answer, listed
 from prism.api.asked import (
     LAST,
@@ -20,6 +21,7 @@ from prism.api.asked import (
     cursor_of,
     span,
 )
+from prism.api.described import many, one
 from prism.board import JobStatus
 from prism.model import PHASES, PairKind
 
@@ -28,13 +30,13 @@ IdPath = Annotated[str, Path(max_length=200, description="The job's id.", exampl
 MEASURES = ("duration", *PHASES)
 
 
-@router.get("/board")
+@router.get("/board", response_model=schemas.Board, responses=one("board", 404))
 def board(request: Request, shown: ShownAsked) -> Response:
     """What is known, in counts."""
     return answer(request, shown, lambda: views.board(shown.board, shown.mode, shown.age_s))
 
 
-@router.get("/jobs")
+@router.get("/jobs", response_model=schemas.Listed[schemas.JobSummary], responses=many("jobs", 404))
 def jobs(request: Request, shown: ShownAsked, after: AfterAsked, limit: LimitQuery = 100) -> Response:
     """All jobs in brief, in order of start."""
 
@@ -46,14 +48,14 @@ def jobs(request: Request, shown: ShownAsked, after: AfterAsked, limit: LimitQue
     return listed(request, shown, make)
 
 
-@router.get("/jobs/{id}")
+@router.get("/jobs/{id}", response_model=schemas.Job, responses=one("job", 404))
 def job(request: Request, shown: ShownAsked, id: IdPath, ranks: RanksQuery = None) -> Response:  # noqa: A002
     """A job with its groups, ranks and events."""
     _job(shown, id)
     return answer(request, shown, lambda: views.job(shown.board, id, ranks=span(ranks)))
 
 
-@router.get("/jobs/{id}/steps")
+@router.get("/jobs/{id}/steps", response_model=schemas.Steps, responses=one("steps", 404))
 def steps(
     request: Request,
     shown: ShownAsked,
@@ -67,7 +69,7 @@ def steps(
     return answer(request, shown, lambda: views_time.steps(found, stretch, max_cells=max_cells, measure=measure))
 
 
-@router.get("/jobs/{id}/timeline")
+@router.get("/jobs/{id}/timeline", response_model=schemas.Timeline, responses=one("timeline", 404))
 def timeline(
     request: Request,
     shown: ShownAsked,
@@ -81,7 +83,7 @@ def timeline(
     return answer(request, shown, lambda: views_time.timeline(found, stretch, max_spans=max_spans, level=level))
 
 
-@router.get("/jobs/{id}/graph")
+@router.get("/jobs/{id}/graph", response_model=schemas.Graph, responses=one("graph", 404))
 def graph(
     request: Request,
     shown: ShownAsked,
@@ -101,13 +103,13 @@ def _job(shown: Shown, id_: str) -> JobStatus:
     return found
 
 
-@router.get("/windows")
+@router.get("/windows", response_model=schemas.Listed[schemas.Window], responses=many("windows", 404))
 def windows(request: Request, shown: ShownAsked) -> Response:
     """The windows that were analysed."""
     return listed(request, shown, lambda: (views.windows(shown.board), None))
 
 
-@router.get("/switches")
+@router.get("/switches", response_model=schemas.Switches, responses=one("switches", 404))
 def switches(
     request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
 ) -> Response:
@@ -123,7 +125,7 @@ def _switches(shown: Shown, start_ns: int | None, end_ns: int | None, most: int)
     return {"start_ns": views.ns(start), "end_ns": views.ns(end)} | views_graph.switches(shown.board, flows)
 
 
-@router.get("/flows")
+@router.get("/flows", response_model=schemas.Listed[schemas.Flow], responses=many("flows", 404))
 def flows(
     request: Request,
     shown: ShownAsked,

@@ -10,6 +10,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from prism import views
 from prism.api.asked import ServiceAsked, hub
+from prism.api.described import errors
 from prism.api.hub import Hub
 from prism.service import Service
 
@@ -25,7 +26,7 @@ def _room(request: Request, service: ServiceAsked) -> Hub:
     return found
 
 
-@router.get("/events", response_class=EventSourceResponse)
+@router.get("/events", response_class=EventSourceResponse, responses=errors(503))
 async def events(
     service: ServiceAsked,
     hub: Annotated[Hub, Depends(_room)],

@@ -7,15 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from prism import views, views_findings
+from prism.api import schemas
 from prism.api.answers import answer, listed
 from prism.api.asked import AfterAsked, LimitQuery, ShownAsked, TimeQuery, cursor_of
+from prism.api.described import many, one
 from prism.board import CaseState
 from prism.model import FindingKind, Severity
 
 router = APIRouter()
 
 
-@router.get("/findings")
+@router.get("/findings", response_model=schemas.Listed[schemas.Case], responses=many("findings", 404))
 def findings(
     request: Request,
     shown: ShownAsked,
@@ -41,7 +43,7 @@ def findings(
     return listed(request, shown, make)
 
 
-@router.get("/findings/{id}")
+@router.get("/findings/{id}", response_model=schemas.CaseMore, responses=one("finding", 404))
 def finding(
     request: Request,
     shown: ShownAsked,
@@ -54,7 +56,7 @@ def finding(
     return answer(request, shown, lambda: found)
 
 
-@router.get("/hosts")
+@router.get("/hosts", response_model=schemas.Listed[schemas.Host], responses=many("hosts", 404))
 def hosts(request: Request, shown: ShownAsked) -> Response:
     """Hosts to isolate first."""
     return listed(request, shown, lambda: (views_findings.hosts(shown.board), None))

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from prism import views
 from prism.board import Boards
 
 LISTEN_S = 0.5  # how soon the thread hears that it should end
@@ -65,4 +66,5 @@ class Hub:
             newest = self._boards.after(self._revision, timeout_s=LISTEN_S)
             if newest.revision != self._revision:
                 self._revision, self._since = newest.revision, time.monotonic()
+                views.jobs(newest)  # so that nobody who asks waits for the sums of large jobs
                 self.wake()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from collectors.metrics import Count, registry
 from prism import views
+from prism.api import schemas
 from prism.api.answers import JSON, encoded
 from prism.api.asked import ServiceAsked, hub
+from prism.api.described import errors, one
 from prism.api.problems import problem
 from prism.service import Service
 
@@ -18,7 +21,7 @@ router = APIRouter()
 root = APIRouter()
 
 
-@router.get("/health")
+@router.get("/health", response_model=schemas.Health, responses=one("health"))
 def health(request: Request, service: ServiceAsked) -> Response:
     """How collectors, spool, store and analysis are: counters by stage and reason, and what each part says of itself."""
     counters = [
@@ -36,7 +39,7 @@ def _ok(parts: dict[str, Any]) -> bool:
     return all(part.get("ok", True) for part in parts.values() if isinstance(part, dict))
 
 
-@root.get("/metrics")
+@root.get("/metrics", response_class=PlainTextResponse, responses=errors())
 def metrics(service: ServiceAsked) -> Response:
     """Counters of all parts, for Prometheus."""
     return Response(generate_latest(registry(lambda: [*service.counts(), *_own(service)])), media_type=CONTENT_TYPE_LATEST)
@@ -54,13 +57,13 @@ def _own(service: Service) -> list[Count]:
     ]
 
 
-@root.get("/healthz")
+@root.get("/healthz", response_model=schemas.Ok, responses=errors())
 def healthz() -> dict[str, bool]:
     """Whether the process answers."""
     return {"ok": True}
 
 
-@root.get("/readyz")
+@root.get("/readyz", response_model=schemas.Ok, responses=errors(503))
 def readyz(service: ServiceAsked) -> Response:
     """Whether every part says that it is well; 503 where one does not."""
     bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]
