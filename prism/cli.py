@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
+    from collectors.record import Flows
     from prism.identity import Marks
     from prism.model import Diagnosis
     from prism.topology import Topology
@@ -74,6 +76,7 @@ def replay(
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there; - for standard output.")] = None,
     trace: Annotated[str | None, typer.Option(metavar="FILE", help="Write a Chrome trace there, for Perfetto.")] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page there that opens without a network.")] = None,
     known: Annotated[
         str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
     ] = None,
@@ -91,18 +94,23 @@ def replay(
 
         announce("prism")
         inputs = named_inputs(files)
-        _check_outputs(inputs, json, trace)
+        _check_outputs(inputs, json, trace, html)
         placed = _topology(topology) if topology else None
 
         earlier = _known(known) if known else {}
 
         from collectors.inputs import read_columns
+        from prism.diagnose import diagnose
         from prism.identity import renamed
-        from prism.replay import replay as run
+        from prism.replay import read
 
         asked = read_columns(columns) if columns else None
         with _progress(quiet=quiet) as progress:
-            diagnosis = renamed(run(inputs, placed, progress, asked), earlier)
+            flows, transits, source = read(inputs, placed, progress, asked)
+            jobs = partial(progress, "jobs")
+            diagnosis = renamed(diagnose(flows, source, topology=placed, transits=transits, progress=jobs), earlier)
+        if html:
+            _write(html, _page(diagnosis, placed, flows))
         _tell(diagnosis, json, trace, quiet=quiet)
 
 
@@ -153,13 +161,20 @@ def simulate(
         typer.echo(f"{made:,} packets in {folder}")
 
 
-def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:
-    if json and json != "-":
-        check_output(json, inputs)
-    if trace:
-        check_output(trace, inputs)
-    if json and trace and Path(json).resolve() == Path(trace).resolve():
-        raise ValueError(f"{json}: report and trace cannot be one file")
+def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
+    named = [name for name in outputs if name and name != "-"]
+    for name in named:
+        check_output(name, inputs)
+        if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
+            raise ValueError(f"{name}: report, trace and page cannot be one file")
+
+
+def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
+    from prism import page
+    from prism.board import told
+    from prism.records import Memory
+
+    return page.dumps(told(diagnosis, topology), Memory(flows))
 
 
 def _topology(path: str) -> Topology:

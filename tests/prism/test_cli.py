@@ -97,7 +97,7 @@ def test_warnings_go_to_stderr_beside_a_report_on_stdout(diagnosis, capture, mon
         (["CAPTURE", "--topology", "BINARY"], "not UTF-8 text at offset 0"),
         (["CAPTURE", "--json", "nosuch/r.json"], "prism: nosuch/r.json: there is no folder nosuch"),
         (["CAPTURE", "--json", "CAPTURE"], "is one of the inputs"),
-        (["CAPTURE", "--json", "r.json", "--trace", "r.json"], "report and trace cannot be one file"),
+        (["CAPTURE", "--json", "r.json", "--trace", "r.json"], "report, trace and page cannot be one file"),
         (["CAPTURE", "leaf0=BAD"], "are both switch 'leaf0'"),
     ],
 )

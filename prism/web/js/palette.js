@@ -18,6 +18,7 @@ const PHASES = {
   tp: { light: "#d55e00", dark: "#e8762a", label: "TP", ink: "#ffffff" },
   ep: { light: "#f0e442", dark: "#f0e442", label: "EP", ink: "#2e2b00" },
   cp: { light: "#8c6bb1", dark: "#a587c8", label: "CP", ink: "#ffffff" },
+  step: { light: "#a9b6c4", dark: "#5b6a79", label: "step", ink: "#101214" },
   unknown: { light: "#9aa0a6", dark: "#868d95", label: "unknown", ink: "#101214" },
   idle: { light: "#e9ebee", dark: "#2b3036", label: "idle", ink: "#5c636b", hatched: true },
 };

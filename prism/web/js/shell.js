@@ -3,6 +3,7 @@
 import { empty, h } from "./dom.js";
 import { count, duration, moment } from "./format.js";
 import { listenKeys } from "./keys.js";
+import { signIn } from "./pages/signin.js";
 import { here, link } from "./state.js";
 
 const STALE_S = 120; // an analysis that came so long ago is said to be stale, unless windows are longer
@@ -38,8 +39,9 @@ export function run(source, pages, places) {
     const context = { source, parts, query, again, refresh: () => show({ again: true }), pending, fill: (box, promise, draw) => pending.push(filled(box, promise, draw)) };
     if (!again) main.setAttribute("aria-busy", "true");
     const board = await boardOf(source, shown);
+    if (visit !== shown.visit) return undefined;
+    if (shown.locked) return put(main, signIn(source, () => location.reload()), false);
     shown.stop ??= listen();
-    if (visit !== shown.visit) return;
     tell();
     let page;
     try {
@@ -47,14 +49,15 @@ export function run(source, pages, places) {
     } catch (error) {
       page = { title: "Not there", node: failure(error) };
     }
-    if (visit !== shown.visit) return;
+    if (visit !== shown.visit) return undefined;
     if (again) await Promise.all(pending);
-    if (visit !== shown.visit) return;
+    if (visit !== shown.visit) return undefined;
     put(main, page, again);
     shown.place = where();
     main.removeAttribute("aria-busy");
     await Promise.all(pending);
     if (visit === shown.visit) main.dataset.ready = String(visit);
+    return undefined;
   }
 
   function tell() {
@@ -108,8 +111,10 @@ async function boardOf(source, shown) {
   try {
     shown.board = await source.get("/board");
     shown.at = performance.now();
-  } catch {
-    shown.board = shown.board ?? null;
+    shown.locked = false;
+  } catch (error) {
+    shown.locked = error.status === 401;
+    shown.connected = error.status !== 0;
   }
   return shown.board;
 }

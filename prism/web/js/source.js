@@ -24,6 +24,7 @@ export function service(base = "api/v1", replay = () => null) {
       const place = answer.headers.get("Location");
       return { place, body: await answered(answer) };
     },
+    signIn: async (token) => answered(await sent(`${base}/session`, { method: "POST", headers: { Authorization: `Bearer ${token}` } })),
     listen: ({ board, replay: progress, state }) => {
       const events = new EventSource(`${base}/events`);
       events.addEventListener("open", () => state(true));
@@ -35,12 +36,13 @@ export function service(base = "api/v1", replay = () => null) {
   };
 }
 
-/** Answers that are in the page already, by path; the query is not looked at: the page holds all there is. */
+/** Answers that are in the page already, by path, and by what is measured; else the page holds all there is. */
 export function embedded(documents) {
   return {
     live: false,
     get: async (path, query = {}) => {
-      const found = documents[query.by ? `${path}?by=${query.by}` : path] ?? documents[path];
+      const [name] = ["by", "measure"].filter((one) => query[one]);
+      const found = documents[name ? `${path}?${name}=${query[name]}` : path];
       if (found === undefined) throw new Refused(404, "This part is not in the report.");
       return found;
     },

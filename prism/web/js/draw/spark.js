@@ -25,7 +25,7 @@ export function spark(values, { width = 132, height = 26 } = {}) {
 
 /** The shares of phases as one bar; with `named` also in words. */
 export function shares(phases, { named = false, width = null } = {}) {
-  const parts = PHASE_ORDER.filter((word) => phases[word] > 0.004).map((word) => [word, phases[word]]);
+  const parts = PHASE_ORDER.filter((word) => phases?.[word] > 0.004).map((word) => [word, phases[word]]);
   if (!parts.length) return h("span", { class: "muted" }, "–");
   const text = parts.map(([word, share]) => `${phase(word).label} ${percent(share)}`).join(", ");
   const bar = h("span", { class: "shares", role: "img", "aria-label": text, title: text, style: width ? { width } : {} }, parts.map(([word, share]) => swatch(word, share)));

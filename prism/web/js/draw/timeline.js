@@ -120,7 +120,7 @@ function spans(context, data, places, { top, size, left, wide, x, view, hatch, n
   context.clip();
   for (const at of places) {
     if (end[at] < view[0] || start[at] > view[1]) continue;
-    const style = styles[phases[at]] ?? phase("unknown");
+    const style = styles[phases[at]] ?? phase("step");
     const [a, b] = [x(start[at]), x(end[at])];
     const width = Math.max(0.75, b - a - (b - a > 4 ? 0.5 : 0));
     context.fillStyle = style.hatched ? hatch : style.colour;
@@ -163,7 +163,7 @@ function told(data, places, row, ms, label) {
   const here = places.filter((at) => start[at] <= ms && end[at] >= ms);
   const lines = here.slice(0, 4).map((at) => {
     const to = peer?.[at] >= 0 ? ` with rank ${peer[at]}` : "";
-    return `${phase(data.phases[phases[at]]).label} ${duration(end[at] - start[at])}${to}, from +${duration(start[at])}`;
+    return `${phase(data.phases[phases[at]] ?? "step").label} ${duration(end[at] - start[at])}${to}, from +${duration(start[at])}`;
   });
   return [`${label(row)}${row.stage === null ? "" : `, stage ${row.stage}`}`, ...(lines.length ? lines : ["nothing seen"])];
 }

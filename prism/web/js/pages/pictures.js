@@ -81,7 +81,7 @@ export function timelinePicture(box, { source, path, job, total, cases, onview, 
     const trimmed = rows.length === data.rows.length ? data : picked(data, rows);
     inside.replaceChildren();
     said.textContent = [`ranks ${first} to ${Math.min(last, total) - 1} of ${count(total)}`, data.level === view.level ? null : `too much for ${view.level}: ${data.level} shown`, data.truncated ? "neighbours are joined" : null].filter(Boolean).join("; ");
-    if (!trimmed.spans.row.length) return inside.append(empty("Nothing was seen of these ranks in this time."));
+    if (!trimmed.spans.row.length) return inside.append(empty(source.live ? "Nothing was seen of these ranks in this time." : "The report holds the timeline around the worst finding only."));
     const at = (ns) => Number(BigInt(ns) - BigInt(data.zero_ns)) / 1e6;
     const edges = [at(view.start_ns), at(view.end_ns)];
     const severe = blamedRanks(cases, job.ranks);

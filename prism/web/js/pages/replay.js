@@ -4,7 +4,6 @@ import { empty, h, section } from "../dom.js";
 import { count, octets, percent } from "../format.js";
 
 const POLL_MS = 1000;
-const KEPT = "prism-replays";
 
 /** The page. */
 export async function replay({ source, fill }) {
@@ -30,7 +29,6 @@ export async function replay({ source, fill }) {
     try {
       const { place, body: told } = await source.send("/replays", body);
       const id = told?.id ?? place.split("/").at(-1);
-      remember({ id, files: files.map((one) => one.name) });
       files = [];
       draw();
       watch(id);
@@ -43,11 +41,9 @@ export async function replay({ source, fill }) {
   drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); choose([...event.dataTransfer.files]); });
   drop.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) { event.preventDefault(); input.click(); } });
 
-  const known = remembered();
   const cards = new Map();
   const show = (told) => {
-    const names = remembered().find((one) => one.id === told.id)?.files ?? [];
-    const made = card(told, names);
+    const made = card(told);
     if (cards.has(told.id)) cards.get(told.id).replaceWith(made);
     else {
       runs.querySelector(".empty")?.remove();
@@ -59,17 +55,16 @@ export async function replay({ source, fill }) {
     try {
       const told = await source.get(`/replays/${id}`);
       show(told);
-      if (["queued", "running"].includes(told.state) && (runs.isConnected || !cards.size)) setTimeout(() => runs.isConnected && watch(id), POLL_MS);
+      if (["queued", "running"].includes(told.state)) setTimeout(() => runs.isConnected && watch(id), POLL_MS);
     } catch (error) {
-      if (error.status === 404) forget(id);
-      else show({ id, state: "failed", error: error.message });
+      show({ id, state: "failed", error: error.message, files: [] });
     }
   }
   const news = (event) => (runs.isConnected ? show(event.detail) : document.removeEventListener("replay", news));
   document.addEventListener("replay", news);
-  fill(runs, Promise.resolve(), (box) => {
-    if (!known.length) box.append(empty("No replay was sent from this browser."));
-    for (const { id } of known) watch(id);
+  fill(runs, source.get("/replays"), (box, { items }) => {
+    if (!items.length) box.append(empty("Nothing was sent yet."));
+    items.forEach(show);
   });
   const node = h(
     "div",
@@ -84,33 +79,15 @@ export async function replay({ source, fill }) {
 /** A topology is told by its name; all else is data. */
 const isTopology = (file) => /^topology[^/]*\.(json|ya?ml|csv)$/i.test(file.name);
 
-function card({ id, state, stage, done, total, error }, names) {
+function card({ id, state, stage, done, total, error, files }) {
   const share = total ? done / total : null;
-  const words = { queued: "◌ waiting for its turn", running: `◔ ${stage ?? "running"}${share === null ? (done ? ` ${count(done)}` : "") : ` ${percent(share)}`}`, done: "● done", failed: "■ failed" };
+  const words = { queued: "◌ waiting for its turn", running: `◔ ${stage || "begins"}${share === null ? (done ? ` ${count(done)}` : "") : ` ${percent(share)}`}`, done: "● done", failed: "■ failed" };
   return h(
     "article",
     { class: `run ${state}`, "data-replay": id },
-    h("h3", {}, names.length ? names.join(", ") : `replay ${id}`),
+    h("h3", {}, files.length ? files.join(", ") : `replay ${id}`),
     h("p", {}, h("span", { class: "state" }, words[state] ?? state), " ", state === "running" ? h("progress", share === null ? { "aria-label": "Progress" } : { value: share, max: 1, "aria-label": "Progress" }) : null),
     error ? h("p", { class: "notice lost" }, `▲ ${error}`) : null,
     state === "done" ? h("p", {}, h("a", { class: "primary", href: `#/?replay=${id}` }, "Open its report")) : null,
   );
 }
-
-function remembered() {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
-  } catch {
-    return [];
-  }
-}
-
-const keep = (list) => {
-  try {
-    sessionStorage.setItem(KEPT, JSON.stringify(list.slice(0, 20)));
-  } catch {
-    // storage may be refused; the replay's address still works
-  }
-};
-const remember = (one) => keep([one, ...remembered()]);
-const forget = (id) => keep(remembered().filter((one) => one.id !== id));
