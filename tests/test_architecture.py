@@ -34,6 +34,11 @@ EDGE = {
     *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
     "collectors.writing",
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
+    *("prism.asking", "prism.boardfile", "prism.cli_service", "prism.opening", "prism.service", "prism.terminal_service"),
+    *("prism.tokens", "prism.uploaded", "prism.uploads"),
+    *("prism.api.answers", "prism.api.application", "prism.api.asked", "prism.api.boards", "prism.api.described"),
+    *("prism.api.events", "prism.api.findings", "prism.api.guard", "prism.api.hub", "prism.api.ops", "prism.api.pages"),
+    *("prism.api.problems", "prism.api.replays", "prism.api.schemas", "prism.api.serving", "prism.api.session"),
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [

@@ -63,7 +63,7 @@ class Guard:
         if refused is not None:
             status, why, more = refused
             await problem(status, why, more)(scope, receive, sent)
-        elif scope["method"] == "POST" and scope["path"].endswith("/replays"):
+        elif _uploads(scope):
             await self._upload(scope, receive, sent)
         else:
             await self._app(scope, receive, sent)
@@ -84,6 +84,8 @@ class Guard:
         host = named(headers.get("host", ""))
         if (self._service.tokens is None or self._service.names) and host not in self._names:
             return 421, "this service is not called so; name it with --name", {}
+        if too_long(headers, self._most(scope)):
+            return 413, "the body is too long", {"Connection": "close"}
         if scope["method"] not in READING and foreign(headers):
             return 403, "a page of another site may not do this", {}
         client = scope["client"][0] if scope.get("client") else ""
@@ -91,6 +93,11 @@ class Guard:
         if wait:
             return 429, "too many requests", {"Retry-After": str(int(wait) + 1)}
         return self._unknown(scope, headers)
+
+    def _most(self, scope: Scope) -> int:
+        """How many octets of a body are read at most."""
+        uploads = self._service.uploads
+        return uploads.bounds.octets if uploads and _uploads(scope) else self._service.limits.body
 
     def _unknown(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
         tokens, path = self._service.tokens, scope["path"]
@@ -102,6 +109,16 @@ class Guard:
         if allowed != "admin" and scope["method"] not in READING:
             return 403, "this token may only read", {}
         return None
+
+
+def _uploads(scope: Scope) -> bool:
+    return bool(scope["method"] == "POST" and scope["path"] == "/api/v1/replays")
+
+
+def too_long(headers: Headers, most: int) -> bool:
+    """Whether a body is said to be longer than `most` octets, or says its length in no sensible way."""
+    said = headers.get("content-length", "0")
+    return not (said.isascii() and said.isdigit()) or int(said[:19]) > most
 
 
 class Buckets:

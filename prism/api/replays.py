@@ -37,6 +37,8 @@ def upload(
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
     spool = _uploads(service)
+    if len(files) > spool.bounds.files:
+        raise HTTPException(422, f"body.files: at most {spool.bounds.files} files at once")
     placed = _text(topology) if topology else None
     try:
         incoming = spool.incoming()
@@ -44,7 +46,7 @@ def upload(
         raise HTTPException(503, str(error), {"Retry-After": "60"}) from None
     started = False
     try:
-        for file in files[: spool.bounds.files]:
+        for file in files:
             incoming.add(file.filename or "upload", file.file)
         made = spool.start(incoming, placed)
         started = True
