@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,17 +99,15 @@ def replay(
         earlier = _known(known) if known else {}
 
         from collectors.inputs import read_columns
-        from prism.diagnose import diagnose
         from prism.identity import renamed
-        from prism.replay import read
+        from prism.replay import replay as run
 
         asked = read_columns(columns) if columns else None
+        flows: list[Flows] = []
         with _progress(quiet=quiet) as progress:
-            flows, transits, source = read(inputs, placed, progress, asked)
-            jobs = partial(progress, "jobs")
-            diagnosis = renamed(diagnose(flows, source, topology=placed, transits=transits, progress=jobs), earlier)
+            diagnosis = renamed(run(inputs, placed, progress, asked, flows.append), earlier)
         if html:
-            _write(html, _page(diagnosis, placed, flows))
+            _write(html, _page(diagnosis, placed, flows[0]))
         _tell(diagnosis, json, trace, quiet=quiet)
 
 

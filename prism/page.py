@@ -157,7 +157,7 @@ def _bundle(name: str, parts: dict[str, str], above: tuple[str, ...]) -> None:
 
     inside = _IMPORT.sub(imported, text)
     exported = ", ".join(_EXPORT.findall(inside))
-    inside = re.sub(r"^export ", "", inside, flags=re.MULTILINE)
+    inside = _EXPORT.sub(lambda match: match[0].removeprefix("export "), inside)
     if re.search(r"^(import|export)\b", inside, re.MULTILINE) or re.search(r"</script|<!--", inside, re.IGNORECASE):
         raise ValueError(f"{name} cannot be part of one script")
     parts[name] = f'modules["{name}"] = (() => {{\n{inside}\nreturn {{ {exported} }};\n}})();\n'

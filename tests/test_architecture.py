@@ -33,7 +33,7 @@ EDGE = {
     *("collectors.metrics", "collectors.parquet", "collectors.pcap", "collectors.receiving", "collectors.ring"),
     *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
     "collectors.writing",
-    *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
+    *("prism.cli", "prism.page", "prism.replay", "prism.simulate", "prism.terminal"),
     *("prism.asking", "prism.boardfile", "prism.cli_service", "prism.opening", "prism.service", "prism.terminal_service"),
     *("prism.tokens", "prism.uploaded", "prism.uploads"),
     *("prism.api.answers", "prism.api.application", "prism.api.asked", "prism.api.boards", "prism.api.described"),

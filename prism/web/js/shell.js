@@ -40,7 +40,11 @@ export function run(source, pages, places) {
     if (!again) main.setAttribute("aria-busy", "true");
     const board = await boardOf(source, shown);
     if (visit !== shown.visit) return undefined;
-    if (shown.locked) return put(main, signIn(source, () => location.reload()), false);
+    if (shown.locked) {
+      put(main, signIn(source, () => location.reload()), false);
+      main.dataset.ready = String(visit);
+      return undefined;
+    }
     shown.stop ??= listen();
     tell();
     let page;
