@@ -31,7 +31,8 @@ export function moment(ns, { brief = false } = {}) {
 
 /** How long after `zero` that was: +9.5 s. */
 export function since(zero, ns) {
-  const ms = between(zero, ns);
+  const exact = between(zero, ns);
+  const ms = Math.abs(exact) < 50 ? 0 : exact; // a job may begin a moment before the first whole record
   return `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`;
 }
 
@@ -71,6 +72,9 @@ export function sureness(confidence) {
   if (confidence >= 0.7) return "likely";
   return confidence >= 0.5 ? "unsure" : "a guess";
 }
+
+/** leaf2 before leaf10. */
+export const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
 /** `slow_rank` as words. */
 export const words = (name) => name.replaceAll("_", " ");

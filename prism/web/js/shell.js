@@ -55,6 +55,7 @@ export function run(source, pages, places) {
     }
     if (visit !== shown.visit) return undefined;
     if (again) await Promise.all(pending);
+    if (again) await released(); // nothing is pulled away from under a pointer that drags
     if (visit !== shown.visit) return undefined;
     put(main, page, again);
     shown.place = where();
@@ -103,6 +104,12 @@ export function run(source, pages, places) {
   return show();
 }
 
+/** Once no button of the pointer is pressed. */
+function released() {
+  if (!document.querySelector("main :active")) return Promise.resolve();
+  return new Promise((go) => { document.addEventListener("pointerup", go, { once: true }); });
+}
+
 /** Which page this is, whatever is chosen on it. */
 function where() {
   const { parts, query } = here();
@@ -127,12 +134,14 @@ async function boardOf(source, shown) {
 function put(main, page, again) {
   document.title = `${page.title} · Prism`;
   const focused = again ? document.activeElement : null;
+  const unfolded = again ? [...main.querySelectorAll("details")].map((one) => one.open) : [];
   const kept = focused?.id && main.contains(focused) ? { id: focused.id, start: focused.selectionStart, end: focused.selectionEnd } : null;
   const scroll = [window.scrollX, window.scrollY];
   const least = main.offsetHeight;
   if (again) main.style.setProperty("min-height", `${least}px`);
   main.replaceChildren(page.node);
   if (!again) return window.scrollTo(0, 0);
+  main.querySelectorAll("details").forEach((one, at) => { one.open = unfolded[at] ?? one.open; });
   if (kept) {
     const found = document.getElementById(kept.id);
     found?.focus({ preventScroll: true });

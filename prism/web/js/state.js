@@ -22,7 +22,7 @@ export function note(query) {
   history.replaceState(null, "", link(parts, { ...before, ...query }));
 }
 
-/** A pair "a:b" of whole numbers, or null. */
+/** A pair "a:b" of whole numbers, or null; long ones lose digits. */
 export function pair(text) {
   const found = /^(\d+):(\d+)$/.exec(text ?? "");
   return found ? [Number(found[1]), Number(found[2])] : null;

@@ -98,8 +98,12 @@ def test_the_timeline_zooms_by_key_and_button(shown, opened):
         page.keyboard.press("+")
     with page.expect_response(re.compile("/timeline")):
         page.get_by_role("button", name="Zoom out").click()
+    page.wait_for_url(re.compile("view="))
     with page.expect_response(re.compile("level=spans")):
         page.select_option("#level", "spans")
+    page.wait_for_url(re.compile("level=spans"))
+    again = opened(page.url)
+    expect(again.locator("#level")).to_have_value("spans")
     assert len({re.search(r"start_ns=(\d+)", url)[1] for url in asked}) > 1
 
 
@@ -241,6 +245,22 @@ def test_a_service_with_tokens_asks_for_one(slow_rank, opened, tmp_path):
         page.fill("#token", secret)
         page.keyboard.press("Enter")
         expect(page.locator(".claim")).to_have_count(1)
+
+
+def test_the_strictest_policy_is_enough(shown, usual):
+    policy = "default-src 'self'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'"
+    page, said = usual.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+
+    def stricter(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": policy})
+
+    page.route(shown.url, stricter)
+    page.goto(f"{shown.url}#/findings/{case_of(shown)}")
+    expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
+    assert said == []
+    page.close()
 
 
 def test_names_are_text_whatever_they_say(slow_rank, opened):

@@ -1,7 +1,7 @@
 // Who talks to whom: nodes by stage or in a ring, lines by kind of traffic, as thick as their octets are many.
 
 import { h, svg } from "../dom.js";
-import { octets } from "../format.js";
+import { natural, octets } from "../format.js";
 import { SIGNS, phase } from "../palette.js";
 import { themed } from "./canvas.js";
 
@@ -14,7 +14,7 @@ const WIDE = 560;
  * kinds: Set of kinds shown, onnode(node).
  */
 export function drawGraph(element, data, { blamed = new Map(), kinds = null, onnode } = {}) {
-  const { spots, tall } = arranged(data.nodes);
+  const { spots, tall } = arranged([...data.nodes].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0) || natural(a.id, b.id)));
   const most = Math.max(1, ...data.edges.map((edge) => edge.octets));
   const edges = data.edges.filter((edge) => (!kinds || kinds.has(edge.kind)) && spots.has(edge.src) && spots.has(edge.dst) && edge.src !== edge.dst);
   const lines = edges.map((edge) => [edge, link(edge, spots, most)]);

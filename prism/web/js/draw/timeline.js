@@ -23,11 +23,12 @@ export function drawTimeline(element, data, options = {}) {
   let view = options.view ?? whole;
   const order = byRow(data.spans, data.rows.length);
   const size = rows.length <= 16 ? 20 : rows.length <= 48 ? 15 : 11;
-  const heads = rows.some((row) => row.stage !== null) ? new Set(rows.map((row) => row.stage)).size : 0;
+  const stages = new Set(rows.map((row) => row.stage)).size;
+  const heads = stages > 1 ? stages : 0;
   const height = AXIS + rows.length * size + heads * HEAD + 4;
   const root = h("div", { class: "drawing timeline", tabindex: 0, role: "group", "aria-label": "Timeline; plus and minus zoom, arrows move" });
   element.append(root);
-  const lanes = laneTops(rows, size);
+  const lanes = laneTops(rows, size, heads > 0);
   const paint = (context, width) => {
     const left = gutter(width);
     const wide = width - left - MARGIN;
@@ -66,11 +67,11 @@ function arranged(rows) {
   return known.sort((a, b) => (a.stage ?? -1) - (b.stage ?? -1) || (a.group ?? -1) - (b.group ?? -1) || a.rank - b.rank);
 }
 
-function laneTops(rows, size) {
+function laneTops(rows, size, headed) {
   let top = AXIS;
   let stage;
   return rows.map((row) => {
-    const head = row.stage !== null && row.stage !== stage ? `stage ${row.stage}` : null;
+    const head = headed && row.stage !== stage ? (row.stage === null ? "stage not known" : `stage ${row.stage}`) : null;
     stage = row.stage;
     if (head !== null) top += HEAD;
     const here = { row, top, head };

@@ -15,9 +15,10 @@ export function blamed(found, most = 3) {
 /** A finding's severity: a sign, a colour, a word. */
 export const severity = (word) => h("span", { class: `severity ${word}` }, `${SIGNS[word]} ${word}`);
 
-/** When something was: as time since the start of a replay, as a time of day live. */
+/** When something was: as time since the start of a replay, as a time of day live, with the date where that was long ago. */
 export function when(ns, board) {
-  return board?.mode === "live" ? moment(ns) : since(board?.source.start_ns ?? ns, ns);
+  const fresh = board?.mode === "live" && between(ns, board.at_ns) < 72e6;
+  return board?.mode === "live" ? (fresh ? `${moment(ns, { brief: true })} UTC` : moment(ns)) : since(board?.source.start_ns ?? ns, ns);
 }
 
 /** How long ago that was at the board's time, live; nothing in a replay. */

@@ -68,16 +68,14 @@ export async function finding({ source, board, parts, fill }) {
 }
 
 function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board) {
-  const what = found.evidence.what_if;
   const weak = found.confidence < 0.7 ? ` (${sureness(found.confidence)}: look before you act)` : "";
   return [
     ["Who", `${words(found.subject.type)} ${blamed(found, 8)}`],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     [state === "closed" ? "Over since" : "Last seen", state === "closed" && closed ? when(closed, board) : [when(found.end_ns, board), h("small", {}, ` after ${duration(between(found.start_ns, found.end_ns))}`)]],
     ["First told", board?.mode === "live" ? moment(opened) : null],
-    ["Steps are slower", found.slowdown > 1 ? h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`) : null],
+    ["Steps are slower", found.slowdown > 1 ? [h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`), h("small", {}, typeof found.evidence.what_if === "number" ? " than without it" : " than its other steps")] : null],
     ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
-    ["Without the culprit", what && typeof what === "object" && Number.isFinite(what.step_ms) ? `steps would take ${duration(what.step_ms)}` : found.evidence.no_what_if ? h("small", {}, `not told: ${found.evidence.no_what_if}`) : null],
     ["How sure", [confidence(found.confidence), weak]],
   ];
 }
@@ -103,7 +101,8 @@ function share() {
 function evidence(found) {
   const hidden = new Set(["what_if", "no_what_if", "steps"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
-  const all = [["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
+  const doubt = found.evidence.no_what_if;
+  const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
   const columns = [{ name: "name", label: "Name", cell: ([name]) => name }, { name: "value", label: "Value", cell: ([, value]) => value }];
   return table(columns, all);
 }

@@ -1,16 +1,15 @@
 // A job: its steps and who slows them, what its ranks did when, who talks to whom, how it is laid out.
 
 import { empty, facts, h, section, table } from "../dom.js";
-import { between, count, duration, layout, lost, moment, names, words } from "../format.js";
+import { between, count, duration, layout, lost, moment, names, natural, words } from "../format.js";
 import { drawGraph } from "../draw/graph.js";
 import { drawMatrix } from "../draw/matrix.js";
 import { drawLayout, groupsByKind } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
 import { link, note, pair } from "../state.js";
-import { STATES, blamedRanks, list, stateOf, tally, when } from "./claims.js";
-import { drawStrips, measurePicker, ranksAround, timelinePicture } from "./pictures.js";
+import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
+import { LEVELS, drawStrips, measurePicker, ranksAround, timelinePicture } from "./pictures.js";
 import { heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
-import { natural } from "./switches.js";
 
 const RANKS = 200;
 
@@ -26,7 +25,7 @@ export async function job({ source, board, parts, query, fill }) {
   const found = known.job;
   const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
-  const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks) };
+  const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
   const heat = state.measure === "duration" ? steps : heatOf(source, known.path, found, state.measure);
   const complete = known.total === found.ranks.length;
   const strips = Promise.all([steps, heat]);
@@ -62,7 +61,7 @@ function told(found, board) {
     ["Steps", [h("b", { class: "big" }, count(found.steps)), h("small", {}, ` in ${duration(between(found.start_ns, found.end_ns))}`)]],
     ["Lost to slowness", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
     ["Findings", tally(found.findings)],
-    ["Seen", [when(found.start_ns, board), h("small", {}, ` ${moment(found.start_ns)}`)]],
+    ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     ["A rank's time", shares(found.phases, { named: true })],
   ];
 }
@@ -74,18 +73,20 @@ function drawWhole({ box, room, tools, line, warm, known, own, state, source }) 
   const chosen = state.steps ?? firstSteps(line, own, found);
   const ranks = state.ranks ?? ranksAround(severe[0] ?? 0, total);
   room.timeline.replaceChildren();
+  let [exact, now] = [state.view, ranks]; // a stretch that is not of whole steps
   const keep = (view) => {
-    const inside = [stepAt(line, view.start_ns), stepAt(line, view.end_ns)];
-    note({ ranks: total > view.ranks[1] - view.ranks[0] ? view.ranks.join(":") : null, steps: state.touched ? inside.join(":") : (state.steps?.join(":") ?? null) });
+    const [start, end] = stretchOf(line, state.steps ?? chosen);
+    exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`;
+    now = view.ranks;
+    note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === "phases" ? null : view.level });
   };
   const picture = timelinePicture(room.timeline, { source, path, job: found, total, cases: own, onview: keep, marks: own.filter((one) => one.finding.severity !== "info").map((one) => ({ ns: one.finding.start_ns, text: words(one.finding.kind), severity: one.finding.severity })) });
-  let now = ranks;
   const select = (a, b, rank) => {
     if (rank !== undefined && (rank < now[0] || rank >= now[1])) now = ranksAround(rank, total);
     const [start_ns, end_ns] = stretchOf(line, [a, b]);
     state.steps = [a, b];
-    note({ steps: `${a}:${b}` });
-    return picture.show({ start_ns, end_ns, ranks: now });
+    note({ steps: `${a}:${b}`, view: null });
+    return picture.show({ start_ns, end_ns, ranks: now, level: picture.level() });
   };
   let strips = null;
   const draw = (data, measure) => {
@@ -99,8 +100,8 @@ function drawWhole({ box, room, tools, line, warm, known, own, state, source }) 
   if (source.live || Object.keys(found.phases).length) tools.replaceChildren(measurePicker(found, state.measure, measured));
   draw(warm, state.measure);
   if (!line.job.duration_ms.length) return room.timeline.replaceChildren(empty("Without steps there is no timeline."));
-  const [start_ns, end_ns] = stretchOf(line, chosen);
-  return picture.show({ start_ns, end_ns, ranks }, { quiet: true });
+  const [start_ns, end_ns] = exact?.split(":") ?? stretchOf(line, chosen);
+  return picture.show({ start_ns, end_ns, ranks, level: state.level }, { quiet: true });
 }
 
 /** The steps shown at first: where the worst claim begins, else the newest. */

@@ -9,6 +9,7 @@ import { blamed, blamedRanks, title } from "./claims.js";
 import { around, firstStep, heatOf, jobOf, measures, namer, spansOf, stepAt, stepsOf, stretchOf, telling } from "./stepdata.js";
 
 export const ROWS = 48; // ranks of a timeline at once
+export const LEVELS = ["phases", "spans", "steps"];
 
 /** Step durations above the heat of ranks, on one axis. Returns {select(steps)}. */
 export function drawStrips(box, { job, steps, heat, cases, ranks, measure, onselect, onrank, selected }) {
@@ -64,7 +65,7 @@ export function timelinePicture(box, { source, path, job, total, cases, onview, 
     const begin = Math.max(0, Math.min(total - size, first + by * size));
     show({ ...view, ranks: [begin, begin + size] });
   };
-  const level = h("select", { id: "level", "aria-label": "What is drawn", onchange: (event) => show({ ...view, level: event.target.value }) }, [["phases", "phases and waits"], ["spans", "messages"], ["steps", "steps"]].map(([value, label]) => h("option", { value }, label)));
+  const level = h("select", { id: "level", "aria-label": "What is drawn", onchange: (event) => show({ ...view, level: event.target.value }) }, LEVELS.map((value, at) => h("option", { value }, ["phases and waits", "messages", "steps"][at])));
   const pager = total > ROWS ? h("span", { class: "pager" }, act("↑", "Ranks before", () => ranksBy(-1)), act("↓", "Ranks after", () => ranksBy(1))) : null;
   const knobs = h("div", { class: "knobs" }, source.live ? level : null, act("−", "Zoom out", () => drawn?.zoom(2)), act("+", "Zoom in", () => drawn?.zoom(0.5)), act("◀", "Earlier", () => drawn?.pan(-0.5)), act("▶", "Later", () => drawn?.pan(0.5)), pager, said);
   box.append(knobs, inside);
@@ -97,7 +98,7 @@ export function timelinePicture(box, { source, path, job, total, cases, onview, 
     if (!quiet) onview?.(view);
     return undefined;
   }
-  return { show };
+  return { show, level: () => level.value };
 }
 
 /** The bounds within which one may move: three views to each side, or as far as there are spans. */

@@ -1,7 +1,7 @@
 // Switches and links: how much they carry, their trouble, who is below them; and which hosts to isolate first.
 
 import { empty, h, section, table } from "../dom.js";
-import { count, lost, names, octets, percent } from "../format.js";
+import { count, lost, names, natural, octets, percent } from "../format.js";
 import { drawMatrix } from "../draw/matrix.js";
 import { bar } from "../draw/parts.js";
 import { reach } from "../shell.js";
@@ -44,9 +44,6 @@ export function fabric({ items, links }, cases) {
   const marked = busy.flatMap((one) => one.findings.filter((id) => byId.has(id)).map((id) => ({ src: one.src, dst: one.dst, severity: byId.get(id).severity, text: title(byId.get(id)) })));
   return { names: names_, cells: busy, marked };
 }
-
-/** leaf2 before leaf10. */
-export const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
 function drawRows(box, items, query) {
   if (!items.length) return box.append(empty("No switch is known. Give a topology, or name what each exporter saw."));
