@@ -22,7 +22,7 @@ from collectors import nfdump, zeek
 from collectors.blocks import CUT_OFF, Blocks
 from collectors.compression import GZIP, ZSTD
 from collectors.delimited import Delimited, Part, header
-from collectors.gather import EARLY, MISSING, TEXT, Gatherer
+from collectors.gather import EARLY, MISSING, TEXT, Gathered, Gatherer
 from collectors.mapping import OURS, TIMES, Columns
 from collectors.objects import Objects, first_object
 from collectors.packet import DecodeError
@@ -70,7 +70,7 @@ class _Rows(Protocol):
         """The rows of a block of whole lines."""
 
 
-class Dump:
+class Dump(Gathered):
     """A text with a record per row, `-` is standard input; to iterate over once. `skipped` counts bad rows by reason.
 
     `columns` says which of their columns is which of ours, where names alone do not tell; `exporter` is the switch of
@@ -81,22 +81,9 @@ class Dump:
     def __init__(
         self, path: str | Path, columns: Columns | None = None, *, exporter: str = "", block_octets: int = BLOCK
     ) -> None:
-        self.name = "standard input" if str(path) == "-" else str(path)
-        self.skipped: Counter[str] = Counter()
-        self.warnings: tuple[str, ...] = ()
+        name = "standard input" if str(path) == "-" else str(path)
+        super().__init__(name, Gatherer(name, columns or OURS, exporter))
         self._path, self._asked, self._size = path, columns, block_octets
-        self._gatherer = Gatherer(self.name, columns or OURS, exporter)
-        self._gatherer.skipped = self.skipped
-
-    def __iter__(self) -> Iterator[Flows]:
-        for _ in self._gathered():
-            yield self._gatherer.taken()
-
-    def flows(self) -> Flows:
-        """All records, by start."""
-        for _ in self._gathered():
-            pass
-        return self._gatherer.flows()
 
     def _gathered(self) -> Iterator[None]:
         gatherer = self._gatherer

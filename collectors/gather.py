@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
@@ -197,6 +198,29 @@ class Gatherer:
         if np.any(flows.start_ns[1:] < flows.start_ns[:-1]):
             flows = flows.take(np.argsort(flows.start_ns, kind="stable"))
         return flows
+
+
+class Gathered(ABC):
+    """A file of records, to iterate over once, in parts in its order. `skipped` counts bad rows by reason."""
+
+    def __init__(self, name: str, gatherer: Gatherer) -> None:
+        self.name, self._gatherer = name, gatherer
+        self.skipped = gatherer.skipped
+        self.warnings: tuple[str, ...] = ()
+
+    @abstractmethod
+    def _gathered(self) -> Iterator[None]:
+        """Put part after part into the gatherer."""
+
+    def __iter__(self) -> Iterator[Flows]:
+        for _ in self._gathered():
+            yield self._gatherer.taken()
+
+    def flows(self) -> Flows:
+        """All records, by start."""
+        for _ in self._gathered():
+            pass
+        return self._gatherer.flows()
 
 
 def _numbers(given: Table, place: Place, name: str, n: int) -> Numbers:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from collectors.gather import MISSING, TEXT, Gatherer
+from collectors.gather import MISSING, TEXT, Gathered, Gatherer
 from collectors.mapping import OURS, Columns
 from collectors.packet import DecodeError
 from collectors.record import COLUMNS, Codes, Flows
@@ -105,7 +105,7 @@ def read_parquet(
     return table.flows(), table.skipped
 
 
-class Table:
+class Table(Gathered):
     """A Parquet file of ours or of another maker; to iterate over once. `skipped` counts bad rows by reason.
 
     Columns have our names or those in `columns`; numbers and times of any type are taken, nulls where we need no value.
@@ -116,21 +116,8 @@ class Table:
     def __init__(
         self, path: str | Path, columns: Columns | None = None, *, exporter: str = "", rows_at_once: int = ROWS
     ) -> None:
-        self.name = str(path)
-        self._path, self._asked, self._exporter, self._rows_at_once = path, columns, exporter, rows_at_once
-        self._gatherer = Gatherer(self.name, columns or OURS, exporter, nothing=MISSING)
-        self.skipped = self._gatherer.skipped
-        self.warnings: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Flows]:
-        for _ in self._gathered():
-            yield self._gatherer.taken()
-
-    def flows(self) -> Flows:
-        """All records, by start."""
-        for _ in self._gathered():
-            pass
-        return self._gatherer.flows()
+        super().__init__(str(path), Gatherer(str(path), columns or OURS, exporter, nothing=MISSING))
+        self._path, self._asked, self._rows_at_once = path, columns, rows_at_once
 
     def _gathered(self) -> Iterator[None]:
         with open(self._path, "rb") as opened:

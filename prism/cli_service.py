@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated
 
@@ -17,6 +19,18 @@ TopologyOption = Annotated[
 ]
 
 
+@contextmanager
+def needed() -> Iterator[None]:
+    """What the service needs and is not installed becomes a ValueError that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("collectors", "prism"):
+            raise
+        raise ValueError(f"this needs {name}: pip install 'llm-prism[service]'") from None
+
+
 def open_(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
     topology: TopologyOption = None,
@@ -27,16 +41,14 @@ def open_(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Replay captures or flow records and show them in a browser, until Ctrl-C."""
-    with complaints("prism"):
-        from dataclasses import replace
+    with complaints("prism"), needed():
         from tempfile import TemporaryDirectory
 
         from collectors.compiling import announce
         from collectors.live import signals
-        from prism.api.serving import served
+        from prism.api.serving import Wish, shown
         from prism.cli import _progress, _topology
         from prism.opening import opened
-        from prism.uploads import Uploads
 
         announce("prism")
         inputs = named_inputs(files)
@@ -46,10 +58,9 @@ def open_(
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,
-            Uploads(spool) as uploads,
-            served(replace(service, uploads=uploads), port=port) as at,
+            shown(service, Wish(str(port), uploads=spool)) as address,
         ):
-            typer.echo(f"http://127.0.0.1:{at}/")
+            typer.echo(f"{address}/")
             while not asked.stop.is_set():
                 time.sleep(GLANCE)
 
@@ -63,7 +74,7 @@ AT = "http://127.0.0.1:8080"
 
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
     """The jobs that a running service knows."""
-    with complaints("prism"):
+    with complaints("prism"), needed():
         from prism import terminal, terminal_service
         from prism.asking import Asking
 
@@ -83,7 +94,7 @@ def findings(
     state: Annotated[str | None, typer.Option(help="open or closed.")] = None,
 ) -> None:
     """The findings that a running service follows, what began last first."""
-    with complaints("prism"):
+    with complaints("prism"), needed():
         from prism import terminal, terminal_service
         from prism.asking import Asking
 
@@ -100,7 +111,7 @@ def job(
     json: JsonOption = False,
 ) -> None:
     """One job of a running service: layout, ranks, where its time goes, findings."""
-    with complaints("prism"):
+    with complaints("prism"), needed():
         from urllib.parse import quote
 
         from prism import terminal, terminal_service

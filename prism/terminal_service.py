@@ -56,11 +56,7 @@ def show_findings(cases: Sequence[Json], out: Console) -> None:
         out.print(line("No finding.", "bold green"))
     for case in cases:
         found = case["finding"]
-        names = (
-            " – ".join(found["subject"]["ids"])
-            if found["subject"]["type"] == "link"
-            else ", ".join(found["subject"]["ids"][:4])
-        )
+        names = _names(found["subject"])
         slower = f", {found['slowdown']:.2f} × slower" if (found["slowdown"] or 0) > 1 else ""
         what = f"{found['kind'].replace('_', ' ')} {names} of {found['job']}, since {moment(found['start_ns'])}{slower}"
         head = line(f"{case['id']}  {case['state']}  ")

@@ -21,7 +21,7 @@ def main(folder: str, memory: str, octets: str) -> int:
         hard = resource.getrlimit(what)[1]
         resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard),) * 2)
     try:
-        _replay(Path(folder))
+        replay(Path(folder))
     except MemoryError:
         return _failed(f"it takes more than {int(memory) >> 20} MiB of memory")
     except (ValueError, OSError) as error:
@@ -35,14 +35,16 @@ def _failed(text: str) -> int:
     return 2
 
 
-def _replay(folder: Path) -> None:
+def replay(folder: Path) -> None:
+    """Replay the files named in FOLDER/asked.json into FOLDER/board. Raises as `replay.replay`."""
+    asked = json.loads((folder / "asked.json").read_text("utf-8"))
+    names = {str(folder / ours): shown for shown, ours in asked["files"]}
+    inputs = _named(names)
+
     from prism import boardfile
     from prism.opening import replayed
     from prism.topology import parse
 
-    asked = json.loads((folder / "asked.json").read_text("utf-8"))
-    names = {str(folder / ours): shown for shown, ours in asked["files"]}
-    inputs = _named(names)
     topology = parse(asked["topology"], "topology") if asked["topology"] else None
     told, flows = replayed(inputs, topology, _Progress().tell)
     source = replace(told.source, files=tuple(names.get(path, path) for path in told.source.files))

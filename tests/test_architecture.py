@@ -38,7 +38,15 @@ EDGE = {
     *("prism.tokens", "prism.uploaded", "prism.uploads"),
     *("prism.api.answers", "prism.api.application", "prism.api.asked", "prism.api.boards", "prism.api.described"),
     *("prism.api.events", "prism.api.findings", "prism.api.guard", "prism.api.hub", "prism.api.ops", "prism.api.pages"),
-    *("prism.api.problems", "prism.api.replays", "prism.api.schemas", "prism.api.serving", "prism.api.session"),
+    *(
+        "prism.api.problems",
+        "prism.api.replays",
+        "prism.api.schemas",
+        "prism.api.schemas_findings",
+        "prism.api.schemas_service",
+        "prism.api.serving",
+        "prism.api.session",
+    ),
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from prism import views, views_graph, views_time
-from prism.api import schemas
+from prism.api import schemas, schemas_findings, schemas_service
 from prism.api.answers import Shown, answer, listed
 from prism.api.asked import (
     LAST,
@@ -103,13 +103,13 @@ def _job(shown: Shown, id_: str) -> JobStatus:
     return found
 
 
-@router.get("/windows", response_model=schemas.Listed[schemas.Window], responses=many("windows", 404))
+@router.get("/windows", response_model=schemas.Listed[schemas_service.Window], responses=many("windows", 404))
 def windows(request: Request, shown: ShownAsked) -> Response:
     """The windows that were analysed."""
     return listed(request, shown, lambda: (views.windows(shown.board), None))
 
 
-@router.get("/switches", response_model=schemas.Switches, responses=one("switches", 404))
+@router.get("/switches", response_model=schemas_findings.Switches, responses=one("switches", 404))
 def switches(
     request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
 ) -> Response:
@@ -125,7 +125,7 @@ def _switches(shown: Shown, start_ns: int | None, end_ns: int | None, most: int)
     return {"start_ns": views.ns(start), "end_ns": views.ns(end)} | views_graph.switches(shown.board, flows)
 
 
-@router.get("/flows", response_model=schemas.Listed[schemas.Flow], responses=many("flows", 404))
+@router.get("/flows", response_model=schemas.Listed[schemas_service.Flow], responses=many("flows", 404))
 def flows(
     request: Request,
     shown: ShownAsked,

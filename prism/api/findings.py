@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from prism import views, views_findings
-from prism.api import schemas
+from prism.api import schemas, schemas_findings
 from prism.api.answers import answer, listed
 from prism.api.asked import AfterAsked, LimitQuery, ShownAsked, TimeQuery, cursor_of
 from prism.api.described import many, one
@@ -17,7 +17,7 @@ from prism.model import FindingKind, Severity
 router = APIRouter()
 
 
-@router.get("/findings", response_model=schemas.Listed[schemas.Case], responses=many("findings", 404))
+@router.get("/findings", response_model=schemas.Listed[schemas_findings.Case], responses=many("findings", 404))
 def findings(
     request: Request,
     shown: ShownAsked,
@@ -43,7 +43,7 @@ def findings(
     return listed(request, shown, make)
 
 
-@router.get("/findings/{id}", response_model=schemas.CaseMore, responses=one("finding", 404))
+@router.get("/findings/{id}", response_model=schemas_findings.CaseMore, responses=one("finding", 404))
 def finding(
     request: Request,
     shown: ShownAsked,
@@ -56,7 +56,7 @@ def finding(
     return answer(request, shown, lambda: found)
 
 
-@router.get("/hosts", response_model=schemas.Listed[schemas.Host], responses=many("hosts", 404))
+@router.get("/hosts", response_model=schemas.Listed[schemas_findings.Host], responses=many("hosts", 404))
 def hosts(request: Request, shown: ShownAsked) -> Response:
     """Hosts to isolate first."""
     return listed(request, shown, lambda: (views_findings.hosts(shown.board), None))

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prism.api.problems import problem
@@ -23,6 +24,7 @@ from prism.service import LOOPBACK_NAMES, Service
 COOKIE = "prism_token"
 READING = ("GET", "HEAD", "OPTIONS")
 GUARDED = ("/api/", "/metrics")
+TOO_LONG = "the body is too long"
 OPEN = ("/api/v1/session", "/api/v1/openapi.json")
 SENT = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -58,15 +60,25 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        read, most = 0, self._most(scope)
+
+        async def received() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise HTTPException(413, TOO_LONG, {"Connection": "close"})
+            return message
+
         headers = Headers(scope=scope)
         refused = self._refused(scope, headers)
         if refused is not None:
             status, why, more = refused
             await problem(status, why, more)(scope, receive, sent)
         elif _uploads(scope):
-            await self._upload(scope, receive, sent)
+            await self._upload(scope, received, sent)
         else:
-            await self._app(scope, receive, sent)
+            await self._app(scope, received, sent)
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One upload at a time, so that what is on disk is known."""
@@ -85,7 +97,7 @@ class Guard:
         if (self._service.tokens is None or self._service.names) and host not in self._names:
             return 421, "this service is not called so; name it with --name", {}
         if too_long(headers, self._most(scope)):
-            return 413, "the body is too long", {"Connection": "close"}
+            return 413, TOO_LONG, {"Connection": "close"}
         if scope["method"] not in READING and foreign(headers):
             return 403, "a page of another site may not do this", {}
         client = scope["client"][0] if scope.get("client") else ""

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from prism import views
 from prism.board import Boards
 
-LISTEN_S = 0.5  # how soon the thread hears that it should end
+LISTEN_S = 0.1  # how soon the thread hears that it should end
 
 
 class Hub:

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from collectors.metrics import Count, registry
 from prism import views
-from prism.api import schemas
+from prism.api import schemas_service
 from prism.api.answers import JSON, encoded
 from prism.api.asked import ServiceAsked, hub
 from prism.api.described import errors, one
@@ -21,7 +21,7 @@ router = APIRouter()
 root = APIRouter()
 
 
-@router.get("/health", response_model=schemas.Health, responses=one("health"))
+@router.get("/health", response_model=schemas_service.Health, responses=one("health"))
 def health(request: Request, service: ServiceAsked) -> Response:
     """How collectors, spool, store and analysis are: counters by stage and reason, and what each part says of itself."""
     counters = [
@@ -57,13 +57,13 @@ def _own(service: Service) -> list[Count]:
     ]
 
 
-@root.get("/healthz", response_model=schemas.Ok, responses=errors())
+@root.get("/healthz", response_model=schemas_service.Ok, responses=errors())
 def healthz() -> dict[str, bool]:
     """Whether the process answers."""
     return {"ok": True}
 
 
-@root.get("/readyz", response_model=schemas.Ok, responses=errors(503))
+@root.get("/readyz", response_model=schemas_service.Ok, responses=errors(503))
 def readyz(service: ServiceAsked) -> Response:
     """Whether every part says that it is well; 503 where one does not."""
     bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, File, HTTPException, Path, Request, Response, UploadFile
 
-from prism.api import schemas
-from prism.api.answers import JSON, encoded
+from prism.api import schemas, schemas_service
+from prism.api.answers import JSON, as_form, encoded, preferred
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, many, one
 from prism.service import Service
@@ -17,14 +17,13 @@ TOPOLOGY = 16 << 20  # octets
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
-def router(service: Service) -> APIRouter:
-    """The routes; how much may be uploaded is the service's business."""
+def router() -> APIRouter:
+    """The routes."""
     made = APIRouter()
-    most = service.uploads.bounds.octets if service.uploads else service.limits.body
     answers = one("replay", 400, 404, 413, 503, status=202)
-    made.post("/replays", status_code=202, response_model=schemas.Replay, responses=answers, max_body_size=most)(upload)
-    made.get("/replays", response_model=schemas.Listed[schemas.Replay], responses=many("replay"))(replays)
-    made.get("/replays/{id}", response_model=schemas.Replay, responses=one("replay", 404))(replay)
+    made.post("/replays", status_code=202, response_model=schemas_service.Replay, responses=answers)(upload)
+    made.get("/replays", response_model=schemas.Listed[schemas_service.Replay], responses=many("replay"))(replays)
+    made.get("/replays/{id}", response_model=schemas_service.Replay, responses=one("replay", 404))(replay)
     made.delete("/replays/{id}", status_code=204, responses=errors(404, 409))(remove)
     return made
 
@@ -32,7 +31,9 @@ def router(service: Service) -> APIRouter:
 def upload(
     request: Request,
     service: ServiceAsked,
-    files: Annotated[list[UploadFile], File(description="Captures or flow records, named after the switches that saw them.")],
+    files: Annotated[
+        list[UploadFile], File(min_length=1, description="Captures or flow records, named after the switches that saw them.")
+    ],
     topology: Annotated[UploadFile | None, File(description="Which address is which host, rail and leaf.")] = None,
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
@@ -73,10 +74,11 @@ def _text(file: UploadFile) -> str:
     return text
 
 
-def replays(service: ServiceAsked) -> Response:
+def replays(request: Request, service: ServiceAsked) -> Response:
     """All uploads, the oldest first."""
-    listed = [one.to_json() for one in service.uploads.all()] if service.uploads else []
-    return Response(encoded({"items": listed, "next": None}), media_type=JSON, headers={"Cache-Control": "no-store"})
+    found = [one.to_json() for one in service.uploads.all()] if service.uploads else []
+    form = preferred(request.headers.get("accept", ""))
+    return Response(as_form(found, None, form), media_type=form, headers={"Cache-Control": "no-store", "Vary": "Accept"})
 
 
 def replay(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import uvicorn
 
+from collectors.admission import networks
+from collectors.receiving import endpoint
 from prism.api.application import app
 from prism.service import LOOPBACK_NAMES, Service
+from prism.tokens import Tokens
+from prism.uploads import Uploads
 
+BACKLOG = 1024
 GRACE_S = 3  # for answers that are under way at the end
 
 
@@ -70,17 +78,36 @@ def loopback(host: str) -> bool:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises OSError."""
+    """A socket that listens; on all addresses where none is named. Raises OSError."""
+    both = not host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both or ":" in host else socket.AF_INET
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        made = socket.socket(family, socket.SOCK_STREAM)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(1024)
-    except OSError as error:
-        made.close()
-        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
-    return made
+        raise OSError(error.errno, os.strerror(error.errno or 0), f"{host}:{port}") from None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a service is shown: `at`, [ADDRESS:]PORT; files and folders of `tokens` and `uploads`, where there are any; `proxies`
+    as in `served`; the `names` it is called by.
+    """
+
+    at: str = "8080"
+    tokens: str | Path | None = None
+    uploads: str | Path | None = None
+    proxies: Sequence[str] = ()
+    names: Sequence[str] = ()
+
+
+@contextmanager
+def shown(service: Service, wish: Wish) -> Iterator[str]:
+    """A service with what is wished besides, while the context lasts; its address. Raises ValueError, OSError."""
+    where = endpoint("pages", wish.at)
+    proxies = [str(network) for network in networks(wish.proxies)]
+    tokens = Tokens(wish.tokens) if wish.tokens else None
+    with ExitStack() as stack:
+        uploads = stack.enter_context(Uploads(wish.uploads)) if wish.uploads else None
+        whole = replace(service, tokens=tokens, uploads=uploads, names=tuple(wish.names))
+        port = stack.enter_context(served(whole, where.host, where.port, proxies=proxies))
+        yield f"http://{replace(where, port=port)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from prism.api import schemas
+from prism.api import schemas_service
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, one
 from prism.api.guard import COOKIE, secret
@@ -12,7 +12,7 @@ from prism.api.guard import COOKIE, secret
 router = APIRouter()
 
 
-@router.get("/session", response_model=schemas.Session, responses=one("session"))
+@router.get("/session", response_model=schemas_service.Session, responses=one("session"))
 def session(request: Request, service: ServiceAsked) -> dict[str, str | bool | None]:
     """Whether tokens are needed here, and what the one that came along allows."""
     tokens = service.tokens

@@ -41,12 +41,20 @@ class _Step:
 
 
 def _step(
-    place: Floats, width: Floats, *, most: int = 4000, least: int = 4, alike: float = 0.7, near: float = 0.25
+    place: Floats,
+    width: Floats,
+    *,
+    most: int = 4000,
+    least: int = 4,
+    alike: float = 0.7,
+    near: float = 0.25,
+    repeats: int = 12,
 ) -> _Step | None:
     """The step whose gaps, of some `width` behind so many octets, are the same every time.
 
     The first `most` gaps are looked at, and there are at least `least` steps. Two gaps are at the same place if they are
     within the share `near` of the octets between two gaps; patterns are `alike` if at least so much of their gaps is the same.
+    What repeats up to `repeats` times within a lag is several steps.
     """
     place, width = place[:most], width[:most]
     if len(place) < 6 * least:
@@ -57,7 +65,7 @@ def _step(
     likeness, lags = np.array([_likeness(place, width, lag, slack) for lag in lags]).reshape(-1, 2).T
     for lag in lags[likeness >= max(alike, 0.85 * float(likeness.max(initial=0.0)))]:
         one = _likeness(place, width, lag, slack)[0]
-        if any(_likeness(place, width, lag / k, slack)[0] > 0.9 * one for k in range(2, 13) if lag / k > 2 * slack):
+        if any(_likeness(place, width, lag / k, slack)[0] > 0.9 * one for k in range(2, repeats + 1) if lag / k > 2 * slack):
             continue  # several steps
         end = _turn(_pattern(place, width, lag, slack), lag)
         if end is not None:

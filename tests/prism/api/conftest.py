@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from benchmarks.boards import board
 from collectors.metrics import Count
@@ -51,6 +52,13 @@ def make_service(**fields) -> Service:
     counts = [Count("prism_collect_datagrams", "Datagrams.", {("sflow",): 7.0}, ("kind",))]
     known = {"boards": Boards(made), "records": records(made), "mode": "live", "limits": GENEROUS}
     return Service(**(known | {"counts": lambda: counts, "health": lambda: {"store": {"ok": True}}} | fields))
+
+
+def fits(text: bytes, kind) -> None:
+    """An answer holds what its schema has, of these types, and nothing else."""
+    TypeAdapter(kind).validate_json(text, strict=True)
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_json(text[:-1] + b',"more":1}', strict=True)
 
 
 @pytest.fixture(scope="session")

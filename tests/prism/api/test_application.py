@@ -1,9 +1,11 @@
 """The whole interface, as its own description says it is."""
 
+import os
+
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-EXAMPLES = 10
+EXAMPLES = int(os.environ.get("PRISM_EXAMPLES", "10"))  # more of them by hand
 STREAMS = "/api/v1/events"  # has no end
 UPLOADS = "/api/v1/replays"  # begins a process for each
 
