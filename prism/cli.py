@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
+    from collectors.record import Flows
     from prism.identity import Marks
     from prism.model import Diagnosis
     from prism.topology import Topology
@@ -80,6 +81,7 @@ def replay(
             metavar="FILE", help="Write a Chrome trace there, for Perfetto; to FOLDER/ one per rank, for HolisticTraceAnalysis."
         ),
     ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page there that opens without a network.")] = None,
     known: Annotated[
         str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
     ] = None,
@@ -97,7 +99,7 @@ def replay(
 
         announce("prism")
         inputs = named_inputs(files)
-        _check_outputs(inputs, json, trace)
+        _check_outputs(inputs, json, trace, html)
         placed = _topology(topology) if topology else None
 
         earlier = _known(known) if known else {}
@@ -107,8 +109,11 @@ def replay(
         from prism.replay import replay as run
 
         asked = read_columns(columns) if columns else None
+        flows: list[Flows] = []
         with _progress(quiet=quiet) as progress:
-            diagnosis = renamed(run(inputs, placed, progress, asked), earlier)
+            diagnosis = renamed(run(inputs, placed, progress, asked, flows.append), earlier)
+        if html:
+            _write(html, _page(diagnosis, placed, flows[0]))
         _tell(diagnosis, json, trace, quiet=quiet)
 
 
@@ -159,18 +164,22 @@ def simulate(
         typer.echo(f"{made:,} packets in {folder}")
 
 
-def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:
-    if json and json != "-":
-        check_output(json, inputs)
-    if trace:
-        from prism.traces import check_folder, is_folder
+def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
+    from prism.traces import check_folder, is_folder
 
-        if is_folder(trace):
-            check_folder(trace)
-        else:
-            check_output(trace, inputs)
-    if json and trace and Path(json).resolve() == Path(trace).resolve():
-        raise ValueError(f"{json}: report and trace cannot be one file")
+    named = [name for name in outputs if name and name != "-"]
+    for name in named:
+        (check_folder(name) if is_folder(name) else check_output(name, inputs))
+        if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
+            raise ValueError(f"{name}: report, trace and page cannot be one file")
+
+
+def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
+    from prism import page
+    from prism.board import told
+    from prism.records import Memory
+
+    return page.dumps(told(diagnosis, topology), Memory(flows))
 
 
 def _topology(path: str) -> Topology:

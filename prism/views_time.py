@@ -49,11 +49,11 @@ def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CEL
     values[~grid.there] = np.nan
     by_rank, by_step = _bins(many, wide, max_cells)
     zero = _zero(found, asked)
-    starts, durations = _job_steps(found, asked)
+    number, starts, durations = _job_steps(found, asked)
     return {
         "zero_ns": ns(zero),
         "measure": measure,
-        "job": {"start_ms": _ms(starts - zero), "duration_ms": _tenths(durations)},
+        "job": {"first": number, "start_ms": _ms(starts - zero), "duration_ms": _tenths(durations)},
         "heat": {
             "ranks": _spans_of(first, many, by_rank),
             "steps": _spans_of(grid.first, wide, by_step),
@@ -147,11 +147,11 @@ def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
     return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
 
 
-def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[Ints, Floats]:
-    """When each step of the job in the time asked for began, ns, and how long it took, ms."""
+def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
+    """The number of the first step of the job in the time asked for; when each began, ns, and how long it took, ms."""
     known = sums(found)
     inside = (known.start_ns + known.duration_ms * 1e6 > asked.start_ns) & (known.start_ns < asked.end_ns)
-    return known.start_ns[inside], known.duration_ms[inside]
+    return int(np.argmax(inside)) if inside.any() else 0, known.start_ns[inside], known.duration_ms[inside]
 
 
 def timeline(found: JobDiagnosis, asked: Stretch = ALL, *, max_spans: int = MAX_SPANS, level: Level | None = None) -> Json:

@@ -162,8 +162,9 @@ class Job(JobSummary):
 
 
 class JobSteps(Model):
-    """Steps of the job as a whole: begin since `zero_ns`, and duration, ms."""
+    """Steps of the job as a whole: number of the first, begin since `zero_ns`, and duration, ms."""
 
+    first: int
     start_ms: list[float]
     duration_ms: list[Number]
 

@@ -134,6 +134,6 @@ def test_a_job_without_steps(found):
     bare = Timeline(tuple(own[:0] for own in found.timeline.steps), (), views_empty(found.timeline.spans), NO_PHASES)
     empty = replace(found, timeline=bare)
     assert views_time.steps(empty)["heat"]["steps"] == []
-    assert views_time.steps(empty)["job"] == {"start_ms": [], "duration_ms": []}
+    assert views_time.steps(empty)["job"] == {"first": 0, "start_ms": [], "duration_ms": []}
     assert views_time.timeline(empty)["spans"]["row"] == []
     assert views_time.timeline(empty, max_spans=1)["spans"]["row"] == []
