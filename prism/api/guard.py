@@ -27,7 +27,7 @@ GUARDED = ("/api/", "/metrics")
 TOO_LONG = "the body is too long"
 OPEN = ("/api/v1/session", "/api/v1/openapi.json")
 SENT = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -35,7 +35,7 @@ SENT = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin-allow-popups",
-}  # plotly writes its styles into the page, so styles, and only they, may be inline
+}
 
 
 class Guard:

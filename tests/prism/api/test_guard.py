@@ -25,7 +25,7 @@ def test_a_page_of_another_site_may_change_nothing(api):
 
 
 def test_browsers_are_told_to_be_strict(url):
-    for path in ("/", "/api/v1/board", "/api/v1/none", "/vendor/plotly.min.js"):
+    for path in ("/", "/api/v1/board", "/api/v1/none"):
         answer = httpx.get(url + path)
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy

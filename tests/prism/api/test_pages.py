@@ -1,6 +1,6 @@
 import httpx
 
-from prism.api.pages import WEB, plotly
+from prism.api.pages import WEB
 
 
 def test_pages_are_there_and_not_sent_twice(url):
@@ -8,12 +8,6 @@ def test_pages_are_there_and_not_sent_twice(url):
     assert page.headers["content-type"].startswith("text/html")
     assert page.text == (WEB / "index.html").read_text()
     assert httpx.get(url, headers={"If-None-Match": page.headers["etag"]}).status_code == 304
-
-
-def test_plotly_comes_out_of_its_package(url):
-    script = httpx.get(f"{url}/vendor/plotly.min.js")
-    assert script.headers["content-type"].startswith("text/javascript")
-    assert script.content == plotly().read_bytes()
 
 
 def test_nothing_outside_is_served(url):
