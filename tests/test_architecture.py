@@ -40,7 +40,7 @@ EDGE = {
         "collectors.clickhouse_server",
     ),
     *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
-    *("collectors.storing", "collectors.clusterfile", "prism.cli_store", "prism.stored"),
+    *("collectors.storing", "collectors.clusterfile", "collectors.inserting", "prism.cli_store", "prism.stored"),
     *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
