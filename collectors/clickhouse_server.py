@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -65,6 +66,7 @@ class Server(Tables):
             from clickhouse_driver import Client
         except ImportError:
             raise StoreError("a server needs the package clickhouse-driver: pip install 'llm-prism[server]'") from None
+        logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs what it raises, with tracebacks
         settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
         return Client(**(self._address | changed), client_name="prism", settings=settings)
 

@@ -58,7 +58,12 @@ ENDS = tuple(end + half for end in ("src", "dst") for half in HALVES)
 FLOWS = Table(
     "flows",
     (*(kept for column in COLUMNS for kept in _kept(column)), TableColumn(BATCH, "UInt64", codec="ZSTD(1)")),
-    (f"intDiv(start_ns, {BUCKET_NS})", *ENDS, "start_ns"),
+    (
+        f"intDiv(start_ns, {BUCKET_NS})",
+        "src_low",
+        "dst_low",
+        "start_ns",
+    ),  # upper halves tell little, and cost
     time="start_ns",
     keep_s=KEEP_S,
 )

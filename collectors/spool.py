@@ -6,6 +6,7 @@ own, which no other ever has, so that the store can tell one that it has already
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
 import secrets
@@ -100,6 +101,10 @@ class Spool:
         """The oldest batch."""
         return min(list(self._sizes), default=None)
 
+    def second(self) -> Batch | None:
+        """The batch after the oldest."""
+        return next(iter(heapq.nsmallest(2, list(self._sizes))[1:]), None)
+
     def add(self, flows: Flows) -> Batch:
         """Put a batch on the disk. Raises SpoolFullError, and OSError where the disk refuses; then nothing was added."""
         body = packed(flows)
@@ -124,7 +129,9 @@ class Spool:
         return batch
 
     def read(self, batch: Batch) -> Flows | None:
-        """The records of a batch; None where the file is damaged: it is put aside then, and they are counted as dropped."""
+        """The records of a batch; None where the file is damaged: it is put aside then, and they are dropped, once."""
+        if batch not in self._sizes:
+            return None  # put aside before
         try:
             octets = (self.folder / batch.name).read_bytes()
         except FileNotFoundError:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,23 +19,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from collectors import clickhouse, flowrows, retention
-from collectors.clickhouse import Database
+from collectors import flowrows
 from collectors.clickhouse_tables import MOST
+from collectors.inserting import Inserting
 from collectors.logs import say
 from collectors.metrics import PREFIX, Count, keyed
 from collectors.record import Flows
 from collectors.rotation import by_start
 from collectors.sinks import MEANING
-from collectors.spool import Batch, Spool, SpoolFullError
-from collectors.tables import StoreError, Table
+from collectors.spool import Spool, SpoolFullError
+from collectors.storeerror import StoreError
 
 ROWS, SECONDS = 500_000, 1.0
 PATIENCE = 4  # a full disk: so many batches' worth of records wait in memory before they are dropped
 AHEAD_S = 3600.0  # clocks of exporters may be ahead by so much
-RETRY_S, LONGEST_S = 0.25, 30.0
 EARLY, LATE, NAMELESS = "older than is kept", "from the future", "not from an address to an address"
-PRUNE_S = 600.0
 
 
 class Storing:
@@ -185,129 +182,6 @@ class Storing:
         yield Count(PREFIX + "store_errors", "inserts that failed and are tried again", {(): self.inserting.errors})
         up = 1.0 if self.health()["state"] == "ok" else 0.0
         yield Count(PREFIX + "store_up", "whether the store takes what it is given", {(): up}, level=True)
-
-
-class Inserting:
-    """The thread that brings batches from the spool into the store, the oldest first."""
-
-    def __init__(self, where: str, spool: Spool, *, keep_s: int) -> None:
-        self.where, self.spool, self.keep_s = where, spool, keep_s
-        self.tally: Counter[str] = Counter()
-        self.done = self.errors = 0  # records of the batch at work that are in already
-        self.lock = threading.Lock()
-        self.error: StoreError | None = None
-        self._sent = {spool.first()} if spool.first() else set[Batch | None]()
-        self._earlier = time.time_ns()  # batches older than this may have been sent by an earlier process
-        self._database: Database | None = None
-        self._tables: tuple[Table, Table] = flowrows.kept_for(keep_s)
-        self._partition_ns = 0
-        self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
-        self._pruned = 0.0
-        try:
-            self._open()
-        except StoreError as error:
-            if not error.transient:
-                raise
-            self._complain(error)
-        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """There is something to do."""
-        self._wake.set()
-
-    def stop(self, patience_s: float) -> None:
-        """End once the spool is empty, or the time is over, or the store refuses."""
-        self._last = time.monotonic() + patience_s
-        self._stop.set()
-        self._wake.set()
-        self._thread.join()
-        if self._database:
-            self._database.close()
-
-    def health(self) -> dict[str, Any]:
-        """See `Storing.health`."""
-        error = self.error
-        state = "ok" if error is None else "waiting" if error.transient else "failed"
-        return {"state": state, "error": "" if error is None else str(error), "store": self.where}
-
-    def _run(self) -> None:
-        pause = RETRY_S
-        while not self._ended():
-            try:
-                if self._step():
-                    pause = RETRY_S
-                    continue
-                self._wake.wait(0.2 if not self._stop.is_set() else 0)
-                self._wake.clear()
-            except Exception as error:  # whatever it is, records wait in the spool
-                known = StoreError(f"{type(error).__name__}: {error}", transient=isinstance(error, OSError))
-                self._complain(error if isinstance(error, StoreError) else known)
-                self._stop.wait(pause) if not self._stop.is_set() else time.sleep(min(pause, 0.1))
-                pause = min(2 * pause, LONGEST_S)
-
-    def _ended(self) -> bool:
-        return self._stop.is_set() and (not len(self.spool) or time.monotonic() > self._last)
-
-    def _complain(self, error: StoreError) -> None:
-        self.errors += 1
-        if self.error is None or str(self.error) != str(error):
-            say("store refused", level=logging.ERROR, reason=error, passes=error.transient)
-        self.error = error
-
-    def _open(self) -> Database:
-        if self._database is None:
-            database = clickhouse.opened(self.where)
-            try:
-                for table in self._tables:
-                    database.create(table)
-                known = database.registered(flowrows.FLOWS.name)
-                if known:
-                    self.keep_s, self._partition_ns = known["keep_s"], known["partition_ns"]
-            except StoreError:
-                database.close()
-                raise
-            self._database = database
-        return self._database
-
-    def _step(self) -> bool:
-        """Bring one batch into the store; whether there was one."""
-        database = self._open()
-        if database.plain and time.monotonic() > self._pruned:  # other servers do it themselves
-            self._pruned = time.monotonic() + PRUNE_S
-            retention.prune(database, time.time_ns())
-        batch = self.spool.first()
-        if batch is None:
-            self.error = None
-            return False
-        with self.lock:
-            flows = self.spool.read(batch)
-        if flows is not None:
-            again = batch in self._sent or batch.made_ns < self._earlier
-            self._sent = {batch}
-            self._insert(database, batch, flows, again=again)
-            with self.lock:
-                self.spool.remove(batch)
-                self.done = 0
-        if self.error:
-            say("store takes again", store=self.where)
-        self.error = None
-        return True
-
-    def _insert(self, database: Database, batch: Batch, flows: Flows, *, again: bool) -> None:
-        flow_table, pair_table = self._tables
-        self.done = 0
-        fates: Counter[str] = Counter()
-        for number, rows in flowrows.pieces(flows.start_ns, self._partition_ns).items():
-            part = flows if len(rows) == len(flows) else flows.take(rows)
-            token = f"{batch.token}-{number}"
-            columns = flowrows.rows(part)
-            new = database.insert(flow_table, columns, token=token, again=again)
-            database.insert(pair_table, flowrows.pair_rows(part), token=token, again=again)
-            fates["stored" if new else "deduplicated"] += len(part)
-        with self.lock:
-            self.tally.update(fates)
-            self.done = len(flows)
 
 
 def _batches(flows: Flows, most: int) -> Iterator[Flows]:

@@ -41,7 +41,6 @@ EDGE = {
         "collectors.clickhouse_server",
     ),
     *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
-    *("collectors.storing", "collectors.clusterfile", "prism.cli_store", "prism.stored"),
     *("prism.analysing", "prism.cli_live", "prism.live", "prism.playing", "prism.serve", "prism.store", "prism.watch"),
     *("prism.cli", "prism.page", "prism.replay", "prism.simulate", "prism.terminal"),
     *("prism.asking", "prism.boardfile", "prism.cli_service", "prism.opening", "prism.service", "prism.terminal_service"),
@@ -59,6 +58,7 @@ EDGE = {
     ),
     *("prism.alertfile", "prism.alerting", "prism.alerttest", "prism.cli_alerts", "prism.outbox", "prism.silencing"),
     "prism.webhooks",
+    *("collectors.storing", "collectors.clusterfile", "collectors.inserting", "prism.cli_store", "prism.stored"),
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [

@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS flows_local ON CLUSTER '{cluster}' (
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')
 PARTITION BY intDiv(start_ns, 12120000000000)
-ORDER BY (intDiv(start_ns, 300000000000), src_high, src_low, dst_high, dst_low, start_ns)
+ORDER BY (intDiv(start_ns, 300000000000), src_low, dst_low, start_ns)
 TTL toDateTime(intDiv(start_ns, 1000000000)) + INTERVAL 604800 SECOND
 SETTINGS ttl_only_drop_parts = 1,
   fsync_after_insert = 1,

@@ -45,6 +45,7 @@ def test_a_damaged_batch_is_put_aside_and_counted(tmp_path, where):
     octets[int(where * len(octets)) if isinstance(where, float) else where] ^= 0xFF
     path.write_bytes(octets)
     assert [len(flows) if flows else None for flows in map(spool.read, made)] == [100, None, 102]
+    assert spool.read(made[1]) is None
     assert spool.dropped == {DAMAGED: 101}
     assert len(spool) == 2
     assert (tmp_path / (made[1].name + ".bad")).exists()

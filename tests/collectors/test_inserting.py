@@ -1,0 +1,29 @@
+import time
+
+from collectors.inserting import Inserting
+from collectors.spool import DAMAGED, Spool
+from tests.collectors import stores
+
+
+def test_batches_of_an_earlier_process_go_in_and_damaged_ones_are_counted_once(tmp_path):
+    spool, now = Spool(tmp_path / "spool"), time.time_ns()
+    made = [spool.add(stores.flows(100, now_ns=now, first=100 * i)) for i in range(4)]
+    (tmp_path / "spool" / made[2].name).write_bytes(b"nothing")
+    inserting = Inserting(str(tmp_path / "store"), spool, keep_s=86_400)
+    inserting.stop(60)
+    assert inserting.tally["stored"] == 300
+    assert spool.dropped == {DAMAGED: 100}
+    assert len(spool) == 0
+    spool.close()
+
+
+def test_a_batch_over_partitions_is_a_piece_for_each(tmp_path):
+    spool, day = Spool(tmp_path / "spool"), 86_400 * 10**9
+    inserting = Inserting(str(tmp_path / "store"), spool, keep_s=86_400)
+    inserting.stop(60)
+    pieces = inserting._pieces(spool.add(stores.flows(1000, now_ns=time.time_ns(), span_ns=day // 10)))
+    assert sum(piece.records for piece in pieces) == 1000
+    assert len({piece.token for piece in pieces}) == len(pieces) > 3
+    for piece in pieces:
+        assert len(set((piece.rows["start_ns"] // inserting._partition_ns).tolist())) == 1
+    spool.close()
