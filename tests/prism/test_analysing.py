@@ -78,7 +78,7 @@ def test_records_that_others_store_are_analysed_once_each():
 def test_a_window_that_fails_is_counted_and_the_next_one_comes():
     flows, _, topology, _ = capture("two_jobs")
     watch, stop = Watch(topology), threading.Event()
-    analysis = Analysis(watch, clock=Clock(int(flows.end_ns.max())))
+    analysis = Analysis(watch, clock=Clock(int(flows.end_ns.max()) + 60 * SECOND))
     watch.look = lambda _now: 1 / 0
     watch.add(flows, int(flows.end_ns.max()))
     thread = threading.Thread(target=analysis.run, args=(stop,))
