@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -30,7 +29,6 @@ class Server(Tables):
         self._local = threading.local()
         self._clients: list[Any] = []
         self._lock, self._closed = threading.Lock(), False
-        self._opening = itertools.count()
         try:
             self.version, self.plain = self._greeted()
         except StoreError:
@@ -62,18 +60,20 @@ class Server(Tables):
         except StoreError as error:
             raise StoreError(f"{self.where}: {error}") from None
 
-    def _client(self, **changed: Any) -> Any:
+    def _client(self, *, numpy: bool = True, **changed: Any) -> Any:
         try:
             from clickhouse_driver import Client
         except ImportError:
             raise StoreError("a server needs the package clickhouse-driver: pip install 'llm-prism[server]'") from None
-        settings = {"use_numpy": True, "max_query_size": 1 << 26, "insert_block_size": MOST}
+        settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
         return Client(**(self._address | changed), client_name="prism", settings=settings)
 
-    def _mine(self) -> Any:
-        client = getattr(self._local, "client", None)
+    def _mine(self, *, numpy: bool = True) -> Any:
+        name = "arrays" if numpy else "lists"
+        client = getattr(self._local, name, None)
         if client is None:
-            client = self._local.client = self._client()
+            client = self._client(numpy=numpy)
+            setattr(self._local, name, client)
             with self._lock:
                 self._clients.append(client)
         if self._closed:
@@ -103,9 +103,11 @@ class Server(Tables):
         return {name: _received(column, kind) for (name, kind), column in zip(kinds, columns, strict=True)}
 
     def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
-        client, names = self._mine(), ", ".join(columns)
-        kinds = {c.name: c.dtype for c in table.kept(plain=self.plain)}
-        rows = [_sent(values, kinds[name]) for name, values in columns.items()]
+        known, names = {c.name: c for c in table.kept(plain=self.plain)}, ", ".join(columns)
+        rows: list[Any] = [_sent(values, known[name].dtype) for name, values in columns.items()]
+        wrapped = any("(" in table.type_of(known[name], plain=self.plain).removeprefix("LowCardinality(") for name in columns)
+        client = self._mine(numpy=not wrapped)  # the driver's arrays know no SimpleAggregateFunction, its lists do
+        rows = [values.tolist() for values in rows] if wrapped else rows
         settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
         if not self.plain:
             settings |= {"async_insert": 0, "insert_distributed_sync": 1}

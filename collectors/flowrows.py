@@ -185,9 +185,10 @@ def text(high: int, low: int) -> str:
 def among(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
     """A condition that both ends are among endpoints, and its parameters."""
     known = sorted({pair for pair in map(halves, endpoints) if pair})
-    parameters = {"high": sorted({high for high, _ in known}), "low": sorted({low for _, low in known}), "both": known}
+    highs = sorted({high for high, _ in known})
+    parameters: dict[str, Any] = {"high": highs, "low": sorted({low for _, low in known}), "both": known}
     parts = [f"{end}_{half} IN {{{half}:Array(UInt64)}}" for end in ("src", "dst") for half in ("high", "low")]
-    if len(parameters["high"]) > 1:  # else the halves say it all, and an index reads them faster
+    if len(highs) > 1:  # else the halves say it all, and an index reads them faster
         parts += [f"({end}_high, {end}_low) IN {{both:Array(Tuple(UInt64, UInt64))}}" for end in ("src", "dst")]
     return " AND ".join(parts), parameters
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from collectors import flowrows, tables
 from collectors.clickhouse import Database
-from collectors.tables import StoreError, Table
+from collectors.tables import Cluster, StoreError, Table
 
 MOST_PARTITIONS = 1000
 
@@ -56,7 +56,7 @@ def keep(database: Database, keep_s: int) -> None:
             raise StoreError(f"{database.where}: partitions are for at most {most} s; a longer time needs a new store")
         if not database.plain:
             for name in _local(database, table):
-                database.query(f"ALTER TABLE {name} MODIFY TTL {tables.ttl(table, table.keep_s)}")
+                database.query(f"ALTER TABLE {name}{_everywhere(name)} MODIFY TTL {tables.ttl(table, table.keep_s)}")
         database.register(table)
 
 
@@ -73,9 +73,13 @@ def prune(database: Database, now_ns: int) -> int:
                 WHERE active AND database = currentDatabase() AND table = {name:String}
                 AND toInt64(partition) < {oldest:Int64}"""
             for number in database.query(sql, {"name": name, "oldest": oldest})["number"].tolist():
-                database.query(f"ALTER TABLE {name} DROP PARTITION {int(number)}")
+                database.query(f"ALTER TABLE {name}{_everywhere(name)} DROP PARTITION {int(number)}")
                 dropped += 1
     return dropped
+
+
+def _everywhere(name: str) -> str:
+    return f" ON CLUSTER '{Cluster().name}'" if name.endswith("_local") else ""
 
 
 def _local(database: Database, table: Table) -> list[str]:

@@ -11,12 +11,14 @@ same batch again and again until it is in. The law, at any time and at `/metrics
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from collectors import clickhouse, flowrows, retention
 from collectors.clickhouse import Database
@@ -311,3 +313,17 @@ class Inserting:
 def _batches(flows: Flows, most: int) -> Iterator[Flows]:
     for start in range(0, len(flows), most):
         yield flows if len(flows) <= most else flows.take(slice(start, start + most))  # type: ignore[arg-type]
+
+
+def storing_to(out: str) -> Storing:
+    """The sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, which may say `?spool=FOLDER`.
+
+    Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be.
+    """
+    if out.startswith("chdb:"):
+        return Storing(out, Path(out.removeprefix("chdb:")) / "spool")
+    parts = urlsplit(out)
+    options = dict(parse_qsl(parts.query))
+    state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    spool = options.pop("spool", "") or Path(state).expanduser() / "prism-spool"
+    return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from collectors.storeerror import StoreError as StoreError
+
 OLDEST, FULL = (18, 12), (22, 3)  # versions of the server: what we ask for at least, what has all that we use
 PARTITIONS = 50  # of a table, whatever its time to live (akvorado)
 WINDOW = 10_000  # batches of which a table knows the token
@@ -21,14 +23,6 @@ WEEK = 7 * 86_400  # a server that was away for so long still knows them
 BATCH = "batch"
 NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
-
-
-class StoreError(Exception):
-    """The store refused. `transient`: the same may succeed later, without anybody's doing."""
-
-    def __init__(self, message: str, *, transient: bool = False) -> None:
-        super().__init__(message)
-        self.transient = transient
 
 
 @dataclass(frozen=True)
@@ -191,7 +185,7 @@ def _settings(table: Table, cluster: Cluster | None) -> str:
         known |= {"replicated_deduplication_window": WINDOW, "replicated_deduplication_window_seconds": WEEK}
     else:
         known |= {"non_replicated_deduplication_window": WINDOW}
-    return ", ".join(f"{name} = {value}" for name, value in known.items())
+    return ",\n  ".join(f"{name} = {value}" for name, value in known.items())
 
 
 def _shard(table: Table) -> str:

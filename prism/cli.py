@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
-from prism import cli_live
+from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rich.progress import Progress, TaskID
 
+    from collectors.record import Flows
     from prism.identity import Marks
     from prism.model import Diagnosis
     from prism.topology import Topology
@@ -44,6 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(cli_store.app, name="store")
 
 
 def main() -> None:
@@ -73,7 +75,13 @@ def replay(
         str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there; - for standard output.")] = None,
-    trace: Annotated[str | None, typer.Option(metavar="FILE", help="Write a Chrome trace there, for Perfetto.")] = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write a Chrome trace there, for Perfetto; to FOLDER/ one per rank, for HolisticTraceAnalysis."
+        ),
+    ] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page there that opens without a network.")] = None,
     known: Annotated[
         str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
     ] = None,
@@ -91,7 +99,7 @@ def replay(
 
         announce("prism")
         inputs = named_inputs(files)
-        _check_outputs(inputs, json, trace)
+        _check_outputs(inputs, json, trace, html)
         placed = _topology(topology) if topology else None
 
         earlier = _known(known) if known else {}
@@ -101,8 +109,11 @@ def replay(
         from prism.replay import replay as run
 
         asked = read_columns(columns) if columns else None
+        flows: list[Flows] = []
         with _progress(quiet=quiet) as progress:
-            diagnosis = renamed(run(inputs, placed, progress, asked), earlier)
+            diagnosis = renamed(run(inputs, placed, progress, asked, flows.append), earlier)
+        if html:
+            _write(html, _page(diagnosis, placed, flows[0]))
         _tell(diagnosis, json, trace, quiet=quiet)
 
 
@@ -153,13 +164,22 @@ def simulate(
         typer.echo(f"{made:,} packets in {folder}")
 
 
-def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str | None) -> None:
-    if json and json != "-":
-        check_output(json, inputs)
-    if trace:
-        check_output(trace, inputs)
-    if json and trace and Path(json).resolve() == Path(trace).resolve():
-        raise ValueError(f"{json}: report and trace cannot be one file")
+def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
+    from prism.traces import check_folder, is_folder
+
+    named = [name for name in outputs if name and name != "-"]
+    for name in named:
+        (check_folder(name) if is_folder(name) else check_output(name, inputs))
+        if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
+            raise ValueError(f"{name}: report, trace and page cannot be one file")
+
+
+def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
+    from prism import page
+    from prism.board import told
+    from prism.records import Memory
+
+    return page.dumps(told(diagnosis, topology), Memory(flows))
 
 
 def _topology(path: str) -> Topology:
@@ -217,18 +237,19 @@ def _bars() -> Progress:
 
 def _tell(diagnosis: Diagnosis, json: str | None, trace: str | None, *, quiet: bool) -> None:
     """The files first, so that they are there when the tables are."""
-    from prism import report, terminal
-    from prism import trace as chrome
+    from prism import report, terminal, traces
 
+    warnings: list[str] = []
     if json and json != "-":
         _write(json, report.dumps(diagnosis))
     if trace:
-        _write(trace, chrome.dumps(diagnosis))
+        warnings += traces.write(trace, diagnosis)
     if json != "-":
         terminal.show(diagnosis, terminal.console())
-        return
-    sys.stdout.write(report.dumps(diagnosis))
-    for warning in () if quiet else diagnosis.source.warnings:
+    else:
+        sys.stdout.write(report.dumps(diagnosis))
+        warnings += diagnosis.source.warnings
+    for warning in () if quiet else warnings:
         typer.echo(f"prism: {warning}", err=True)
 
 
@@ -237,4 +258,7 @@ def _write(path: str, text: str) -> None:
         Path(name).write_text(text, encoding="utf-8")
 
 
+cli_ops.add_to(app)
+cli_service.add_to(app)
 cli_live.add_to(app)
+cli_alerts.add_to(app)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from collectors.cli import complaints, named_inputs
+from prism.cli_settings import ConfigOption
 
 TopologyOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
@@ -59,6 +60,7 @@ def serve(
     topology: TopologyOption = None,
     allow: Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Which exporters to listen to; all, without.")] = None,
     json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
+    config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
 ) -> None:
     """Collect, keep, analyse and tell, in one process, until SIGTERM.
 

@@ -24,13 +24,16 @@ def replay(
     topology: Topology | None = None,
     progress: Progress | None = None,
     columns: Columns | None = None,
+    kept: Callable[[Flows], None] = lambda _flows: None,
 ) -> Diagnosis:
     """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
+    `kept` is given the flow records.
 
     Raises DecodeError (a ValueError) with the file's name where one cannot be read.
     """
     tell = progress or (lambda _stage, _done, _total: None)
     flows, transits, source = read(inputs, topology, tell, columns)
+    kept(flows)
     return diagnose(flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total))
 
 

@@ -260,4 +260,5 @@ def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:
         np.concatenate([rank[flows.src[rows]], rank[flows.dst[rows]]]),
         np.concatenate([phase, phase]),
         np.concatenate([rank[flows.dst[rows]], rank[flows.src[rows]]]),
+        np.concatenate([flows.octets[rows], -flows.octets[rows]]).astype(np.int64),
     )

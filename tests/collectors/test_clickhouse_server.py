@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from collectors.clickhouse import StoreError, opened
+from collectors.clickhouse import StoreError, Table, TableColumn, opened
 from tests.collectors import servers
 
 
@@ -53,3 +53,18 @@ def test_another_protocol_behind_the_port(server):
     with pytest.raises(StoreError) as caught:
         opened(f"clickhouse://127.0.0.1:{server.ports[1]}/prism?send_receive_timeout=0.5")
     assert str(server.ports[1]) in str(caught.value)
+
+
+def test_the_driver_s_lists_go_in_too(server):
+    """As they do for aggregates, which a newer server has."""
+    table = Table("lists", (TableColumn("n", "SimpleAggregateFunction(sum, UInt64)", plain="UInt64"),), ("n",))
+    database = opened(server.url)
+    database.create(table)
+    client = database._mine(numpy=False)
+    client.execute("INSERT INTO lists (n) VALUES", [[1, 2]], columnar=True)
+    assert database.query("SELECT sum(n) AS n FROM lists")["n"][0] == 3
+    from clickhouse_driver.columns.service import get_column_by_spec
+
+    options = {"context": client.connection.context}
+    assert get_column_by_spec("SimpleAggregateFunction(sum, UInt64)", options, use_numpy=False).ch_type == "UInt64"
+    database.close()

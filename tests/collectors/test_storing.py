@@ -6,6 +6,7 @@ import pytest
 
 from collectors import flowrows
 from collectors.clickhouse import StoreError, opened
+from collectors.live import sink_to
 from collectors.record import Flows
 from collectors.storing import EARLY, LATE, NAMELESS, Storing
 from tests.collectors import servers, stores
@@ -159,3 +160,16 @@ def test_what_can_never_be_is_refused_at_the_start(tmp_path):
     with pytest.raises(StoreError, match="has schema 99"):
         Storing(str(store), tmp_path / "spool")
     Storing(str(tmp_path / "other"), tmp_path / "spool").close()
+
+
+def test_the_sink_of_out_says_where_records_wait(tmp_path, monkeypatch):
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    embedded = sink_to(f"chdb:{tmp_path / 'store'}", rows=1, seconds=60)
+    assert embedded.spool.folder == tmp_path / "store" / "spool"
+    embedded.close()
+    (port,) = servers._free(1)
+    for query, folder in (("", "state/prism-spool"), (f"?spool={tmp_path / 'mine'}&connect_timeout=1", "mine")):
+        server = sink_to(f"clickhouse://127.0.0.1:{port}/prism{query}", rows=1, seconds=60)
+        assert server.spool.folder == tmp_path / folder
+        assert "spool" not in server.where
+        server.close(patience_s=0)

@@ -9,6 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from collectors.record import Flows
 from prism import cli, replay, report
 from prism.topology import Topology
 
@@ -20,8 +21,9 @@ def calls(diagnosis, monkeypatch):
     """What the analysis was asked, with the analysis itself left out."""
     asked = []
 
-    def stand_in(inputs, topology, progress, columns):
+    def stand_in(inputs, topology, progress, columns, kept):
         assert columns is None
+        kept(Flows.build({"start_ns": []}, endpoints=()))
         asked.append((list(inputs), topology))
         progress("reading", 1, 2)
         return diagnosis
@@ -65,12 +67,21 @@ def test_jobs_keep_the_names_of_an_earlier_report(calls, capture, diagnosis, tmp
     assert len(calls) == 1
 
 
-def test_report_and_trace_are_written(calls, capture, tmp_path):
-    result = run("a=" + str(capture), "--json", tmp_path / "r.json", "--trace", tmp_path / "t.json")
+def test_report_trace_and_page_are_written(calls, capture, tmp_path):
+    outputs = ("--json", tmp_path / "r.json", "--trace", tmp_path / "t.json", "--html", tmp_path / "r.html")
+    result = run("a=" + str(capture), *outputs)
     assert result.exit_code == 0
     assert calls[0][0] == [("a", str(capture))]
     assert json.loads((tmp_path / "r.json").read_text())["schema"] == "prism-report/1"
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_folder_gets_a_trace_per_rank(calls, capture, tmp_path):
+    assert run(capture, "--trace", f"{tmp_path}/traces/").exit_code == 0
+    assert len(list((tmp_path / "traces" / "job-job-1").iterdir())) == 8
+    assert run(capture, "--trace", f"{tmp_path}/no/traces/").exit_code == 2
+    assert len(calls) == 1
 
 
 def test_a_report_on_stdout_comes_alone(calls, capture):
@@ -97,7 +108,8 @@ def test_warnings_go_to_stderr_beside_a_report_on_stdout(diagnosis, capture, mon
         (["CAPTURE", "--topology", "BINARY"], "not UTF-8 text at offset 0"),
         (["CAPTURE", "--json", "nosuch/r.json"], "prism: nosuch/r.json: there is no folder nosuch"),
         (["CAPTURE", "--json", "CAPTURE"], "is one of the inputs"),
-        (["CAPTURE", "--json", "r.json", "--trace", "r.json"], "report and trace cannot be one file"),
+        (["CAPTURE", "--json", "r.json", "--trace", "r.json"], "report, trace and page cannot be one file"),
+        (["CAPTURE", "--html", "r.json", "--json", "r.json"], "report, trace and page cannot be one file"),
         (["CAPTURE", "leaf0=BAD"], "are both switch 'leaf0'"),
     ],
 )
@@ -151,7 +163,7 @@ def test_help_does_not_wait_for_the_analysis_to_be_imported():
 
 SLOW = """
 import sys, time, types
-def slow(inputs, topology, progress, columns):
+def slow(inputs, topology, progress, *_):
     print("begun", flush=True)
     for i in range(30):
         progress("reading", i, 30)

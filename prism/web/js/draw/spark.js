@@ -1,0 +1,58 @@
+// Small pictures inside a line of text: step times, shares of phases, a meter.
+
+import { h, svg } from "../dom.js";
+import { duration, percent, sureness } from "../format.js";
+import { PHASE_ORDER, phase } from "../palette.js";
+import { themed } from "./canvas.js";
+
+/** Step times as a line from 0; the slow ones stand out by height. */
+export function spark(values, { width = 132, height = 26 } = {}) {
+  const known = values.filter((one) => Number.isFinite(one));
+  if (known.length < 2) return h("span", { class: "muted" }, "–");
+  const top = Math.max(...known) * 1.02;
+  const x = (at) => (at / (values.length - 1)) * (width - 4) + 2;
+  const y = (ms) => height - 2 - (ms / top) * (height - 4);
+  const points = values.map((ms, at) => (Number.isFinite(ms) ? `${x(at).toFixed(1)},${y(ms).toFixed(1)}` : null)).filter(Boolean);
+  const label = `Step times, ${duration(Math.min(...known))} to ${duration(Math.max(...known))}, the last ${duration(known.at(-1))}`;
+  return svg(
+    "svg",
+    { class: "spark", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label },
+    svg("polygon", { class: "area", points: `2,${height - 2} ${points.join(" ")} ${width - 2},${height - 2}` }),
+    svg("polyline", { points: points.join(" ") }),
+    svg("circle", { cx: x(values.length - 1), cy: y(known.at(-1)), r: 2 }),
+  );
+}
+
+/** The shares of phases as one bar; with `named` also in words. */
+export function shares(phases, { named = false, width = null } = {}) {
+  const parts = PHASE_ORDER.filter((word) => phases?.[word] > 0.004).map((word) => [word, phases[word]]);
+  if (!parts.length) return h("span", { class: "muted" }, "–");
+  const text = parts.map(([word, share]) => `${phase(word).label} ${percent(share)}`).join(", ");
+  const bar = h("span", { class: "shares", role: "img", "aria-label": text, title: text, style: width ? { width } : {} }, parts.map(([word, share]) => swatch(word, share)));
+  return named ? h("div", { class: "shares-named" }, bar, legend(parts)) : bar;
+}
+
+function swatch(word, share = null) {
+  const made = h("i", { class: phase(word).hatched ? "hatched" : null, style: share === null ? {} : { "flex-grow": String(share) } });
+  const paint = () => made.style.setProperty("background-color", phase(word).colour);
+  paint();
+  themed(made, paint);
+  return made;
+}
+
+/** Phases by colour and name. parts: [[word, share or null], …]. */
+export function legend(parts) {
+  return h("ul", { class: "legend" }, parts.map(([word, share]) => h("li", {}, swatch(word), phase(word).label, share === null ? null : h("b", {}, percent(share)))));
+}
+
+/** How sure something inferred is: a bar, a number, a word. */
+export function confidence(share) {
+  if (share === null || share === undefined) return h("span", { class: "muted" }, "–");
+  const low = share < 0.7;
+  return h(
+    "span",
+    { class: `confidence${low ? " low" : ""}`, title: `inferred; ${percent(share)} of such claims should be right` },
+    h("span", { class: "meter", "aria-hidden": "true" }, h("i", { style: { width: `${share * 100}%` } })),
+    `${percent(share)} ${sureness(share)}`,
+  );
+}

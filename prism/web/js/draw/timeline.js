@@ -1,0 +1,222 @@
+// What every rank did when: rows by stage, group and rank; spans coloured and named by phase. Zoom by wheel with Ctrl or by keys.
+
+import { h } from "../dom.js";
+import { duration } from "../format.js";
+import { PHASE_ORDER, SIGNS, phase, token } from "../palette.js";
+import { MARGIN, fitName, gutter, place, surface, ticks, tip, write } from "./canvas.js";
+import { legend } from "./spark.js";
+
+const AXIS = 34;
+const HEAD = 16;
+
+/**
+ * Draws a timeline.
+ *
+ * data: {zero_ns, level, phases, rows: [{rank, endpoint, stage, group}], spans: {row, start_ms, end_ms, phase, peer}} of the API.
+ * options: view [from, to] ms, label(row), blamed Map(rank -> severity), marks [{ms, text}], bounds [from, to] ms,
+ * onview(from, to) once the view stays.
+ */
+export function drawTimeline(element, data, options = {}) {
+  const { label = (row) => `rank ${row.rank}`, blamed = new Map(), marks = [], onview } = options;
+  const rows = arranged(data.rows);
+  const whole = options.bounds ?? extent(data.spans);
+  let view = options.view ?? whole;
+  const order = byRow(data.spans, data.rows.length);
+  const size = rows.length <= 16 ? 20 : rows.length <= 48 ? 15 : 11;
+  const stages = new Set(rows.map((row) => row.stage)).size;
+  const heads = stages > 1 ? stages : 0;
+  const height = AXIS + rows.length * size + heads * HEAD + 4;
+  const root = h("div", { class: "drawing timeline", tabindex: 0, role: "group", "aria-label": "Timeline; plus and minus zoom, arrows move" });
+  element.append(root);
+  const lanes = laneTops(rows, size, heads > 0);
+  const paint = (context, width) => {
+    const left = gutter(width);
+    const wide = width - left - MARGIN;
+    const x = (ms) => left + ((ms - view[0]) / (view[1] - view[0])) * wide;
+    axis(context, view, left, wide, height);
+    const hatch = hatching(context);
+    lanes.forEach(({ row, top, head }) => {
+      if (head !== null) write(context, head, left, top - HEAD / 2, { colour: token("text"), bold: true });
+      lane(context, row, { top, size, left, wide, blamed, label });
+      spans(context, data, order[row.place], { top, size, left, wide, x, view, hatch, named: size > 16 || blamed.has(row.rank) });
+    });
+    for (const mark of marks) line(context, mark, { x, left, wide, height });
+  };
+  const text = `Timeline of ${rows.length} ranks over ${duration(whole[1] - whole[0])}`;
+  const { canvas, repaint, width } = surface(root, { height, label: text, paint });
+  const hint = tip(root);
+  const moved = mover({ get: () => view, set: (next) => { view = next; repaint(); }, whole, onview });
+  canvas.addEventListener("pointermove", (event) => {
+    const [px, py] = place(event, canvas);
+    const left = gutter(width());
+    const ms = view[0] + ((px - left) / (width() - left - MARGIN)) * (view[1] - view[0]);
+    const found = lanes.find(({ top }) => py >= top && py < top + size);
+    if (!found) return hint.hide();
+    return hint.show(px, py, told(data, order[found.row.place], found.row, ms, label));
+  });
+  canvas.addEventListener("pointerleave", () => hint.hide());
+  moved.listen(root, canvas, width);
+  const used = PHASE_ORDER.filter((word) => data.phases.includes(word) && data.spans.phase.includes(data.phases.indexOf(word)));
+  root.append(legend(used.map((word) => [word, null])));
+  return { view: () => view, ...moved };
+}
+
+/** Rows by stage, group and rank; `place` is where they are in the data. */
+function arranged(rows) {
+  const known = rows.map((row, place) => ({ ...row, place, stage: row.stage ?? null }));
+  return known.sort((a, b) => (a.stage ?? -1) - (b.stage ?? -1) || (a.group ?? -1) - (b.group ?? -1) || a.rank - b.rank);
+}
+
+function laneTops(rows, size, headed) {
+  let top = AXIS;
+  let stage;
+  return rows.map((row) => {
+    const head = headed && row.stage !== stage ? (row.stage === null ? "stage not known" : `stage ${row.stage}`) : null;
+    stage = row.stage;
+    if (head !== null) top += HEAD;
+    const here = { row, top, head };
+    top += size;
+    return here;
+  });
+}
+
+function extent({ start_ms: start, end_ms: end }) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const ms of start) low = Math.min(low, ms);
+  for (const ms of end) high = Math.max(high, ms);
+  return high > low ? [low, high] : [0, 1];
+}
+
+/** Places of the spans of each row; work first, so that traffic lies on top of it, in order of start. */
+function byRow({ row, start_ms: start }, rows) {
+  const order = Array.from({ length: rows }, () => []);
+  row.forEach((one, at) => order[one]?.push(at));
+  for (const list of order) list.sort((a, b) => start[a] - start[b]);
+  return order;
+}
+
+function axis(context, [from, to], left, wide, height) {
+  for (const ms of ticks(from, to, Math.max(2, wide / 110))) {
+    const x = left + ((ms - from) / (to - from)) * wide;
+    context.fillStyle = token("line");
+    context.fillRect(Math.round(x), AXIS - 2, 1, height);
+    write(context, ms === 0 ? "0" : `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`, Math.min(x, left + wide - 20), 8, { align: "center" });
+  }
+}
+
+function lane(context, row, { top, size, left, wide, blamed, label }) {
+  const severity = blamed.get(row.rank);
+  context.fillStyle = token("lane");
+  context.fillRect(left, top + 1, wide, size - 2);
+  const name = fitName(context, `${severity ? `${SIGNS[severity]} ` : ""}${label(row)}`, left - 10);
+  write(context, name, left - 6, top + size / 2, { align: "right", colour: token(severity ?? "muted"), bold: Boolean(severity) });
+}
+
+function spans(context, data, places, { top, size, left, wide, x, view, hatch, named }) {
+  const { start_ms: start, end_ms: end, phase: phases } = data.spans;
+  const styles = data.phases.map(phase);
+  context.save();
+  context.beginPath();
+  context.rect(left, top, wide, size);
+  context.clip();
+  for (const at of places) {
+    if (end[at] < view[0] || start[at] > view[1]) continue;
+    const style = styles[phases[at]] ?? phase("step");
+    const [a, b] = [x(start[at]), x(end[at])];
+    const width = Math.max(0.75, b - a - (b - a > 4 ? 0.5 : 0));
+    context.fillStyle = style.hatched ? hatch : style.colour;
+    context.fillRect(a, top + 1.5, width, size - 3);
+    const begin = Math.max(a, left);
+    if (named && Math.min(b, left + wide) - begin > context.measureText(style.label).width + 8) {
+      write(context, style.label, begin + 4, top + size / 2 + 0.5, { colour: style.ink });
+    }
+  }
+  context.restore();
+}
+
+function hatching(context) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const inside = tile.getContext("2d");
+  inside.fillStyle = phase("idle").colour;
+  inside.fillRect(0, 0, 6, 6);
+  inside.strokeStyle = token("hatch");
+  inside.lineWidth = 1;
+  for (const shift of [-6, 0, 6]) {
+    inside.beginPath();
+    inside.moveTo(shift, 6);
+    inside.lineTo(shift + 6, 0);
+    inside.stroke();
+  }
+  return context.createPattern(tile, "repeat");
+}
+
+function line(context, { ms, text, severity }, { x, left, wide, height }) {
+  const at = x(ms);
+  if (at < left || at > left + wide) return;
+  context.fillStyle = token(severity ?? "text");
+  context.fillRect(at, AXIS - 18, 1.5, height);
+  write(context, text, Math.min(at + 5, left + wide - context.measureText(text).width), AXIS - 12, { colour: token(severity ?? "text"), bold: true });
+}
+
+function told(data, places, row, ms, label) {
+  const { start_ms: start, end_ms: end, phase: phases, peer } = data.spans;
+  const here = places.filter((at) => start[at] <= ms && end[at] >= ms);
+  const lines = here.slice(0, 4).map((at) => {
+    const to = peer?.[at] >= 0 ? ` with rank ${peer[at]}` : "";
+    return `${phase(data.phases[phases[at]] ?? "step").label} ${duration(end[at] - start[at])}${to}, from +${duration(start[at])}`;
+  });
+  return [`${label(row)}${row.stage === null ? "" : `, stage ${row.stage}`}`, ...(lines.length ? lines : ["nothing seen"])];
+}
+
+/** Zooming and moving of a view, by wheel with Ctrl, drag and keys; `onview` is told once it rests. */
+function mover({ get, set, whole, onview }) {
+  let timer = null;
+  const least = (whole[1] - whole[0]) / 20_000;
+  const go = (from, to) => {
+    const span = Math.max(least, Math.min(to - from, whole[1] - whole[0]));
+    const begin = Math.max(whole[0], Math.min((from + to - span) / 2, whole[1] - span));
+    set([begin, begin + span]);
+    clearTimeout(timer);
+    timer = setTimeout(() => onview?.(...get()), 250);
+  };
+  const zoom = (factor, centre = (get()[0] + get()[1]) / 2) => {
+    const [from, to] = get();
+    go(centre - (centre - from) * factor, centre + (to - centre) * factor);
+  };
+  const pan = (share) => {
+    const [from, to] = get();
+    go(from + (to - from) * share, to + (to - from) * share);
+  };
+  const keys = { "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), 0: () => go(...whole) };
+  const listen = (root, canvas, width) => {
+    root.addEventListener("keydown", (event) => {
+      if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      keys[event.key]();
+    });
+    canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.shiftKey) return;
+      event.preventDefault();
+      const left = gutter(width());
+      const [from, to] = get();
+      const ms = from + ((place(event, canvas)[0] - left) / (width() - left - MARGIN)) * (to - from);
+      if (event.ctrlKey) zoom(event.deltaY > 0 ? 1.25 : 0.8, ms);
+      else pan((event.deltaY || event.deltaX) / 600);
+    }, { passive: false });
+    let from = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch") return;
+      from = { px: event.clientX, view: get() };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const shift = ((from.px - event.clientX) / (width() - gutter(width()) - MARGIN)) * (from.view[1] - from.view[0]);
+      if (Math.abs(from.px - event.clientX) > 2) go(from.view[0] + shift, from.view[1] + shift);
+    });
+    canvas.addEventListener("pointerup", () => { from = null; });
+  };
+  return { zoom, pan, all: () => go(...whole), listen };
+}

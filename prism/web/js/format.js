@@ -1,0 +1,85 @@
+// Numbers and times in words. Times come as text of int64 ns, which only BigInt holds.
+
+const THIN = "\u202f";
+
+/** ms between two times. */
+export const between = (start, end) => Number(BigInt(end) - BigInt(start)) / 1e6;
+
+/** A time `ms` after another, as text of ns. */
+export const later = (start, ms) => String(BigInt(start) + BigInt(Math.round(ms * 1e6)));
+
+/** A duration with about three digits. */
+export function duration(ms) {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return "–";
+  const size = Math.abs(ms);
+  if (ms === 0) return "0";
+  if (size < 1) return `${(ms * 1000).toPrecision(3)} µs`.replace(/\.0+ /, " ");
+  if (size < 999.5) return `${Number(ms.toPrecision(3))} ms`;
+  if (size < 100_000) return `${(ms / 1000).toFixed(size < 10_000 ? 2 : 1)} s`;
+  const seconds = Math.round(size / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
+}
+
+/** A point of time in UTC; `brief` without the date. */
+export function moment(ns, { brief = false } = {}) {
+  if (!ns || ns === "0") return "–";
+  const text = new Date(Number(BigInt(ns) / 1_000_000n)).toISOString();
+  return brief ? text.slice(11, 19) : `${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
+}
+
+/** How long after `zero` that was: +9.5 s. */
+export function since(zero, ns) {
+  const exact = between(zero, ns);
+  const ms = Math.abs(exact) < 50 ? 0 : exact; // a job may begin a moment before the first whole record
+  return `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`;
+}
+
+/** A whole number with thin spaces between thousands. */
+export function count(n) {
+  if (n === null || n === undefined) return "–";
+  return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, THIN);
+}
+
+/** Octets with a binary-free unit: kB, MB, GB, TB. */
+export function octets(n) {
+  if (n === null || n === undefined) return "–";
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  const place = n < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(n) / 3));
+  const value = n / 1000 ** place;
+  return `${place ? value.toFixed(value < 10 ? 1 : 0) : value} ${units[place]}`;
+}
+
+/** A share 0 … 1 in percent. */
+export const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(share * 100)}${THIN}%`);
+
+/** What slowness cost all GPUs: GPU-seconds, or hours of them. */
+export function lost(seconds) {
+  if (!seconds || seconds < 0.5) return "–";
+  return seconds < 3600 ? `${count(seconds)} GPU-s` : `${(seconds / 3600).toFixed(seconds < 36_000 ? 1 : 0)} GPU-h`;
+}
+
+/** Sizes of the parallel dimensions: DP 2 × PP 4. */
+export function layout(sizes) {
+  const named = ["dp", "pp", "tp", "ep", "cp"].filter((kind) => sizes[kind] > 1).map((kind) => `${kind.toUpperCase()} ${sizes[kind]}`);
+  return named.join(" × ") || "not known";
+}
+
+/** How sure a share of 0 … 1 is, in words. */
+export function sureness(confidence) {
+  if (confidence >= 0.9) return "sure";
+  if (confidence >= 0.7) return "likely";
+  return confidence >= 0.5 ? "unsure" : "a guess";
+}
+
+/** leaf2 before leaf10. */
+export const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });
+
+/** `slow_rank` as words. */
+export const words = (name) => name.replaceAll("_", " ");
+
+/** Names in a row, the rest counted. */
+export function names(ids, most = 3, joint = ", ") {
+  return ids.slice(0, most).join(joint) + (ids.length > most ? ` and ${count(ids.length - most)} more` : "");
+}

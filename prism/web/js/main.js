@@ -1,0 +1,25 @@
+// The dashboard: pages of what a service knows.
+
+import { finding, findings } from "./pages/findings.js";
+import { health } from "./pages/health.js";
+import { job } from "./pages/job.js";
+import { overview } from "./pages/overview.js";
+import { replay } from "./pages/replay.js";
+import { switches } from "./pages/switches.js";
+import { run } from "./shell.js";
+import { service } from "./source.js";
+import { here } from "./state.js";
+
+const PLACES = [
+  ["overview", "Overview", "o"],
+  ["findings", "Findings", "f"],
+  ["switches", "Switches", "s"],
+  ["replay", "Replay", "r"],
+  ["health", "Health", "h"],
+];
+
+run(
+  service("api/v1", () => here().query.replay ?? null),
+  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), switches, replay, health },
+  PLACES,
+);

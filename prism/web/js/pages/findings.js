@@ -1,0 +1,119 @@
+// Findings: the list, and one with all that it rests on.
+
+import { empty, facts, h, section, table } from "../dom.js";
+import { between, count, duration, lost, moment, names, percent, sureness, words } from "../format.js";
+import { SIGNS } from "../palette.js";
+import { suspects } from "../draw/parts.js";
+import { confidence } from "../draw/spark.js";
+import { reach } from "../shell.js";
+import { link, note } from "../state.js";
+import { ago, blamed, list, severity, title, when } from "./claims.js";
+import { pictures } from "./pictures.js";
+
+const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
+const MOST = 200;
+const UNIT = /_ms(_|$)/;
+
+/** All findings, with filters that are part of the address. */
+export async function findings({ source, board, query, fill }) {
+  const box = h("div", { class: "box" });
+  const pick = (name, label, options) =>
+    h("label", {}, `${label} `, h("select", { id: `pick-${name}`, onchange: (event) => change({ [name]: event.target.value }) },
+      h("option", { value: "" }, "all"), options.map((one) => h("option", { value: one, selected: query[name] === one }, words(one)))));
+  let text = query.filter ?? "";
+  let known = [];
+  const draw = () => {
+    const fits = (one) => ["severity", "state"].every((name) => !query[name] || (name === "state" ? one.state : one.finding.severity) === query[name])
+      && (!query.kind || one.finding.kind === query.kind) && (!query.job || one.finding.job === query.job)
+      && `${title(one.finding)} ${one.finding.message} ${one.finding.job}`.toLowerCase().includes(text.toLowerCase());
+    const shown = known.filter(fits);
+    const nothing = known.length ? "No finding fits the filters." : board?.at_ns === "0" ? "Nothing was analysed yet." : "No fault found.";
+    box.replaceChildren(shown.length ? list(shown.slice(0, MOST), board) : empty(nothing), shown.length > MOST ? h("p", { class: "note" }, `${count(shown.length - MOST)} more`) : "");
+  };
+  const change = (some) => {
+    Object.assign(query, some);
+    note(some);
+    draw();
+  };
+  fill(box, source.get("/findings", { limit: 1000 }), (_, { items }) => {
+    known = items;
+    draw();
+  });
+  const search = h("input", { type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter findings by words", value: text, oninput: (event) => { text = event.target.value; note({ filter: text }); draw(); } });
+  const tools = h("div", { class: "filters" }, pick("severity", "Severity", ["critical", "warning", "info"]), pick("kind", "Kind", KINDS), pick("state", "State", ["open", "closed"]), search);
+  return { title: "Findings", node: h("div", { class: "page" }, h("header", { class: "title" }, h("h1", {}, "Findings"), h("p", { class: "note" }, reach(board))), section("Claims and observations", { wide: true, tools, note: "the newest first" }, box)) };
+}
+
+/** One finding. */
+export async function finding({ source, board, parts, fill }) {
+  const one = await source.get(`/findings/${encodeURIComponent(parts[1])}`);
+  const found = one.finding;
+  const drawn = h("div", { class: "box" }, h("p", { class: "wait" }, "…"));
+  const related = h("div", { class: "box" });
+  if (one.job) fill(drawn, pictures(source, one), (box, draw) => draw(box));
+  else drawn.replaceChildren(empty("The job of this finding is no longer known, so there is no picture."));
+  if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), (box, { items }) => box.append(list(items.filter((other) => one.related.includes(other.id)), board)));
+  const node = h(
+    "div",
+    { class: `page finding ${found.severity}` },
+    h("header", { class: "title" }, h("p", {}, severity(found.severity), one.state === "closed" ? " over" : " open", " · job ", h("a", { href: link(["jobs", found.job]) }, found.job)), h("h1", {}, title(found)), h("p", { class: "lead" }, found.message), share()),
+    facts(told(one, board)),
+    h("div", { class: "columns" },
+      section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
+      section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
+    section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
+    h("div", { class: "columns" }, section("What it rests on", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
+  );
+  return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
+}
+
+function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board) {
+  const weak = found.confidence < 0.7 ? ` (${sureness(found.confidence)}: look before you act)` : "";
+  return [
+    ["Who", `${words(found.subject.type)} ${blamed(found, 8)}`],
+    ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
+    [state === "closed" ? "Over since" : "Last seen", state === "closed" && closed ? when(closed, board) : [when(found.end_ns, board), h("small", {}, ` after ${duration(between(found.start_ns, found.end_ns))}`)]],
+    ["First told", board?.mode === "live" ? moment(opened) : null],
+    ["Steps are slower", found.slowdown > 1 ? [h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`), h("small", {}, typeof found.evidence.what_if === "number" ? " than without it" : " than its other steps")] : null],
+    ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
+    ["How sure", [confidence(found.confidence), weak]],
+  ];
+}
+
+function suspectNote(found) {
+  const first = found.isolate.hosts.length ? found.isolate.hosts : found.isolate.parts.length ? [found.isolate.parts.join(" – ")] : [];
+  return first.length ? `first: ${names(first, 4)} (${percent(found.isolate.confidence)})` : null;
+}
+
+function share() {
+  const button = h("button", { type: "button", class: "link", onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      button.textContent = "Copied";
+    } catch {
+      button.replaceChildren(h("input", { value: location.href, readonly: true, "aria-label": "Link to this finding", onfocus: (event) => event.target.select() }));
+    }
+  } }, "Copy link");
+  return h("p", { class: "share" }, button);
+}
+
+/** Evidence as rows of names and values; lists of words as lists. */
+function evidence(found) {
+  const hidden = new Set(["what_if", "no_what_if", "steps"]);
+  const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
+  const doubt = found.evidence.no_what_if;
+  const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
+  const columns = [{ name: "name", label: "Name", cell: ([name]) => name }, { name: "value", label: "Value", cell: ([, value]) => value }];
+  return table(columns, all);
+}
+
+function shown(name, value) {
+  if (typeof value === "number") return UNIT.test(name) ? duration(value) : Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
+  if (Array.isArray(value)) {
+    if (value.every((one) => typeof one === "string")) return value.some((one) => one.length > 30) ? h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, one))) : names(value, 12);
+    if (value.every((one) => Array.isArray(one))) return h("ul", { class: "pairs" }, value.slice(0, 12).map((one) => h("li", {}, one.join(" → "))), value.length > 12 ? h("li", {}, `${value.length - 12} more`) : null);
+    return names(value.map(String), 12);
+  }
+  if (value && typeof value === "object") return h("ul", { class: "pairs" }, Object.entries(value).slice(0, 12).map(([key, one]) => h("li", {}, `${words(key)}: `, shown(name, one))));
+  return String(value);
+}

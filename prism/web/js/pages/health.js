@@ -1,0 +1,86 @@
+// Health: whether all parts are well, what came in, what was lost and why, how far the analysis is.
+
+import { empty, facts, h, section, table } from "../dom.js";
+import { between, count, duration, moment, words } from "../format.js";
+import { reach } from "../shell.js";
+
+const LOSS = /drop|lost|skip|refus|error|malformed|late|reject|fail|overflow|gap/;
+
+/** The page. */
+export async function health({ source, board, fill }) {
+  const [parts, counters, losses, windows, left] = Array.from({ length: 5 }, () => h("div", { class: "box" }));
+  const all = source.get("/health");
+  fill(parts, all, drawParts);
+  fill(losses, all, (box, body) => drawCounters(box, body.counters.filter(isLoss), "Nothing was lost.", { zero: false }));
+  fill(counters, all, (box, body) => drawCounters(box, body.counters.filter((one) => !isLoss(one)), "No collector runs in this process."));
+  fill(windows, source.get("/windows"), (box, { items }) => drawWindows(box, items));
+  const skipped = Object.entries(board?.source.skipped ?? {}).filter(([, n]) => n);
+  left.append(skipped.length ? reasons(skipped.map(([reason, n]) => [reason, n])) : empty("Nothing was left out."));
+  const node = h(
+    "div",
+    { class: "page" },
+    h("header", { class: "title" }, h("h1", {}, "Health"), h("p", { class: "note" }, reach(board))),
+    section("Parts", { id: "parts", wide: true }, parts),
+    h("div", { class: "columns" }, section("Losses by reason", { id: "losses" }, losses), section("Left out of the records", { id: "skipped" }, left)),
+    section("Windows that were analysed", { id: "windows", wide: true, note: "the newest first" }, windows),
+    section("Counters", { id: "counters", wide: true }, counters),
+  );
+  return { title: "Health", node };
+}
+
+const isLoss = (one) => LOSS.test(one.name) || Object.entries(one.labels).some(([name, value]) => name === "reason" || LOSS.test(value));
+
+/** Each part with what it says of itself. */
+function drawParts(box, body) {
+  const verdict = body.ok ? h("p", { class: "verdict good" }, "● All parts are well.") : h("p", { class: "verdict bad" }, "■ Not all parts are well.");
+  const age = body.mode === "live" && body.board ? [["Newest analysis", `${duration(body.board.age_s * 1000)} ago`]] : [];
+  const cards = Object.entries(body.parts).map(([name, part]) => {
+    const told = part && typeof part === "object" ? part : { state: part };
+    const state = told.ok === undefined ? null : told.ok ? h("span", { class: "good" }, "● well") : h("span", { class: "bad" }, "■ not well");
+    return h("article", { class: "part" }, h("h3", {}, words(name), " ", state), facts(flat(told).filter(([key]) => key !== "ok")));
+  });
+  box.append(verdict, facts(age), cards.length ? h("div", { class: "parts" }, cards) : empty(body.mode === "replay" ? "This is a replay: there are no collectors and no store." : "No part says how it is."));
+}
+
+/** Names and values of a part, those within named by the way to them. */
+function flat(told, under = "") {
+  return Object.entries(told).flatMap(([key, value]) => {
+    const name = words(under + key).replace(/ (s|ns|ms)$/, "");
+    if (value && typeof value === "object" && !Array.isArray(value)) return flat(value, `${under}${key} `);
+    return [[name, shown(key, value)]];
+  });
+}
+
+function shown(key, value) {
+  if (value === null) return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (key.endsWith("_ns")) return moment(String(value));
+  if (typeof value === "number" && key.endsWith("_s")) return duration(value * 1000);
+  if (typeof value === "number") return Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(4)));
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+function drawCounters(box, counters, nothing, { zero = true } = {}) {
+  const rows = counters.filter((one) => zero || one.value).sort((a, b) => a.name.localeCompare(b.name) || b.value - a.value);
+  if (!rows.length) return box.append(empty(nothing));
+  const columns = [
+    { name: "name", label: "Counter", cell: (one) => words(one.name.replace(/^(prism|collectors?)_/, "").replace(/_total$/, "")) },
+    { name: "labels", label: "Of", cell: (one) => Object.values(one.labels).join(", ") || "–" },
+    { name: "value", label: "Number", number: true, cell: (one) => count(one.value) },
+  ];
+  return box.append(table(columns, rows.slice(0, 400)));
+}
+
+const reasons = (pairs) => table([{ name: "reason", label: "Reason", cell: ([reason]) => reason }, { name: "n", label: "Packets or records", number: true, cell: ([, n]) => count(n) }], pairs.sort((a, b) => b[1] - a[1]));
+
+function drawWindows(box, items) {
+  if (!items.length) return box.append(empty("No window was analysed yet."));
+  const columns = [
+    { name: "end", label: "Up to", cell: (one) => moment(one.end_ns) },
+    { name: "long", label: "Spans", number: true, cell: (one) => duration(between(one.start_ns, one.end_ns)) },
+    { name: "flows", label: "Records", number: true, cell: (one) => count(one.flows) },
+    { name: "late", label: "Came too late", number: true, cell: (one) => (one.late ? h("span", { class: "severity warning" }, `▲ ${count(one.late)}`) : "0") },
+    { name: "took", label: "Took", number: true, cell: (one) => (one.took_s ? duration(one.took_s * 1000) : "–") },
+  ];
+  return box.append(table(columns, items.slice(0, 60)));
+}

@@ -1,0 +1,22 @@
+// A service that others can reach asks for a token; the browser keeps it as a cookie that no script can read.
+
+import { h } from "../dom.js";
+
+/** Asks for a token; `done()` once the service took it. */
+export function signIn(source, done) {
+  const said = h("p", { class: "notice lost", role: "alert", hidden: true });
+  const field = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true, spellcheck: "false" });
+  const send = async (event) => {
+    event.preventDefault();
+    try {
+      await source.signIn(field.value.trim());
+      done();
+    } catch (error) {
+      said.textContent = error.status === 401 ? "▲ The service does not know this token." : `▲ ${error.message}`;
+      said.hidden = false;
+    }
+  };
+  const form = h("form", { class: "signin", onsubmit: send }, h("label", { for: "token" }, "Token"), field, h("button", { class: "primary", type: "submit" }, "Sign in"));
+  const lead = h("p", { class: "note" }, "This service is open to those with a token. Who runs it makes one: prism token create");
+  return { title: "Sign in", node: h("div", { class: "page" }, h("header", { class: "title" }, h("h1", {}, "Sign in"), lead), form, said) };
+}

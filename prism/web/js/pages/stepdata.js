@@ -1,0 +1,111 @@
+// Steps and ranks of a job as the drawings want them: names of ranks, times as numbers of steps, heat of several measures.
+
+import { between, later } from "../format.js";
+import { phase } from "../palette.js";
+
+const FIRST_RANKS = 512;
+const WORK = ["forward", "backward", "compute", "optimizer"];
+
+/** A job with the first of its ranks; `rest()` gets the others where there are more, so that the page can be drawn before. */
+export async function jobOf(source, id) {
+  const path = pathOf(id);
+  const job = await source.get(path, { ranks: `0:${FIRST_RANKS}` });
+  const total = job.ranks_total ?? job.ranks.length;
+  const rest = async () => {
+    if (job.ranks.length >= total) return job;
+    const more = await source.get(path, { ranks: `${job.ranks.length}:${total}` });
+    job.ranks = [...job.ranks, ...more.ranks];
+    return job;
+  };
+  return { job, path, total, rest };
+}
+
+/** Where a job is. */
+export const pathOf = (id) => `/jobs/${encodeURIComponent(id)}`;
+
+/** What a rank is called: its number and its host, or its address. */
+export function namer(job) {
+  const byRank = new Map(job.ranks.map((one) => [one.rank, one]));
+  const several = new Set();
+  const seen = new Set();
+  for (const { host } of job.ranks) (seen.has(host) ? several : seen).add(host);
+  return (rank) => {
+    const one = byRank.get(rank);
+    if (!one) return `rank ${rank}`;
+    const place = one.host ? `${one.host}${several.has(one.host) && one.rail !== null ? `.${one.rail}` : ""}` : one.endpoint;
+    return `${rank}  ${place}`;
+  };
+}
+
+/** The measures that a heat strip of the job can show: [[value, label], …]. */
+export function measures(job) {
+  const words = Object.keys(job.phases);
+  const own = words.filter((word) => !WORK.includes(word)).map((word) => [word, word === "idle" ? "waiting" : phase(word).label]);
+  return [["duration", "step time"], ...(words.some((word) => WORK.includes(word)) ? [["work", "own work"]] : []), ...own];
+}
+
+/** The heat of a measure; `work` is the sum of what a rank did itself. */
+export async function heatOf(source, path, job, measure, query = {}) {
+  if (measure !== "work") return source.get(`${path}/steps`, { measure: measure === "duration" ? null : measure, ...query });
+  const parts = WORK.filter((word) => job.phases[word] > 0);
+  const all = await Promise.all(parts.map((word) => source.get(`${path}/steps`, { measure: word, ...query })));
+  const [first, ...others] = all;
+  const value = first.heat.value.map((row, y) => row.map((one, x) => (one === null ? null : others.reduce((sum, other) => sum + (other.heat.value[y][x] ?? 0), one))));
+  return { ...first, heat: { ...first.heat, value } };
+}
+
+/** Which measure shows a finding best. */
+export function telling(found, job) {
+  const known = measures(job).map(([name]) => name);
+  if (found.kind === "slow_rank" && known.includes("work")) return "work";
+  if (["slow_link", "slow_switch", "slow_group"].includes(found.kind)) {
+    const traffic = ["dp", "tp", "ep", "cp", "pp"].filter((word) => known.includes(word)).sort((a, b) => job.phases[b] - job.phases[a]);
+    if (traffic.length) return traffic[0];
+  }
+  return "duration";
+}
+
+/** Number of the step at a time (text of ns), moved by `shift` of a usual step; the nearest at the ends. */
+export function stepAt(steps, ns, shift = 0) {
+  const durations = steps.job.duration_ms;
+  const ms = between(steps.zero_ns, ns) + shift * (durations.length ? durations[durations.length >> 1] : 0);
+  const { start_ms: starts } = steps.job;
+  let [low, high] = [0, starts.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (starts[middle] <= ms) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1) + firstStep(steps);
+}
+
+/** The number of the first step of the job that is there. */
+export const firstStep = (steps) => {
+  if (steps.job.first !== undefined) return steps.job.first;
+  const first = steps.heat.steps[0] ?? 0;
+  return Array.isArray(first) ? first[0] : first;
+};
+
+/** Columns and rows of heat as [first, last], whether binned or not. */
+export const spansOf = (list) => list.map((one) => (Array.isArray(one) ? one : [one, one]));
+
+/** When steps [first, last] begin and end, as text of ns. */
+export function stretchOf(steps, [first, last]) {
+  const { start_ms: starts, duration_ms: durations } = steps.job;
+  const zero = firstStep(steps);
+  const a = Math.max(0, Math.min(starts.length - 1, first - zero));
+  const b = Math.max(a, Math.min(starts.length - 1, last - zero));
+  return starts.length ? [later(steps.zero_ns, starts[a]), later(steps.zero_ns, starts[b] + durations[b])] : [steps.zero_ns, steps.zero_ns];
+}
+
+/** The steps of a finding, [first, last]. Ranks end a step at slightly different times, so a quarter of a step is no step. */
+export function stepsOf(found, steps) {
+  const first = stepAt(steps, found.start_ns, 0.25);
+  return [first, Math.max(first, stepAt(steps, found.end_ns, -0.25))];
+}
+
+/** The time around a finding that its pictures show: as much before as it lasted, at least some steps; [start, end] as text of ns. */
+export function around(found, step_ms) {
+  const margin = Math.max(6 * step_ms, between(found.start_ns, found.end_ns) * 0.4);
+  return [later(found.start_ns, -margin), later(found.end_ns, margin)];
+}

@@ -1,0 +1,71 @@
+// Where the pages get their data: the service that sent them, by REST and server-sent events.
+
+/** What went wrong, in words that can be shown. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The service. `get(path, query)` gives JSON; `listen({board, replay, state})` calls back until it is closed. */
+export function service(base = "api/v1", replay = () => null) {
+  const address = (path, query = {}) => {
+    const asked = { ...query, ...(replay() ? { replay: replay() } : {}) };
+    const known = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined && value !== "");
+    const text = new URLSearchParams(known).toString();
+    return `${base}${path}${text ? `?${text}` : ""}`;
+  };
+  return {
+    live: true,
+    get: async (path, query) => answered(await sent(address(path, query))),
+    send: async (path, body) => {
+      const answer = await sent(`${base}${path}`, { method: "POST", body });
+      const place = answer.headers.get("Location");
+      return { place, body: await answered(answer) };
+    },
+    signIn: async (token) => answered(await sent(`${base}/session`, { method: "POST", headers: { Authorization: `Bearer ${token}` } })),
+    listen: ({ board, replay: progress, state }) => {
+      const events = new EventSource(`${base}/events`);
+      events.addEventListener("open", () => state(true));
+      events.addEventListener("error", () => state(false));
+      events.addEventListener("board", (event) => board(JSON.parse(event.data)));
+      events.addEventListener("replay", (event) => progress(JSON.parse(event.data)));
+      return () => events.close();
+    },
+  };
+}
+
+/** Answers that are in the page already, by path, and by what is measured; else the page holds all there is. */
+export function embedded(documents) {
+  return {
+    live: false,
+    get: async (path, query = {}) => {
+      const [name] = ["by", "measure"].filter((one) => query[one]);
+      const found = documents[name ? `${path}?${name}=${query[name]}` : path];
+      if (found === undefined) throw new Refused(404, "This part is not in the report.");
+      return found;
+    },
+    listen: () => () => {},
+  };
+}
+
+async function sent(address, options) {
+  try {
+    return await fetch(address, { headers: { Accept: "application/json" }, cache: "no-cache", ...options });
+  } catch {
+    throw new Refused(0, "The service does not answer.");
+  }
+}
+
+async function answered(answer) {
+  const text = await answer.text();
+  let body = null;
+  try {
+    body = text ? JSON.parse(text) : null;
+  } catch {
+    throw new Refused(answer.status, `The service answered ${answer.status} with something that is not JSON.`);
+  }
+  if (!answer.ok) throw new Refused(answer.status, body?.detail ?? body?.title ?? `The service answered ${answer.status}.`);
+  return body;
+}

@@ -1,0 +1,37 @@
+// The state of the page is its address: #/jobs/d6002a93?steps=8:12&ranks=0:64. Whoever opens the link sees the same.
+
+/** Where we are: {parts: ["jobs", id], query: {steps: "8:12"}}. */
+export function here() {
+  const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const parts = path.split("/").filter(Boolean).map(decoded);
+  return { parts, query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+/** A link inside; what is empty is left out. The replay that is looked at stays. */
+export function link(parts, query = {}) {
+  const kept = here().query.replay;
+  const all = { ...(kept ? { replay: kept } : {}), ...query };
+  const search = new URLSearchParams(Object.entries(all).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+  const text = search.toString().replaceAll("%3A", ":");
+  return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
+}
+
+/** Changes what is asked of this page without a step in the history; the page has drawn it already. */
+export function note(query) {
+  const { parts, query: before } = here();
+  history.replaceState(null, "", link(parts, { ...before, ...query }));
+}
+
+/** A pair "a:b" of whole numbers, or null; long ones lose digits. */
+export function pair(text) {
+  const found = /^(\d+):(\d+)$/.exec(text ?? "");
+  return found ? [Number(found[1]), Number(found[2])] : null;
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,310 @@
+"""The pages in a real browser, with a recorded run behind them."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from prism.api.serving import served
+from prism.board import Board, Boards
+from prism.model import Severity
+from prism.service import Service
+from prism.tokens import Tokens
+from tests.prism.web.conftest import GENEROUS, PCAPS, Shown
+
+expect = pytest.importorskip("playwright.sync_api").expect
+expect.set_options(timeout=20_000)
+
+# Colours of a canvas; a drawing has several.
+COLOURS = """canvas => {
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Set();
+  for (let at = 0; at < data.length; at += 4) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
+  return seen.size;
+}"""
+# What has no accessible name, or can be scrolled to beside the screen.
+NAMELESS = """() => [...document.querySelectorAll("button, input, select, canvas, a, svg[role=img], [role=button]")]
+  .filter(one => !(one.textContent.trim() || one.ariaLabel || one.labels?.length || one.closest("label")
+                   || one.getAttribute("aria-hidden")))
+  .map(one => one.outerHTML)"""
+WIDE = "() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
+
+
+def job_of(shown: Shown) -> str:
+    return shown.first.jobs[0].id
+
+
+def case_of(shown: Shown) -> str:
+    return shown.first.cases[0].id
+
+
+def go(page, to: str) -> None:
+    """To another page, as a link would, until all of it is there."""
+    before = page.locator("main").get_attribute("data-ready")
+    page.evaluate("to => { location.hash = to; }", to)
+    page.wait_for_function("before => document.querySelector('main').dataset.ready !== before", arg=before)
+
+
+def test_the_overview_says_who_trains_and_what_was_found(shown, opened):
+    page = opened(shown.url)
+    expect(page.locator("h1")).to_have_text("1 job on 8 endpoints")
+    row = page.locator("#jobs tbody tr")
+    expect(row).to_have_count(1)
+    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "▲ 1"):
+        expect(row).to_contain_text(text)
+    expect(page.locator("#newest .claim")).to_contain_text("10.10.5.1 (server5) works")
+    assert page.locator("#fabric canvas").evaluate(COLOURS) > 3
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_a_job_is_drawn_and_its_culprit_named(shown, opened):
+    page = opened(f"{shown.url}#/jobs/{job_of(shown)}")
+    expect(page).to_have_title(f"Job {job_of(shown)} · Prism")
+    for place in ("#steps", "#timeline", "#leaves"):
+        for canvas in page.locator(f"{place} .drawing > canvas").all():
+            assert canvas.evaluate(COLOURS) > 5, place
+    expect(page.locator("#steps canvas").nth(1)).to_have_attribute("aria-label", re.compile("slow rank 10.10.5.1"))
+    expect(page.locator("#graph path")).to_have_count(20)
+    expect(page.locator("#graph text.warning")).to_have_text("▲ r5")
+    expect(page.locator("#layout tbody tr").first).to_contain_text("traffic")
+    expect(page.locator("#ranks tr.marked")).to_contain_text("server5")
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_what_is_chosen_on_a_job_is_in_its_address(shown, opened):
+    page = opened(f"{shown.url}#/jobs/{job_of(shown)}")
+    page.select_option("#measure", "work")
+    expect(page.locator("#steps .key")).to_contain_text("ms")
+    strip = page.locator("#steps canvas").first
+    box = strip.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.45, box["y"] + 60, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => location.hash.includes('measure=work') && location.hash.includes('steps=')")
+    chosen = re.search(r"steps=(\d+):(\d+)", page.url)
+    assert 0 < int(chosen[1]) < int(chosen[2]) < 10
+    again = opened(page.url)
+    expect(again.locator("#measure")).to_have_value("work")
+    assert chosen[0] in again.url
+
+
+def test_the_timeline_zooms_by_key_and_button(shown, opened):
+    page = opened(f"{shown.url}#/jobs/{job_of(shown)}")
+    asked = []
+    page.on("request", lambda request: "/timeline?" in request.url and asked.append(request.url))
+    page.locator("#timeline .timeline").focus()
+    with page.expect_response(re.compile("/timeline")):
+        page.keyboard.press("+")
+    page.wait_for_function("() => location.hash.includes('view=')")
+    with page.expect_response(re.compile("/timeline")):
+        page.get_by_role("button", name="Zoom out").click()
+    with page.expect_response(re.compile("level=spans")):
+        page.select_option("#level", "spans")
+    page.wait_for_function("() => location.hash.includes('level=spans')")
+    again = opened(page.url)
+    expect(again.locator("#level")).to_have_value("spans")
+    assert len({re.search(r"start_ns=(\d+)", url)[1] for url in asked}) > 1
+
+
+def test_a_finding_says_who_since_when_and_what_to_do(shown, opened):
+    page = opened(f"{shown.url}#/findings/{case_of(shown)}")
+    expect(page.locator("h1")).to_have_text("slow rank 10.10.5.1")
+    facts = page.locator(".facts").first
+    for text in ("endpoint 10.10.5.1", "1.26 ×", "25 GPU-s", "sure"):
+        expect(facts).to_contain_text(text)
+    expect(page.locator("#suspects li").first).to_contain_text("server5")
+    expect(page.locator("#advice li").first).to_contain_text("Isolate server5 first")
+    expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
+    expect(page.locator("#evidence")).to_contain_text("88.8 ms")
+    assert page.evaluate(NAMELESS) == []
+
+
+def test_findings_are_filtered_by_the_address(shown, opened):
+    page = opened(f"{shown.url}#/findings?severity=critical")
+    expect(page.locator(".empty")).to_have_text("No finding fits the filters.")
+    page.select_option("#pick-severity", "")
+    expect(page.locator(".claim")).to_have_count(1)
+    page.fill("#filter", "no such words")
+    expect(page.locator(".claim")).to_have_count(0)
+    assert "filter=no+such+words" in page.url
+
+
+def test_switches_links_and_hosts(shown, opened):
+    page = opened(f"{shown.url}#/switches")
+    expect(page.locator("#hosts tbody tr")).to_contain_text("server5")
+    expect(page.locator("#switches tbody tr")).to_have_count(3)
+    page.keyboard.press("/")
+    page.keyboard.type("spine")
+    expect(page.locator("#switches tbody tr")).to_have_count(1)
+
+
+def test_health_says_what_is_not_well_and_what_was_lost(shown, opened):
+    page = opened(f"{shown.url}#/health")
+    expect(page.locator("#parts .verdict")).to_contain_text("Not all parts are well")
+    expect(page.locator("#parts .part").nth(1)).to_contain_text("75.0 s")
+    expect(page.locator("#losses tbody tr")).to_have_count(1)
+    expect(page.locator("#losses")).to_contain_text("queue full")
+    expect(page.locator("#skipped")).to_contain_text("acknowledgment only")
+
+
+def test_keys(shown, opened):
+    page = opened(shown.url)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text(f"Job {job_of(shown)}")
+    page.keyboard.press("g")
+    page.keyboard.press("f")
+    expect(page.locator("h1")).to_have_text("Findings")
+    page.keyboard.press("/")
+    expect(page.locator("#filter")).to_be_focused()
+    page.keyboard.type("t")  # in a field a letter is a letter
+    expect(page.locator("#filter")).to_have_value("t")
+
+
+def test_dark_follows_the_system_until_somebody_chooses(shown, opened):
+    page = opened(shown.url, color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 19, 23)"
+    before = page.locator("#fabric canvas").evaluate("canvas => canvas.toDataURL()")
+    page.keyboard.press("t")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    assert page.locator("#fabric canvas").evaluate("canvas => canvas.toDataURL()") != before
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+def test_a_phone_scrolls_one_way_only(shown, opened):
+    page = opened(shown.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    assert page.evaluate(WIDE) == 0
+    for to in (f"#/jobs/{job_of(shown)}", f"#/findings/{case_of(shown)}", "#/findings", "#/switches", "#/replay", "#/health"):
+        go(page, to)
+        assert page.evaluate(WIDE) == 0, to
+
+
+def test_what_is_not_there_is_said(shown, opened):
+    page = opened(f"{shown.url}#/jobs/nobody", allowed="404")
+    expect(page.locator("main")).to_contain_text("Nothing is known under this address")
+    go(page, "#/nowhere")
+    expect(page.locator("main")).to_contain_text("There is no such page")
+
+
+def test_a_new_board_arrives_by_itself_and_disturbs_nobody(slow_rank, opened):
+    boards = Boards(slow_rank[0])
+    with served(Service(boards, slow_rank[1], "live", limits=GENEROUS)) as port:
+        shown = Shown(port, boards)
+        page = opened(shown.url)
+        page.locator("#filter").fill("d6")
+        case = shown.first.cases[0]
+        worse = replace(case, id="f00dfeed", finding=replace(case.finding, severity=Severity.CRITICAL, message="worse now"))
+        shown.publish(cases=(worse, case))
+        expect(page.locator(".claim.critical .message")).to_have_text("worse now")
+        expect(page.locator("#filter")).to_be_focused()
+        expect(page.locator("#filter")).to_have_value("d6")
+        go(page, f"#/jobs/{job_of(shown)}?steps=3:5")
+        expect(page.locator("#claims .claim")).to_have_count(2)
+        shown.publish(cases=())
+        expect(page.locator("#claims")).to_have_count(0)
+        assert "steps=3:5" in page.url
+
+
+def test_stale_lost_and_back(slow_rank, opened):
+    boards = Boards(slow_rank[0])
+    with served(Service(boards, slow_rank[1], "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/", allowed="ERR_")
+        page.clock.install()
+        page.reload()
+        expect(page.locator(".status.fresh")).to_contain_text("live")
+        page.clock.fast_forward(600_000)
+        expect(page.locator(".notice.stale")).to_contain_text("Stale")
+        page.clock.resume()
+    expect(page.locator(".notice.lost")).to_contain_text("does not answer")
+    expect(page.locator("#jobs tbody tr")).to_have_count(1)
+
+
+def test_nothing_yet(opened):
+    with served(Service(Boards(), limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/")
+        expect(page.locator("#jobs .empty")).to_contain_text("No data yet")
+        for to in ("#/findings", "#/switches", "#/health", "#/replay"):
+            go(page, to)
+            expect(page.locator(".empty").first).to_be_visible()
+
+
+def test_a_service_with_tokens_asks_for_one(slow_rank, opened, tmp_path):
+    tokens = Tokens(tmp_path / "tokens.json")
+    secret = tokens.create("me", "read")
+    with served(Service(Boards(slow_rank[0]), slow_rank[1], "live", tokens=tokens, limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/findings", allowed="401", locale="en")
+        page.fill("#token", "wrong")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("does not know this token")
+        page.fill("#token", secret)
+        page.keyboard.press("Enter")
+        expect(page.locator(".claim")).to_have_count(1)
+
+
+def test_the_strictest_policy_is_enough(shown, usual):
+    policy = "default-src 'self'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'"
+    page, said = usual.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+
+    def stricter(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": policy})
+
+    page.route(shown.url, stricter)
+    page.goto(f"{shown.url}#/findings/{case_of(shown)}")
+    expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
+    assert said == []
+    page.close()
+
+
+def test_names_are_text_whatever_they_say(slow_rank, opened):
+    board, _ = slow_rank
+    evil = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+    case = board.cases[0]
+    finding = replace(case.finding, message=evil, ids=(evil,))
+    made = Board(**(vars(board) | {"cases": (replace(case, finding=finding),), "unexplained": (evil,)}))
+    with served(Service(Boards(made), None, "replay", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/")
+        expect(page.locator(".claim .message")).to_have_text(evil)
+        go(page, f"#/findings/{case.id}")
+        expect(page.locator(".lead")).to_have_text(evil)
+        assert page.locator("main img").count() == 0
+
+
+def test_a_capture_is_uploaded_replayed_and_shown(shown, opened):
+    page = opened(f"{shown.url}#/replay")
+    files = [str(path) for path in sorted((PCAPS / "slow_rank").glob("*.pcap.gz"))]
+    page.set_input_files("#files", [*files, str(PCAPS / "slow_rank" / "topology.json")])
+    expect(page.locator(".files li")).to_have_count(4)
+    page.click("#go")
+    expect(page.locator(".run .state")).to_have_text("● done", timeout=120_000)
+    page.get_by_role("link", name="Open its report").click()
+    expect(page.locator(".notices")).to_contain_text("not what runs now")
+    expect(page.locator("#jobs tbody tr")).to_contain_text("recorded")
+    page.locator("#newest .claim a").first.click()
+    expect(page.locator("h1")).to_have_text("slow rank 10.10.5.1")
+    assert "replay=" in page.url
+
+
+def test_a_job_of_many_ranks_stays_light(opened):
+    from benchmarks.boards import board
+
+    made = board(3000, 60)
+    with served(Service(Boards(made), None, "live", limits=GENEROUS)) as port:
+        sizes = []
+        page = opened(f"http://127.0.0.1:{port}/")
+        page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+        go(page, f"#/jobs/{made.jobs[0].id}")
+        expect(page.locator("#timeline .pager")).to_be_visible()
+        expect(page.locator("#timeline .note").last).to_contain_text("of 3\u202f000")
+        expect(page.locator("#ranks summary")).to_have_text("3\u202f000 ranks")
+        expect(page.locator("#steps")).to_contain_text("A cell is the slowest")
+        assert sum(sizes) < 5e6
+        label = page.locator("#steps .drawing > canvas").nth(1).get_attribute("aria-label")
+        assert made.cases[0].finding.ids[0] in label
