@@ -167,16 +167,20 @@ def _aged(
     return trail
 
 
-def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.3) -> bool:
+def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.3, always: int = 12) -> bool:
     """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
 
-    Of many windows of many jobs, some show a few steps by chance as if somebody were slow.
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow. Who was slow from the start on has
+    nothing to be compared with but others: that must go on for as many steps as `always`.
     """
     finding = trail.case.finding
     if finding.kind in OUTAGES:
         return True
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
+    if trail.usual_ns == 0:
+        grown = finding.end_ns - trail.first_ns >= always * job.step_ns
+        return trail.windows >= windows and goes_on and grown
     return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
 
 

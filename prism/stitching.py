@@ -27,7 +27,8 @@ def stitched(
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     seam = int(ends[0])
     count = int(np.searchsorted(before, seam + near * period, "right"))
-    fresh = 0 if count == 0 else 1  # steps of the new window that the old one knows better
+    known = count > 0 and abs(int(before[count - 1]) - seam) <= near * period
+    fresh = 1 if known else 0  # steps of the new window that the old one knows better
     back = len(before) - count
     steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
     events = _events(old.events, new.events, _since(new), period)

@@ -1,0 +1,31 @@
+from pathlib import Path
+
+from benchmarks import grid
+from benchmarks.accuracy import of_folder
+from benchmarks.live import hour, longer, main, measured, table
+
+PCAPS = Path(__file__).parents[2] / "pcaps"
+
+
+def test_a_capture_is_judged():
+    told = measured(of_folder(PCAPS / "slow_nic", "slow_nic"))
+    assert (told.faults, told.found, told.claims, told.wrong, told.flaps) == (1, 1, 1, 0, 0)
+    assert told.cpu > 0
+    assert "slow_nic" in table([told])
+
+
+def test_laps_follow_one_another():
+    lines = hour(of_folder(PCAPS / "two_jobs", "two_jobs"), seconds=8, rows=2).splitlines()
+    assert len(lines) >= 2
+
+
+def test_cases_are_made_longer_fault_and_all():
+    for case in grid.cases(3, 6):
+        more = longer(case)
+        assert all(b.steps == a.steps + 16 for a, b in zip(case.spec.jobs, more.spec.jobs, strict=True))
+        assert all(b.first - a.first in (0, 16) for a, b in zip(case.spec.faults, more.spec.faults, strict=True))
+
+
+def test_nothing_to_play_is_said(tmp_path, capsys):
+    assert main([str(tmp_path)]) == 2
+    assert "truth.json" in capsys.readouterr().err

@@ -1,0 +1,105 @@
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from collectors import clickhouse
+from collectors.sinks import Nowhere
+from prism.analysing import Analysis, Watched
+from prism.following import loud
+from prism.playing import moved, ticks
+from prism.records import Memory
+from prism.store import State
+from prism.watch import Watch
+from prism.windows import SECOND
+from tests.prism.played import capture
+
+
+class Clock:
+    def __init__(self, now):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+def now_capture():
+    """A capture as if it were made just now: stores give up what is old."""
+    flows, transits, topology, _ = capture("slow_nic")
+    return *moved(flows, transits, time.time_ns() - int(flows.end_ns.max())), topology
+
+
+def played(analysis, clock, flows, transits, sink, *, until):
+    for tick in ticks(flows, transits):
+        if clock.now < tick.clock_ns <= until:
+            clock.now = tick.clock_ns
+            sink.write(tick.flows)
+            analysis.turn()
+
+
+def test_after_a_restart_nothing_is_told_twice(tmp_path):
+    pytest.importorskip("chdb")
+    flows, transits, topology = now_capture()
+    half, end = int(flows.end_ns.max()) - 4 * SECOND, int(flows.end_ns.max()) + SECOND
+    database = clickhouse.opened(str(tmp_path / "store"))
+    try:
+        told, clock = [], Clock(int(flows.start_ns.min()))
+        for until in (half, end):
+            watch = Watch(topology)
+            past = Memory(flows.take(flows.end_ns < clock.now))
+            analysis = Analysis(watch, State(database), past=past, clock=clock)
+            analysis._resume(threading.Event())
+            played(analysis, clock, flows, transits, Watched(Nowhere(), watch, clock=clock), until=until)
+            told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if loud(c.finding)})
+        assert len(told[0]) == 1
+        assert told[0] == told[1]
+        assert analysis.failed == analysis.unsaved == 0
+    finally:
+        database.close()
+
+
+def test_records_that_others_store_are_analysed_once_each():
+    flows, _, topology, _ = capture("two_jobs")
+    clock = Clock(int(flows.start_ns.min()))
+    memory = Memory(flows.take(np.arange(0)))
+    analysis = Analysis(Watch(topology), stored=memory, clock=clock)
+    while clock.now < int(flows.end_ns.max()):
+        clock.now += SECOND // 2
+        memory._flows = flows.take(flows.end_ns <= clock.now)
+        analysis.turn()
+    board = analysis.watch.boards.newest
+    assert abs(board.source.flows - len(flows)) <= 0.02 * len(flows)
+    assert len(board.jobs) == 2
+    assert not [case for case in board.cases if loud(case.finding)]
+
+
+def test_a_window_that_fails_is_counted_and_the_next_one_comes():
+    flows, _, topology, _ = capture("two_jobs")
+    watch, stop = Watch(topology), threading.Event()
+    analysis = Analysis(watch, clock=Clock(int(flows.end_ns.max()) + 60 * SECOND))
+    watch.look = lambda _now: 1 / 0
+    watch.add(flows, int(flows.end_ns.max()))
+    thread = threading.Thread(target=analysis.run, args=(stop,))
+    thread.start()
+    while analysis.failed < 1:
+        time.sleep(0.01)
+    assert thread.is_alive()
+    stop.set()
+    thread.join()
+    counts = {count.name: count for count in analysis.counts()}
+    assert counts["prism_analysis_failed"].values[()] >= 1
+    assert analysis.health()["failed"] >= 1
+
+
+def test_both_have_the_records():
+    flows, _, _, _ = capture("two_jobs")
+    sink, watch = Nowhere(), Watch()
+    both = Watched(sink, watch)
+    both.write(replace(flows))
+    both.tick(0)
+    watch.take()
+    assert sink.records == len(watch.shelf) == len(flows)
+    assert list(both.counts())
+    both.close()

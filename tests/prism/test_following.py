@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.following import Watched, follow
+from prism.model import Finding, Severity
+
+S = 1_000_000_000
+
+
+def finding(start, end, *, who="10.0.0.5", kind="slow_rank", slowdown=1.5, severity=Severity.WARNING, confidence=0.95):
+    return Finding(kind, kind, "j", severity, "endpoint", (who,), start * S, end * S, slowdown, 9.0, "m", {}, confidence, 1.0)
+
+
+def job(now, *, talked=None, running=True, slow=()):
+    lengths = [2.0 if k in slow else 1.0 for k in range(int(now) + 1)]
+    return {"j": Watched(1.0 * S, int((talked or now) * S), running, (np.cumsum(lengths) * S).astype(np.int64))}
+
+
+def told(trails):
+    return [trail.case for trail in trails if trail.told]
+
+
+def test_a_claim_opens_when_a_second_window_agrees_keeps_its_name_and_closes_when_it_is_over():
+    trails = follow((), [finding(10, 12)], job(12), 12 * S)
+    assert told(trails) == []
+    trails = follow(trails, [finding(10, 13)], job(13), 13 * S)
+    (case,) = told(trails)
+    assert (case.state, case.opened_ns) == ("open", 13 * S)
+    for now in range(14, 17):
+        trails = follow(trails, [finding(10, 13)], job(now), now * S)
+    trails = follow(trails, [], job(17), 17 * S)
+    trails = follow(trails, [], job(18), 18 * S)
+    (closed,) = told(trails)
+    assert (closed.id, closed.state, closed.opened_ns) == (case.id, "closed", 13 * S)
+    assert closed.closed_ns > 13 * S
+
+
+def test_what_one_window_says_is_not_told():
+    trails = follow((), [finding(10, 12)], job(12), 12 * S)
+    for now in range(13, 17):
+        trails = follow(trails, [], job(now), now * S)
+    assert trails == ()
+
+
+def test_what_was_over_before_it_was_seen_is_not_told():
+    trails = ()
+    for now in range(20, 25):
+        trails = follow(trails, [finding(10, 13)], job(now), now * S)
+    assert told(trails) == []
+
+
+def test_who_was_always_slow_must_be_so_for_longer():
+    trails = ()
+    for now in range(5, 12):
+        trails = follow(trails, [finding(0, now)], job(now), now * S)
+    assert told(trails) == []
+    for now in range(12, 20):
+        trails = follow(trails, [finding(0, now)], job(now), now * S)
+    assert len(told(trails)) == 1
+
+
+@pytest.mark.parametrize("kind", ["hang", "crash"])
+def test_that_a_job_stands_still_is_told_at_once_and_lasts_while_it_does(kind):
+    trails = follow((), [finding(10, 12, kind=kind)], job(10), 12 * S)
+    assert len(told(trails)) == 1
+    for now in range(13, 60):
+        trails = follow(trails, [], job(now, talked=10, running=False), now * S)
+    assert told(trails)[0].state == "open"
+    for now in range(60, 66):
+        trails = follow(trails, [], job(now), now * S)
+    assert told(trails)[0].state == "closed"
+
+
+def opened():
+    trails = follow((), [finding(10, 12)], job(12), 12 * S)
+    return follow(trails, [finding(10, 13)], job(13), 13 * S)
+
+
+def test_a_case_lasts_while_steps_are_as_slow_as_it_made_them():
+    trails = opened()
+    for now in range(14, 40):
+        trails = follow(trails, [], job(now, slow=range(10, 60)), now * S)
+    assert told(trails)[0].state == "open"
+
+
+def test_another_culprit_takes_its_place():
+    trails = opened()
+    for now in range(14, 24):
+        slow = job(now, slow=range(10, 60))
+        trails = follow(trails, [finding(12, now, who="10.0.0.9")], slow, now * S)
+    assert {case.finding.ids[0]: case.state for case in told(trails)} == {"10.0.0.5": "closed", "10.0.0.9": "open"}
+
+
+def test_one_that_goes_on_after_it_was_closed_opens_again_and_an_echo_of_it_does_not():
+    trails = opened()
+    for now in range(14, 20):
+        trails = follow(trails, [], job(now), now * S)
+    trails = follow(trails, [finding(10, 13)], job(20), 20 * S)
+    assert told(trails)[0].state == "closed"
+    trails = follow(trails, [finding(12, 20)], job(20), 20 * S)
+    assert (len(told(trails)), told(trails)[0].state) == (1, "open")
+
+
+def test_info_is_a_case_of_its_own_and_a_claim_told_as_info_is_still_that_claim():
+    quiet = finding(10, 13, severity=Severity.INFO)
+    trails = follow(opened(), [replace(quiet, end_ns=14 * S)], job(14), 14 * S)
+    (case,) = told(trails)
+    assert case.finding.severity is Severity.WARNING
+    assert len(told(follow((), [quiet], job(13), 13 * S))) == 1
+
+
+def test_jobs_that_were_not_looked_at_are_left_alone():
+    trails = opened()
+    assert follow(trails, [], {}, 99 * S) == trails

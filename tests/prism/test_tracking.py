@@ -1,0 +1,98 @@
+import numpy as np
+
+from collectors.record import Flows
+from prism.model import Job, JobDiagnosis, Layout, Parallelism
+from prism.tracking import Followed, after, aged, around, known_as, placed, sighted, unknown
+from tests.conftest import make_timeline
+
+S = 1_000_000_000
+
+
+def job(*numbers, name="a"):
+    return Job(name, tuple(f"10.0.0.{n}" for n in numbers), (), 0, 0)
+
+
+def found(of, steps, *, ms=1000, dp=8):
+    return JobDiagnosis(of, Parallelism(Layout(dp=dp, confidence=0.9), (), ()), make_timeline(len(of.endpoints), steps, ms, 0))
+
+
+def trusted(of):
+    one = Followed(of, 0)
+    for now in range(5, 9):
+        one = after(one, found(of, now), now * S, kept=100)
+    return one
+
+
+def test_a_job_is_believed_when_windows_agree_on_its_step():
+    one = Followed(job(1, 2, 3, 4), 0)
+    seen = []
+    for now in range(1, 9):
+        one = after(one, found(one.job, max(now, 5)), now * S, kept=100)
+        seen.append(one.trusted)
+    assert seen == [False] * 3 + [True] * 5
+    assert one.step_ns == S
+
+
+def test_a_window_that_takes_parts_for_steps_is_doubted_and_changes_nothing():
+    one = trusted(job(1, 2, 3, 4))
+    odd = after(one, found(one.job, 30, ms=100), 10 * S, kept=100)
+    assert odd.doubtful
+    assert odd.found.timeline is one.found.timeline
+    for now in range(11, 14):
+        odd = after(odd, found(one.job, 30, ms=100), now * S, kept=100)
+    assert not odd.doubtful  # it is another step now
+    assert odd.step_ns == S / 10
+
+
+def test_a_layout_of_one_window_is_doubted():
+    one = trusted(job(1, 2, 3, 4))
+    assert after(one, found(one.job, 9, dp=2), 10 * S, kept=100).doubtful
+
+
+def test_members_change_when_several_looks_agree():
+    followed = (trusted(job(1, 2, 3, 4)),)
+    for _ in range(2):
+        followed = known_as(followed, [job(1, 2, 3, 4, 5, name="b")], 10 * S)
+        assert len(followed[0].job.endpoints) == 4
+    (one,) = known_as(followed, [job(1, 2, 3, 4, 5, name="b")], 10 * S)
+    assert (one.id, len(one.job.endpoints), len(one.found.timeline.steps)) == ("a", 5, 5)
+
+
+def test_what_turns_out_to_be_a_part_of_a_job_is_forgotten():
+    followed = known_as((), [job(1, 2), job(3, 4, name="b")], 0)
+    (one,) = known_as(followed, [job(1, 2, 3, 4, name="c")], S)
+    assert one.id == "c"
+
+
+def test_a_job_that_says_nothing_is_silent_then_ended():
+    one = trusted(job(1, 2, 3, 4))
+    states = [aged(one, one.talked_ns + seconds * S).state for seconds in (1, 4, 4000)]
+    assert states == ["running", "silent", "ended"]
+
+
+def test_a_timeline_follows_its_ranks():
+    timeline = make_timeline(3, 4, 1000, 0)
+    moved = placed(timeline, job(1, 2, 3), job(2, 3, 9))
+    assert [len(steps) for steps in moved.steps] == [4, 4, 0]
+    assert set(moved.spans.rank) == {0, 1}
+    assert len(moved.phases) == len(timeline.phases) * 2 // 3
+
+
+def test_records_around_a_job():
+    flows = Flows.build(
+        {
+            "start_ns": [1, 2, 3],
+            "end_ns": [5, 6, 7],
+            "src": [0, 0, 2],
+            "dst": [1, 2, 3],
+            "octets": [4000, 4000, 4000],
+            "packets": [1, 1, 1],
+            "messages": [1, 1, 1],
+        },
+        endpoints=("10.0.0.1", "10.0.0.2", "10.9.9.9", "10.9.9.8"),
+    )
+    assert around(flows, job(1, 2)).tolist() == [0, 1]
+    seen = sighted(job(1, 2), flows)
+    assert (seen.start_ns, seen.end_ns) == (1, 5)
+    assert sighted(job(7, 8), flows) is None
+    assert np.isclose(unknown(flows, [trusted(job(1, 2))]), 2 / 3)
