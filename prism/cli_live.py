@@ -59,6 +59,20 @@ def serve(
     ] = None,
     topology: TopologyOption = None,
     allow: Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Which exporters to listen to; all, without.")] = None,
+    http: Annotated[
+        str, typer.Option(metavar="[ADDRESS:]PORT", help="Pages and REST there, on loopback unless named; none for none.")
+    ] = "8080",
+    tokens: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Who may ask (prism token create); needed to answer others than this host."),
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What browsers call this service, beside localhost.")
+    ] = None,
+    proxy: Annotated[
+        list[str] | None, typer.Option(metavar="CIDR", help="Proxies whose X-Forwarded headers are believed.")
+    ] = None,
+    alerts: Annotated[str | None, typer.Option(metavar="FILE", help="Whom to tell, when and how (deploy/alerts.yaml).")] = None,
     json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
     config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
 ) -> None:
@@ -70,9 +84,11 @@ def serve(
         from collectors import logs
         from collectors.clickhouse import StoreError
         from collectors.compiling import announce
+        from prism.api.serving import Wish as Pages
         from prism.cli import _topology
         from prism.serve import Wish, made, place
         from prism.serve import serve as run
+        from prism.showing import to_all
 
         for text in listen or ():
             place(text)
@@ -81,8 +97,9 @@ def serve(
         folder = made(data)
         placed = _topology(topology) if topology else None
         wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow)
+        pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or ())
         try:
-            run(wish, tell=typer.echo, as_json=json)
+            run(wish, shown=[to_all(pages, alerts)], tell=typer.echo, as_json=json)
         except StoreError as error:
             raise ValueError(str(error)) from None
 
