@@ -58,6 +58,7 @@ def serve(
         typer.Option(metavar="URL", help="clickhouse://user:password@host:port/database instead of the store in the folder."),
     ] = None,
     topology: TopologyOption = None,
+    http: Annotated[int, typer.Option(min=0, max=65535, help="Pages and REST on loopback; 0 is any free port.")] = 8080,
     allow: Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Which exporters to listen to; all, without.")] = None,
     json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
     config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
@@ -71,7 +72,7 @@ def serve(
         from collectors.clickhouse import StoreError
         from collectors.compiling import announce
         from prism.cli import _topology
-        from prism.serve import Wish, made, place
+        from prism.serve import Wish, made, pages, place
         from prism.serve import serve as run
 
         for text in listen or ():
@@ -82,7 +83,7 @@ def serve(
         placed = _topology(topology) if topology else None
         wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow)
         try:
-            run(wish, tell=typer.echo, as_json=json)
+            run(wish, shown=(pages("127.0.0.1", http),), tell=typer.echo, as_json=json)
         except StoreError as error:
             raise ValueError(str(error)) from None
 

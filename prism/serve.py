@@ -85,6 +85,19 @@ def made(folder: str) -> Path:
     return path
 
 
+def pages(host: str, port: int) -> Shown:
+    """The REST interface and the pages of a service; port 0 is any free one."""
+
+    def shown(parts: Parts) -> AbstractContextManager[Any]:
+        from prism.api.serving import served
+        from prism.service import Service
+
+        service = Service(parts.watch.boards, parts.records, "live", parts.counts, parts.health)
+        return served(service, host, port)
+
+    return shown
+
+
 def serve(
     wish: Wish,
     *,
