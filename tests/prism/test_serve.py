@@ -40,7 +40,9 @@ def running(*words, env=None):
 
 def test_a_service_starts_listens_and_ends_when_told(tmp_path):
     pytest.importorskip("chdb")
-    with running("serve", "--data", str(tmp_path / "data"), "--listen", "sflow://127.0.0.1:0", "--json") as process:
+    with running(
+        "serve", "--data", str(tmp_path / "data"), "--listen", "sflow://127.0.0.1:0", "--json", "--http", "0"
+    ) as process:
         said = []
         while not said or "event=serving" not in said[-1]:
             said.append(process.stderr.readline())
