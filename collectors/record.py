@@ -6,8 +6,9 @@ dictionary that travels with the arrays, so codes are graph nodes as they stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -111,6 +112,34 @@ class Flows:
     def take(self, rows: NDArray[np.intp] | Mask) -> Flows:
         """The given rows, in the given order, with the same dictionaries."""
         return replace(self, **{c.name: getattr(self, c.name)[rows] for c in COLUMNS})
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """When the first record starts and the last ends, ns; (0, 1) without any."""
+        return (int(self.start_ns.min()), int(self.end_ns.max())) if len(self) else (0, 1)
+
+    def among(self, addresses: Collection[str]) -> Mask:
+        """Which of the endpoints (not of the records) are among some addresses."""
+        asked = frozenset(addresses)
+        return np.fromiter((address in asked for address in self.endpoints), np.bool_, len(self.endpoints))
+
+    def narrowed(self) -> Flows:
+        """The same records, with only those endpoints and paths in the dictionaries that they name, in the same order."""
+        used = np.zeros(len(self.endpoints), np.bool_)
+        used[self.src] = used[self.dst] = True
+        ways = np.zeros(max(len(self.paths), 1), np.bool_)
+        ways[self.path] = ways[0] = True
+        if used.all() and ways.all():
+            return self
+        code, way = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in (used, ways))
+        return replace(
+            self,
+            src=code[self.src],
+            dst=code[self.dst],
+            path=way[self.path],
+            endpoints=tuple(compress(self.endpoints, used)),
+            paths=tuple(compress(self.paths, ways)),
+        )
 
     def control(self, *, small: int = 256) -> Mask:
         """Which records carry only control messages (readiness, credits, barriers): at most `small` octets a message.

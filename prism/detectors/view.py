@@ -103,7 +103,7 @@ class View:
         To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is a hundredth of what a rank moves.
         """
         flows = self.around
-        members = np.isin(np.array(flows.endpoints), self.job.endpoints)
+        members = flows.among(self.job.endpoints)
         inside = members[flows.src] & members[flows.dst]
         away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
         ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)
