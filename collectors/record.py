@@ -104,14 +104,14 @@ class Flows:
         arrays: dict[str, Any] = {}
         for c in COLUMNS:
             given = columns.get(c.name)
-            arrays[c.name] = np.full(n, c.default, c.dtype) if given is None else np.asarray(given, c.dtype)
+            arrays[c.name] = np.broadcast_to(np.array(c.default, c.dtype), n) if given is None else np.asarray(given, c.dtype)
             if arrays[c.name].shape != (n,):
                 raise ValueError(f"column {c.name} has shape {arrays[c.name].shape}, start_ns has {n} rows")
         return cls(**arrays, endpoints=endpoints, exporters=exporters, paths=paths)
 
     def take(self, rows: NDArray[np.intp] | Mask) -> Flows:
         """The given rows, in the given order, with the same dictionaries."""
-        return replace(self, **{c.name: getattr(self, c.name)[rows] for c in COLUMNS})
+        return replace(self, **{c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS})
 
     @property
     def window(self) -> tuple[int, int]:
@@ -147,6 +147,13 @@ class Flows:
         A segment of real work fills the path's MTU, at least 536 octets (RFC 9293 section 3.7.1), except its tail.
         """
         return np.asarray((self.octets <= small * self.messages) | (self.octets == 0), dtype=np.bool_)
+
+
+def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask) -> NDArray[Any]:
+    """Some rows of a column; of one that holds a single value for all rows a view, as that is."""
+    if column.strides != (0,) or rows.dtype == np.bool_:
+        return column[rows]
+    return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
 
 
 def concatenated(parts: Sequence[Flows]) -> Flows:

@@ -15,9 +15,10 @@ from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
 from prism.identity import distinct
-from prism.jobs import around, recognize, rows_of
+from prism.jobs import around, largest_first, recognize, rows_of
 from prism.kernels.pauses import without_pauses
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source
+from prism.pairs import divided, pairs_of, parts
 from prism.parallelism import infer
 from prism.phases import phases
 from prism.timeline import reconstruct
@@ -38,10 +39,11 @@ def diagnose(
     """Everything that `flows` tell. `progress` is told how many jobs are done, of how many."""
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     told: list[Told] = []
-    candidates = distinct(recognize(flows, topology))
-    for done, job in enumerate(candidates):
-        progress(done, len(candidates))
-        told.append(diagnose_job(around(flows, job), job, flows.window, topology=topology, transits=transits))
+    apart = parts(pairs_of(flows), topology)
+    for done, own in enumerate(divided(flows, apart)):
+        progress(done, len(apart))
+        for job in recognize(own, topology, window=flows.window):
+            told.append(diagnose_job(around(own, job), job, flows.window, topology=topology, transits=transits))
     return merged(source, told, topology, len(flows), len(np.union1d(flows.src, flows.dst)))
 
 
@@ -53,6 +55,12 @@ class Told:
     found: JobDiagnosis | None = None
     findings: tuple[Finding, ...] = ()
     steady: bool = True
+
+    def called(self, name: str) -> Told:
+        """The same of a job by another name."""
+        job, found = replace(self.job, id=name), self.found
+        findings = tuple(replace(f, job=name, ids=(name,) if f.subject == "job" else f.ids) for f in self.findings)
+        return replace(self, job=job, found=found and replace(found, job=job), findings=findings)
 
 
 def diagnose_job(
@@ -74,6 +82,8 @@ def diagnose_job(
 
 def merged(source: Source, told: Sequence[Told], topology: Topology | None, records: int, talkers: int) -> Diagnosis:
     """The diagnosis of all candidates together, of so many `records` between so many `talkers`."""
+    told = sorted(told, key=lambda one: largest_first(one.job))
+    told = [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
     found = tuple(one.found for one in told if one.found is not None)
     findings = tuple(finding for one in told for finding in one.findings)
     return Diagnosis(source, found, findings, tuple(_unexplained(told, found, topology, records, talkers)))

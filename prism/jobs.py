@@ -42,12 +42,12 @@ def recognize(
     if topology is not None:
         clusters = _by_host(flows, topology, clusters, steady, together)
     jobs = [_job(flows, topology, members, edges) for members in clusters if len(members) > 1]
-    return in_order(jobs)
+    return tuple(sorted(jobs, key=largest_first))
 
 
-def in_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
-    """Jobs, largest first."""
-    return tuple(sorted(jobs, key=lambda job: (-len(job.endpoints), job.start_ns, job.endpoints)))
+def largest_first(job: Job) -> tuple[int, int, tuple[str, ...]]:
+    """Sort key of jobs."""
+    return -len(job.endpoints), job.start_ns, job.endpoints
 
 
 def _candidates(flows: Flows, topology: Topology | None) -> np.ndarray:
