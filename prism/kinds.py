@@ -40,7 +40,8 @@ def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> li
         if not split:
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
-    return [("dp" if one.members in reductions else _inner_kind(flows, one.members, by_set, reductions), one) for one in found]
+    inner = _inner_kinds(flows, by_set, reductions)
+    return [(inner.get(one.members, "dp"), one) for one in found]
 
 
 def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
@@ -128,6 +129,17 @@ def _split_exchanges(inner: set[Members]) -> set[Members]:
         if len(clique) > 2 and len(rounds) > 1:
             return rounds
     return set()
+
+
+def _inner_kinds(
+    flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members]
+) -> dict[Members, GroupKind]:
+    """Kinds of the sets that are no gradient reductions. Sets of one size do the same: what most of them look like, all are."""
+    told = {members: _inner_kind(flows, members, by_set, reductions) for members in by_set if members not in reductions}
+    votes: dict[int, Counter[GroupKind]] = defaultdict(Counter)
+    for members, kind in told.items():
+        votes[len(members)][kind] += kind != "tp"
+    return {members: kind if kind == "tp" else votes[len(members)].most_common(1)[0][0] for members, kind in told.items()}
 
 
 def _inner_kind(

@@ -109,7 +109,7 @@ def _by_work(view: View, finding: Finding) -> Weights:
         return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
     first, stop = steps_of(view, finding)
     with np.errstate(invalid="ignore", divide="ignore"):
-        level = np.log(view.work[0])
+        level = np.log(view.work[1 if finding.evidence.get("piece") == "largest" else 0])
     other = np.ones(level.shape[1], np.bool_)
     other[first:stop] = False
     now = middle(level[:, first:stop], axis=1)[:, 0]

@@ -97,7 +97,8 @@ def _standing_out(
     found = []
     for rank in ranks.tolist():
         others = [r for r in ranks.tolist() if r != rank]
-        for one in shifts(late[rank] - usual[rank], sigma, height=share, score=sigmas):
+        noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
+        for one in shifts(late[rank] - usual[rank], noise, height=share, score=sigmas):
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - usual[others])))
             if one.height >= apart * rest:
                 found.append((rank, one))
@@ -105,7 +106,7 @@ def _standing_out(
             usual[rank] >= max(share, apart * float(np.nanmax(np.abs(usual[others]))))
             and np.mean(late[rank] >= share / 2) >= 0.9
         ):
-            score = usual[rank] / sigma * np.sqrt(late.shape[1])
+            score = usual[rank] / noise * np.sqrt(late.shape[1])
             found.append((rank, Shift(0, late.shape[1], float(usual[rank]), float(score))))
     return found
 

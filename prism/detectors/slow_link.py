@@ -105,14 +105,14 @@ def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, 
         own = [(row, one) for row in range(len(keys)) for one in shifts(rest[row], sigma, height=height, score=sigmas)[:1]]
         if not own:
             break
-        _, top = max(own, key=lambda o: o[1].score)
+        worst, top = max(own, key=lambda o: o[1].score)
         height_of = middle(moved[:, top.start : top.stop], axis=1)[:, 0]
-        bad = [i for i in range(len(keys)) if height_of[i] >= max(height * 0.8, top.height / 4)]
-        good = [i for i in range(len(keys)) if height_of[i] < height / 2]
+        bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
+        good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
         spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
         out.append(
-            Incident(start, stop, float(np.median(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])
+            Incident(start, stop, float(middle(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])
         )
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
     return out

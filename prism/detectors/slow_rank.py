@@ -6,7 +6,7 @@ rank works before it speaks is its own.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -42,40 +42,77 @@ def slow_rank(
             hidden = severity(grew, lost / view.period) is Severity.INFO
             if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
                 out.append(Slow(rank, one, lost, rest, grew))
-    out = out or _always_slow(view, level, np.log(factor), sigmas, apart, share)
+    out = out or _always_slow(view, np.log(factor), sigmas, apart, share)
     return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
 
+Piece = Literal["typical", "largest"]
+PIECES: tuple[Piece, ...] = ("typical", "largest")  # as in View.work
+
+
 class Slow(NamedTuple):
-    """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew."""
+    """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew.
+
+    `piece` is the piece of its work that shows it.
+    """
 
     rank: int
     one: Shift
     lost: float
     rest: float
     grew: float
+    piece: Piece = "typical"
 
 
-def _always_slow(view: View, level: Floats, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
-    """Ranks that were slower than their twins in all steps."""
-    total = view.work[2]
-    steps = level.shape[1]
+def _always_slow(view: View, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
+    """Ranks that were slower than their twins in all steps: in their largest piece of work, or in a typical one and in all.
+
+    Where reductions go on under the work, ranks speak last in their turn, and the pieces in between say little.
+    """
     out = []
-    for twins in _twins(view):
+    for twins, others in _twins(view):
         for rank in twins.tolist():
-            strangers = _strangers(view, twins, rank)
-            if len(strangers) < 2:
-                continue  # of two, nobody can say which is the odd one
-            above = level[rank] - middle(level[strangers], axis=0)[0]
-            over = float(np.nanmedian(above)) if np.isfinite(above).any() else 0.0
-            among = middle(level[strangers] - middle(level[strangers], axis=0), axis=1)
-            rest, noise = _moved_most(among), spread(above) / np.sqrt(steps)
-            lost = float(middle(total[rank]) * (1 - np.exp(-over)))
-            steady = np.mean(above >= height / 2) >= 0.9
-            if over >= max(height, 1.5 * apart * rest, sigmas * noise) and steady and lost >= share * view.period:
-                grew = view.period / max(view.period - lost, view.period / 10)
-                out.append(Slow(rank, Shift(0, steps, over, over / noise), lost, rest, grew))
+            typical, largest, total = (_above(np.log(work), _strangers(view, twins, rank), rank, others) for work in view.work)
+            alone = largest if len(twins) > 2 else typical  # of two, pieces that ran together on one say nothing
+            ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
+            for piece, lead, support in ways:
+                if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
+                    continue
+                lost = float(middle(view.work[2][rank]) * (1 - np.exp(-lead.over)))
+                if lead.steady(height / 2) and lost >= share * view.period:
+                    grew = view.period / max(view.period - lost, view.period / 10)
+                    steps = len(lead.above)
+                    shift = Shift(0, steps, lead.over, lead.over / lead.noise)
+                    out.append(Slow(rank, shift, lost, lead.rest, grew, piece))
+                    break
     return out
+
+
+class _Above(NamedTuple):
+    """By how much one rank is above its twins in each step, usually, with which noise, and how far the others are apart."""
+
+    above: Floats
+    over: float
+    noise: float
+    rest: float
+
+    def steady(self, height: float, *, most: float = 0.9) -> bool:
+        """Whether it is above them by so much in most steps."""
+        return bool(np.mean(self.above >= height) >= most)
+
+
+def _above(level: Floats, strangers: Ints, rank: int, others: list[Ints]) -> _Above:
+    """One rank against its twins. Of two, the slower one is the odd one if those of `others` are alike: two pairs at least."""
+    nothing = _Above(np.zeros(level.shape[1]), 0.0, np.inf, np.inf)
+    if not len(strangers) or (len(strangers) == 1 and len(others) < 2):
+        return nothing
+    above = level[rank] - middle(level[strangers], axis=0)[0]
+    if not np.isfinite(above).any():
+        return nothing
+    pairs = [level[pair] - middle(level[pair], axis=0) for pair in others] if len(strangers) == 1 else []
+    among = np.concatenate([2 * pair for pair in pairs]) if pairs else level[strangers] - middle(level[strangers], axis=0)
+    noise = max(spread(above) / np.sqrt(level.shape[1]), 1e-9)
+    return _Above(above, float(np.nanmedian(above)), noise, _moved_most(middle(among, axis=1)))
 
 
 def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
@@ -120,10 +157,11 @@ def _peers(view: View) -> list[Ints]:
     return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in own.values()})]
 
 
-def _twins(view: View) -> list[Ints]:
-    """Peers of one pipeline stage: other stages have other work, whatever their health."""
+def _twins(view: View) -> list[tuple[Ints, list[Ints]]]:
+    """Peers of one pipeline stage, for other stages have other work, whatever their health; each with the other pairs."""
     stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
-    return [ranks[stage[ranks] == one] for ranks in _peers(view) for one in np.unique(stage[ranks])]
+    found = [ranks[stage[ranks] == one] for ranks in _peers(view) for one in np.unique(stage[ranks])]
+    return [(twins, [pair for pair in found if len(pair) == 2 and pair is not twins]) for twins in found]
 
 
 def _against_peers(level: Floats, peers: list[Ints]) -> Floats:
@@ -147,9 +185,9 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     host = view.topology.host(address) if view.topology is not None else None
     start, end = view.during(one.start, one.stop)
     factor, others = float(np.exp(one.height)), float(np.exp(slow.rest))
-    typical = view.work[0][slow.rank]
-    now = float(np.nanmedian(typical[one.start : one.stop]) / 1e6)
-    always = one.stop - one.start == len(typical)
+    worked = view.work[PIECES.index(slow.piece)][slow.rank]
+    now = float(np.nanmedian(worked[one.start : one.stop]) / 1e6)
+    always = one.stop - one.start == len(worked)
     than = "its twins do" if always else f"usual ({now:.1f} ms, else {now / factor:.1f} ms)"
     told = severity(slow.grew, slow.lost / view.period)
     who = f"{host} ({len(mates) + 1} of its ranks)" if mates and host else f"{address}{f' ({host})' if host else ''}"
@@ -170,6 +208,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
         ),
         evidence={
             "steps": [one.start, one.stop],
+            "piece": slow.piece,
             "ranks": [view.job.endpoints[rank] for rank in (slow.rank, *mates)],
             "work_ms": round(now, 3),
             "usual_work_ms": round(now / factor, 3),

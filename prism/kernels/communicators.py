@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Ints, Union
 from prism.kernels.lockstep import Collective, alike, joined, together
@@ -90,7 +91,7 @@ def communicators(
                 if far <= near or beyond(alike(a, b, active), courses[a.key], courses[b.key]) >= threshold:
                     graph.add_edge(a.key, b.key)
     parts = [set(part) for part in nx.connected_components(graph)]
-    parts = _cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
+    parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
     found = [_collective(part, edges, active) for part in whole]
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
@@ -203,27 +204,3 @@ def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]
     for i, big in into.items():
         out[big] |= parts[i]
     return list(out.values())
-
-
-def _cubes(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """Communicators of halving and doubling, whose widest exchanges stood apart.
-
-    Pairs join two communicators of equal size, member by member, and move twice what those move at most.
-    """
-    while True:
-        home = {end: i for i, part in enumerate(parts) if len(part) > 2 for key in part for end in ends(key)}
-        most = {i: max(edges[key].volume for key in parts[i]) for i in set(home.values())}
-        bridges: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for n, part in enumerate(parts):
-            key = min(part)
-            if len(part) == 2 and {key, flipped(key)} == part and key[0] in home and key[1] in home:
-                i, j = sorted((home[key[0]], home[key[1]]))
-                if i != j and all(abs(edges[key].volume / most[k] - 2) <= 0.2 for k in (i, j)):
-                    bridges[i, j].append(n)
-        size = {i: sum(home[end] == i for end in home) for i in most}
-        fit = next((((i, j), own) for (i, j), own in sorted(bridges.items()) if len(own) == size[i] == size[j]), None)
-        if fit is None:
-            return parts
-        (i, j), own = fit
-        gone = {i, j, *own}
-        parts = [part for n, part in enumerate(parts) if n not in gone] + [set().union(*(parts[n] for n in gone))]

@@ -98,13 +98,14 @@ def handover(
     level: float = 0.25,
     apart: float = 0.35,
     brief: float = 0.2,
+    mostly: float = 0.4,
 ) -> Handover | None:
     """What is in flight between two endpoints; None where they hand nothing over.
 
-    In flight is more than `level` of a typical record from the level at which a pair stays longest, for at least `share` of the
-    time in which neither sends, and in pauses not `brief` against those at that level: members of a collective are apart for
-    less. It is empty again and again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which
-    the job began anew.
+    In flight is more than `level` of a typical record from the level at which a pair stays longest, as a rule for `share`
+    of the time in which neither sends or longer, and in pauses not `brief` against those at that level, or not that brief
+    if it is `mostly` so: members of a collective are apart for less, or now and then when one is late. It is empty again and
+    again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which the job began anew.
     """
     if len(there.rows) < 4 or len(back.rows) < 4:
         return None
@@ -115,9 +116,11 @@ def handover(
     if total <= 0 or unit <= 0:
         return None
     usual = _usual(_levelled(excess, idle, cuts), idle, unit)
-    if idle[~usual].sum() < share * total:
+    flying = _in_flight(usual, idle)
+    if flying < share:
         return None
-    if weighted_median(idle[~usual], idle[~usual]) < brief * weighted_median(idle[usual], idle[usual]):
+    least = brief if flying < mostly else brief / 4
+    if weighted_median(idle[~usual], idle[~usual]) < least * weighted_median(idle[usual], idle[usual]):
         return None
     tides = [_tide(times, _levelled(way * excess, idle, cuts), idle, unit) for way in (1, -1)]
     life = float(times[-1] - times[0])
@@ -126,6 +129,14 @@ def handover(
     ):
         return None
     return Handover(*tides)
+
+
+def _in_flight(usual: NDArray[np.bool_], idle: Floats, *, parts: int = 12) -> float:
+    """The share of idle time in which something is in flight, in most parts of a pair's life, which are of as many pauses."""
+    part = np.arange(len(idle)) * parts // len(idle)
+    whole = np.bincount(part, weights=idle, minlength=parts)
+    away = np.bincount(part, weights=idle * ~usual, minlength=parts)
+    return float(np.median(away[whole > 0] / whole[whole > 0]))
 
 
 def _usual(excess: Floats, idle: Floats, unit: float) -> NDArray[np.bool_]:

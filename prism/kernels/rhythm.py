@@ -74,6 +74,7 @@ def rhythm(
     sure = next((level.reach for level in levels if level.explained >= _NEARLY_ALL), 0)
     finest = _as_wide([level for level in fit if level.reach >= sure / 4], gap)
     if pauses:
+        finest = _in_groups(fit, gap) or finest
         finest = _between_pauses([level for level in fit if level.volume <= finest.volume], edge, gap, tolerance)
     same = [level for level in levels if abs(level.volume - finest.volume) <= tolerance * finest.volume]
     return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
@@ -154,6 +155,25 @@ def _as_wide(
         if high <= even * low or (coarse.volume <= few * level.volume and _width(level, gap) >= share * wide):
             fits.append(level)
     return min(fits, key=lambda level: level.volume)
+
+
+def _in_groups(levels: list[_Level], gap: Ints, *, even: float = 1.5, scarce: int = 6, finer: float = 0.7) -> _Level | None:
+    """Steps that come in fewer than `scarce` groups and have parts of their own, `finer` than themselves; else None.
+
+    However long the pauses between groups: the gaps between steps are all alike, those between their parts are shorter. What
+    has no such parts may be itself the part of a step.
+    """
+    coarse = levels[0]
+    if len(coarse.cuts) - 1 >= scarce:
+        return None
+    for level in sorted(levels[1:], key=lambda level: level.volume):
+        left_out = np.setdiff1d(level.cuts[1:-1], coarse.cuts)
+        if not len(left_out) or not any(other.volume < finer * level.volume for other in levels):
+            continue
+        low, high = np.percentile(gap[left_out], (10, 90))
+        if high <= even * low and level.volume < coarse.volume:
+            return level
+    return None
 
 
 def _between_pauses(levels: list[_Level], edge: Ints, gap: Ints, tolerance: float, *, part: float = 0.25) -> _Level:

@@ -1,0 +1,57 @@
+"""Communicators of halving and doubling, whose rounds may stand so far apart that each looks like one of its own.
+
+Recursive halving (Rabenseifner's all-reduce) exchanges half of the octets with one partner, a quarter with the next, and so on:
+the pairs of 2^k ranks are the edges of a hypercube, each dimension of which moves half of what the one before moves.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import networkx as nx
+
+from prism.kernels.edges import Edge, Pair
+
+Both = tuple[int, int]
+
+
+def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
+    """The communicators, with all lanes of a hypercube as one."""
+    lanes: dict[Both, set[Pair]] = defaultdict(set)
+    for key in edges:
+        lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
+    moved = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
+    whole = [set().union(*(lanes[pair] for pair in cube)) for cube in _cubes(moved)]
+    taken = set().union(*whole)
+    return whole + [rest for part in parts if (rest := part - taken)]
+
+
+def _cubes(moved: Mapping[Both, int], *, tolerance: float = 0.01, least: int = 3) -> Iterator[list[Both]]:
+    """Sets of pairs that are hypercubes of `least` dimensions or more: a square may be two kinds of groups that cross."""
+    at: dict[int, list[Both]] = defaultdict(list)
+    for pair in moved:
+        for end in pair:
+            at[end].append(pair)
+    graph: nx.Graph[Both] = nx.Graph()
+    for own in at.values():
+        for a in own:
+            graph.add_edges_from((a, b) for b in own if abs(moved[a] / (2 * moved[b]) - 1) <= tolerance)
+    for part in nx.connected_components(graph):
+        levels: list[dict[int, int]] = []
+        last = 0.0
+        for pair in sorted(part, key=lambda p: moved[p]):
+            if not levels or moved[pair] > last * (1 + tolerance):
+                levels.append({})
+                last = moved[pair]
+            levels[-1] |= {pair[0]: pair[1], pair[1]: pair[0]}
+        if len(levels) >= least and _is_cube(levels, len(part)):
+            yield sorted(part)
+
+
+def _is_cube(levels: Sequence[Mapping[int, int]], pairs: int) -> bool:
+    """Whether partners by dimension are those of a hypercube: one each, and the order of dimensions does not matter."""
+    ranks = set(levels[0])
+    if len(ranks) != 2 ** len(levels) or 2 * pairs != len(ranks) * len(levels) or any(set(level) != ranks for level in levels):
+        return False
+    return all(a[b[rank]] == b[a[rank]] for a in levels for b in levels for rank in ranks)

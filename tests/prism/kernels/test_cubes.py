@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+
+from prism.kernels.cubes import with_cubes
+from prism.kernels.edges import Edge, Pair
+
+
+def edge(key: Pair, volume: int) -> Edge:
+    one = np.array([1], np.int64)
+    return Edge(*key, np.array([0]), one, one, np.array([volume]))
+
+
+def cube(dimensions: int, *, volume: int = 1 << 20) -> dict[Pair, Edge]:
+    """Halving and doubling among 2^dimensions ranks: the partner across the highest bit gets most."""
+    pairs = [(r, r ^ (1 << bit), volume << bit) for r in range(2**dimensions) for bit in range(dimensions)]
+    return {(src, dst): edge((src, dst), octets) for src, dst, octets in pairs}
+
+
+def test_rounds_that_looked_like_communicators_of_their_own_are_one() -> None:
+    edges = cube(3)
+    parts = [
+        {key for key in edges if key[0] ^ key[1] == bit and (bit > 1 or min(key) == low)}
+        for bit in (2, 4, 1)
+        for low in (0, 2, 4, 6)
+    ]
+    assert with_cubes([part for part in parts if part], edges) == [set(edges)]
+
+
+def test_what_is_no_cube_stays_as_it_is() -> None:
+    square = cube(2)  # two kinds of groups that cross
+    parts = [{key for key in square if key[0] ^ key[1] == bit} for bit in (1, 2)]
+    assert with_cubes(parts, square) == parts
+    odd = {key: e for key, e in cube(3).items() if key not in ((0, 1), (1, 0))}  # a pair is missing
+    assert with_cubes([set(odd)], odd) == [set(odd)]
+    uneven = {key: edge(key, e.volume * (3 if key[0] ^ key[1] == 4 else 1)) for key, e in cube(3).items()}
+    assert with_cubes([set(uneven)], uneven) == [set(uneven)]
+
+
+def test_other_lanes_of_a_part_stay_a_part() -> None:
+    edges = cube(3) | {(0, 9): edge((0, 9), 77), (9, 0): edge((9, 0), 77)}
+    found = with_cubes([set(edges)], edges)
+    assert found == [set(cube(3)), {(0, 9), (9, 0)}]
