@@ -125,7 +125,7 @@ def of_case(case: grid.Case) -> Input:
 
 def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline: bool = False) -> Run:
     """Analyse and score one input."""
-    _forget_peak()
+    forget_peak()
     began = time.perf_counter()
     truth: Mapping[str, Any] = {"hosts": {}, "jobs": {}, "faults": []}
     try:
@@ -135,8 +135,8 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
         diagnosis = diagnose(flows, source, topology=placed, transits=transits)
     except Exception as error:  # one that fails must not hide the others
         lost = compare({"jobs": [], "findings": []}, truth)
-        return Run(one.name, lost, None, time.perf_counter() - began, _peak_mib(), f"{type(error).__name__}: {error}", one.tags)
-    seconds, peak = time.perf_counter() - began, _peak_mib()
+        return Run(one.name, lost, None, time.perf_counter() - began, peak_mib(), f"{type(error).__name__}: {error}", one.tags)
+    seconds, peak = time.perf_counter() - began, peak_mib()
     found = report.to_json(diagnosis)
     truth = _visible(truth, found)
     if keep:
@@ -286,7 +286,7 @@ def _explain(name: str, found: Mapping[str, Any], truth: Mapping[str, Any]) -> N
         print(f"  finding {mark:6} {f['kind']} {f['subject']['ids']} {f['start_ns']} … {f['end_ns']}: {f['message']}")
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """Start measuring the peak anew, where the kernel lets us (Linux, /proc/self/clear_refs)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -294,7 +294,7 @@ def _forget_peak() -> None:
         return
 
 
-def _peak_mib() -> float:
+def peak_mib() -> float:
     """Peak resident memory since it was last forgotten, else since the process began."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.accuracy import _forget_peak, _peak_mib
+from benchmarks.accuracy import forget_peak, peak_mib
 from benchmarks.grid import LAYOUTS
 from collectors.record import COLUMNS, Flows, Transits
 from prism import report
@@ -79,8 +79,8 @@ def made(layout: str, size: int, records: int) -> Made:
     done = simulate(Spec("whole", cluster, (replace(job, steps=steps),), (slow,) if size > 64 else ()))
     flows, life = done.flows, done.flows.window[1] - done.flows.window[0]
     stretch = 0.98 * MINUTE / life
-    times = {name: np.rint((getattr(flows, name) - flows.window[0]) * stretch).astype(np.int64) for name in ("start_ns", "end_ns")}
-    flows = replace(flows, **times, busy_ns=np.rint(flows.busy_ns * stretch).astype(np.int64))
+    start, end = (np.rint((side - flows.window[0]) * stretch).astype(np.int64) for side in (flows.start_ns, flows.end_ns))
+    flows = replace(flows, start_ns=start, end_ns=end, busy_ns=np.rint(flows.busy_ns * stretch).astype(np.int64))
     known = done.topology["endpoints"]
     numbers = [known[address] for address in flows.endpoints if address in known]
     places = [(int(n["host"][6:]), int(n["rail"]), int(n["leaf"][4:])) for n in numbers]
@@ -131,7 +131,7 @@ def _column(one: Made, name: str, first: int, later: int) -> Any:
 def read(folder: Path) -> tuple[Flows, Topology]:
     """The records and the topology of a cluster that was built."""
     told = json.loads((folder / "cluster.json").read_text())
-    columns = {}
+    columns: dict[str, Any] = {}
     for c in COLUMNS:
         value = told["constant"].get(c.name)
         whole = np.load(folder / f"{c.name}.npy") if value is None else np.full(1, value, c.dtype)
@@ -155,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             built(gpus, asked.records, asked.only, folder)
         flows, topology = read(folder)
         source = Source((str(folder),), 0, len(flows), {}, *flows.window)
-        _forget_peak()
+        forget_peak()
         profile = cProfile.Profile()
         begin = time.perf_counter()
         if asked.profile:
@@ -166,7 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         took = time.perf_counter() - begin
         print(
             f"{gpus:8}{len(found.jobs):6}{len(flows):13,}{took:8.2f}{len(flows) / took:13,.0f}{took / len(flows) * 1e9:11.0f}"
-            f"{_peak_mib():10.0f}  report {len(text) / 1e6:.0f} MB, {len(found.findings)} findings"
+            f"{peak_mib():10.0f}  report {len(text) / 1e6:.0f} MB, {len(found.findings)} findings"
         )
         if asked.profile:
             for order in ("cumtime", "tottime"):

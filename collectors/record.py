@@ -111,7 +111,8 @@ class Flows:
 
     def take(self, rows: NDArray[np.intp] | Mask) -> Flows:
         """The given rows, in the given order, with the same dictionaries."""
-        return replace(self, **{c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS})
+        columns: dict[str, Any] = {c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS}
+        return replace(self, **columns)
 
     @property
     def window(self) -> tuple[int, int]:

@@ -42,8 +42,8 @@ def diagnose(
     apart = parts(pairs_of(flows), topology)
     for done, own in enumerate(divided(flows, apart)):
         progress(done, len(apart))
-        for job in recognize(own, topology, window=flows.window):
-            told.append(diagnose_job(around(own, job), job, flows.window, topology=topology, transits=transits))
+        jobs = recognize(own, topology, window=flows.window)
+        told += [diagnose_job(around(own, job), job, flows.window, topology=topology, transits=transits) for job in jobs]
     return merged(source, told, topology, len(flows), len(np.union1d(flows.src, flows.dst)))
 
 

@@ -50,7 +50,7 @@ def pairs_of(flows: Flows) -> Pairs:
     first = np.full(len(at), np.iinfo(np.int64).max)
     spans(number, flows.start_ns, flows.end_ns, first, last)
     totals(number, flows.octets, octets)
-    totals(number, flows.octets > 0, records)
+    totals(number, (flows.octets > 0).astype(np.int64), records)
     return Pairs(flows.src[at], flows.dst[at], octets, records, first, last, flows.endpoints)
 
 

@@ -33,7 +33,7 @@ EDGE = {
     *("collectors.metrics", "collectors.parquet", "collectors.pcap", "collectors.receiving", "collectors.ring"),
     *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
     "collectors.writing",
-    *("prism.cli", "prism.replay", "prism.simulate", "prism.terminal"),
+    *("prism.cli", "prism.dumps", "prism.replay", "prism.simulate", "prism.spread", "prism.terminal"),
 }
 README = (ROOT / "README.md").read_text()
 COMMANDS = [

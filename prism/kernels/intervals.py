@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.kernels.sums import distinct
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Union = tuple[Ints, Ints]

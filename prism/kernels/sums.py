@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Ints
+from collectors.record import Ints
 
 Places = NDArray[np.intp]
 
 
 @compiled
 def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
-    """`order` sorted by the keys (each 0 … n − 1) at those places, equal keys as they were; and where each key begins, n + 1."""
+    """`order` sorted by the keys (0 … n − 1) at those places, equal keys as they were; and where each key begins, n + 1."""
     begins = np.zeros(n + 1, np.intp)
     for i in order:
         begins[keys[i] + 1] += 1
