@@ -6,18 +6,17 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from collectors.record import Flows, concatenated
+from collectors.record import Flows
 from prism import report, spread
 from prism.diagnose import diagnose
 from prism.pairs import pairs_of, parts
 from prism.records import Memory
 from prism.spread import diagnose_over, workers, worth
-from prism.topology import Endpoint, Topology
+from prism.topology import Topology
 from tests.prism.faults import FAULTS
-from tests.prism.traffic import Wire, placed, source, training
+from tests.prism.traffic import Wire, address, placed, source, training
 
 TOPOLOGY = placed(28)
 
@@ -64,25 +63,16 @@ def test_threads_tell_the_same(flows, expected, ahead):
 
 
 def test_jobs_of_one_part_are_analysed_apart(flows):
-    """A store that the topology knows joins all jobs: one part."""
-    n = len(flows.endpoints)
-    first = np.repeat(flows.start_ns[:1], 3 * n) + np.arange(3 * n)
-    reads = {
-        "start_ns": first,
-        "end_ns": first,
-        "src": np.zeros(3 * n),
-        "dst": np.arange(3 * n) % n + 1,
-        "octets": first * 0 + 1,
-    }
-    joined = concatenated([flows, Flows.build(reads, endpoints=("10.9.9.9", *flows.endpoints))])
-    topology = Topology({**TOPOLOGY.endpoints, "10.9.9.9": Endpoint("store", 0, "leaf0")}, TOPOLOGY.links)
-    assert len(parts(pairs_of(joined), topology)) == 1
+    """Two jobs share a host: one part."""
+    shared = {**TOPOLOGY.endpoints, address(12): TOPOLOGY.endpoints[address(0)]}
+    topology, pairs = Topology(shared, TOPOLOGY.links), pairs_of(flows)
+    assert [len(part) for part in parts(pairs, topology)] == [16, 4]
     with ThreadPoolExecutor(2) as pool:
         found, away = (
-            report.dumps(diagnose_over(pool, records, source(joined), topology=topology, pairs=pairs_of(joined)))
-            for records in (Memory(joined), Elsewhere(joined))
+            report.dumps(diagnose_over(pool, records, source(flows), topology=topology, pairs=pairs))
+            for records in (Memory(flows), Elsewhere(flows))
         )
-    assert found == away == report.dumps(diagnose(joined, source(joined), topology=topology))
+    assert found == away == report.dumps(diagnose(flows, source(flows), topology=topology))
     assert found.count('"parallelism"') == 3
 
 
