@@ -119,7 +119,7 @@ def handover(
     flying = _in_flight(usual, idle)
     if flying < share:
         return None
-    least = brief if flying < mostly else brief / 4
+    least = brief if flying < mostly else brief / 5
     if weighted_median(idle[~usual], idle[~usual]) < least * weighted_median(idle[usual], idle[usual]):
         return None
     tides = [_tide(times, _levelled(way * excess, idle, cuts), idle, unit) for way in (1, -1)]
