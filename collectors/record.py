@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import compress
 from typing import Any, NamedTuple, Self
 
@@ -113,6 +114,12 @@ class Flows:
         """The given rows, in the given order, with the same dictionaries."""
         columns: dict[str, Any] = {c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS}
         return replace(self, **columns)
+
+    @cached_property
+    def sent_ns(self) -> Ints:
+        """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
+        alone = (self.end_ns == self.start_ns) & (self.busy_ns > 0)
+        return np.where(alone, self.start_ns - self.busy_ns, self.start_ns) if alone.any() else self.start_ns
 
     @property
     def window(self) -> tuple[int, int]:

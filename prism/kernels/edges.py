@@ -69,8 +69,7 @@ class Edge:
 
 def sending(flows: Flows) -> Ints:
     """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
-    alone = (flows.end_ns == flows.start_ns) & (flows.busy_ns > 0)
-    return np.where(alone, flows.start_ns - flows.busy_ns, flows.start_ns)
+    return flows.sent_ns
 
 
 def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
