@@ -122,7 +122,7 @@ def true_findings(report: Json, truth: Json) -> Iterator[tuple[Json, list[Json]]
     for fault in truth["faults"]:
         if "start_ns" in fault:
             lo, hi = fault["start_ns"] - period, fault["end_ns"] + 2 * period
-            yield fault, [f for f in loud(report) if _names_culprit(f, fault, truth) and _half_within(f, lo, hi)]
+            yield fault, [f for f in loud(report) if names_culprit(f, fault, truth) and _half_within(f, lo, hi)]
 
 
 def _ratio(part: int, whole: int) -> float | None:
@@ -141,6 +141,11 @@ def _true_job(job: Json) -> TrueJob:
         groups = {("dp", frozenset(address.values()))}
     steps = {address[int(r)]: [(a, b) for _, a, b in rows] for r, rows in job.get("steps_wire", job["steps"]).items()}
     return TrueJob(frozenset(address.values()), job["layout"], frozenset(groups), steps)
+
+
+def period_of(truth: Json) -> float:
+    """The median true step, ns."""
+    return _period([_true_job(job) for job in truth["jobs"].values()])
 
 
 def _period(jobs: Iterable[TrueJob]) -> float:
@@ -263,7 +268,7 @@ def _compare_findings(jobs: Sequence[TrueJob], report: Json, truth: Json) -> Cou
     return total + Counts(faults=faults, findings_right=len(right), healthy_findings=0 if faults else len(claims))
 
 
-def _names_culprit(finding: Json, fault: Json, truth: Json) -> bool:
+def names_culprit(finding: Json, fault: Json, truth: Json) -> bool:
     """Whether a finding names who is at fault and nobody innocent; a link may name its innocent other end too."""
     ids, is_link = set(finding["subject"]["ids"]), finding["subject"]["type"] == "link"
     if "switch" in fault:

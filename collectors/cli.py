@@ -15,6 +15,7 @@ import typer
 
 from collectors import cli_files, cli_live
 from collectors.files import written as written
+from collectors.storeerror import StoreError
 
 ENDINGS = {
     ".gz",
@@ -66,7 +67,10 @@ def options(version: VersionOption = False) -> None:
 
 @contextmanager
 def complaints(program: str) -> Iterator[None]:
-    """What a user can cause ends the program with one line on stderr and 2; Ctrl-C with 130; a reader that left, silently."""
+    """What a user can cause ends the program with one line on stderr and 2; Ctrl-C with 130; a reader that left, silently.
+
+    A store that is away ends it with 75 (EX_TEMPFAIL): to be tried again.
+    """
     try:
         yield
         sys.stdout.flush()
@@ -80,12 +84,14 @@ def complaints(program: str) -> Iterator[None]:
         raise _refusal(program, message) from None
     except ValueError as error:
         raise _refusal(program, str(error)) from None
+    except StoreError as error:
+        raise _refusal(program, str(error), status=os.EX_TEMPFAIL if error.transient else 2) from None
 
 
-def _refusal(program: str, message: str) -> typer.Exit:
+def _refusal(program: str, message: str, *, status: int = 2) -> typer.Exit:
     line = " ".join(message.split())
     typer.echo(f"{program}: " + "".join(c if c.isprintable() else "\ufffd" for c in line), err=True)
-    return typer.Exit(2)
+    return typer.Exit(status)
 
 
 def named_inputs(files: Sequence[str]) -> list[tuple[str, str]]:
@@ -97,7 +103,7 @@ def named_inputs(files: Sequence[str]) -> list[tuple[str, str]]:
     for file in files:
         switch, equals, path = file.partition("=")
         if not equals or Path(file).exists():
-            switch, path = _stem(file), file
+            switch, path = stem(file), file
         if not switch:
             raise ValueError(f"{file}: the switch's name before = is missing")
         if switch in named:
@@ -119,7 +125,8 @@ def _check_readable(path: str) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
 
 
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
+    """What a file's name says of the switch that saw it: the name without its endings."""
     name = Path("stdin" if path == "-" else path)
     while name.suffix.lower() in ENDINGS and name.stem:
         name = Path(name.stem)

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 import typer
 
 OutOption = Annotated[
-    str, typer.Option("-o", "--out", metavar="FOLDER", help="Parquet files go here; - is standard output, as JSON Lines.")
+    str,
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="FOLDER",
+        help="Parquet files go here; - is standard output, as JSON Lines; chdb:FOLDER the embedded store, "
+        "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE a server (?spool=FOLDER: where records wait for it).",
+    ),
 ]
 RowsOption = Annotated[int, typer.Option(min=1, help="A file ends after so many records ...")]
 SecondsOption = Annotated[float, typer.Option(min=0.1, help="... or when its first record has waited for so many seconds.")]

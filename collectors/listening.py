@@ -70,7 +70,7 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
         known = statefile.load(wish.templates) if wish.templates else None
         ready = decoders({place.kind for place in places}, known)  # before a socket is open, since it may have to be compiled
         keeper = _keeper(wish.templates, ready)
-        sockets = list(_opened(places, wish.buffer, undo, exposed=admission.allowed is None))
+        sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
         listener = Listener(Intake(sockets, admission, inbox), inbox, ready, sink)
 
         def between() -> None:
@@ -90,7 +90,10 @@ def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> Keeper | None:
     return Keeper(path, lambda: both.state) if path and both else None
 
 
-def _opened(places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool) -> Iterator[tuple[str, socket.socket]]:
+def opened_sockets(
+    places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool
+) -> Iterator[tuple[str, socket.socket]]:
+    """Sockets that listen, each with the kind of what comes there; `undo` closes them. Raises OSError."""
     for place in places:
         sock, granted = bound(place, buffer=buffer)
         undo.callback(sock.close)

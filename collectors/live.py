@@ -18,6 +18,8 @@ from collectors.rotation import Rotating
 from collectors.settings import read_lines
 from collectors.sinks import JsonLines, Sink
 
+STORES = ("chdb:", "clickhouse:", "clickhouses:")
+
 
 class Signals(NamedTuple):
     """What the outside asked for: `stop` (SIGTERM, SIGINT), `reload` (SIGHUP)."""
@@ -50,9 +52,16 @@ def allow_list(texts: Sequence[str] | None, path: str | None) -> tuple[Network, 
 
 
 def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
-    """Records to standard output as JSON Lines (`-`), or to Parquet files in a folder. Raises OSError, ValueError."""
+    """Records to standard output as JSON Lines (`-`), to Parquet files in a folder, or to the store, in batches of its own.
+
+    Raises OSError, ValueError, StoreError.
+    """
     if out == "-":
         return JsonLines()
+    if out.startswith(STORES):
+        from collectors.storing import storing_to
+
+        return storing_to(out)
     if not Path(out).is_dir():
         raise ValueError(f"{out}: there is no such folder; - is standard output")
     from collectors.parquet import write_parquet

@@ -68,13 +68,18 @@ class _Asked(Collector):
             yield family
 
 
+def registry(counts: Counts) -> CollectorRegistry:
+    """Counts as Prometheus' library takes them."""
+    made = CollectorRegistry(auto_describe=False)
+    made.register(_Asked(counts))
+    return made
+
+
 @contextmanager
 def served(host: str, port: int, counts: Counts) -> Iterator[int]:
     """Counts at http://host:port/metrics while the context lasts; the port. Raises OSError."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Asked(counts))
     try:
-        server, thread = start_http_server(port, host, registry)
+        server, thread = start_http_server(port, host, registry(counts))
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(cli_store.app, name="store")
 
 
 def main() -> None:
@@ -72,7 +74,12 @@ def replay(
         str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there; - for standard output.")] = None,
-    trace: Annotated[str | None, typer.Option(metavar="FILE", help="Write a Chrome trace there, for Perfetto.")] = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write a Chrome trace there, for Perfetto; to FOLDER/ one per rank, for HolisticTraceAnalysis."
+        ),
+    ] = None,
     known: Annotated[
         str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
     ] = None,
@@ -162,7 +169,12 @@ def _check_outputs(inputs: list[tuple[str, str]], json: str | None, trace: str |
     if json and json != "-":
         check_output(json, inputs)
     if trace:
-        check_output(trace, inputs)
+        from prism.traces import check_folder, is_folder
+
+        if is_folder(trace):
+            check_folder(trace)
+        else:
+            check_output(trace, inputs)
     if json and trace and Path(json).resolve() == Path(trace).resolve():
         raise ValueError(f"{json}: report and trace cannot be one file")
 
@@ -222,21 +234,28 @@ def _bars() -> Progress:
 
 def _tell(diagnosis: Diagnosis, json: str | None, trace: str | None, *, quiet: bool) -> None:
     """The files first, so that they are there when the tables are."""
-    from prism import report, terminal
-    from prism import trace as chrome
+    from prism import report, terminal, traces
 
+    warnings: list[str] = []
     if json and json != "-":
         _write(json, report.dumps(diagnosis))
     if trace:
-        _write(trace, chrome.dumps(diagnosis))
+        warnings += traces.write(trace, diagnosis)
     if json != "-":
         terminal.show(diagnosis, terminal.console())
-        return
-    sys.stdout.write(report.dumps(diagnosis))
-    for warning in () if quiet else diagnosis.source.warnings:
+    else:
+        sys.stdout.write(report.dumps(diagnosis))
+        warnings += diagnosis.source.warnings
+    for warning in () if quiet else warnings:
         typer.echo(f"prism: {warning}", err=True)
 
 
 def _write(path: str, text: str) -> None:
     with written(path) as name:
         Path(name).write_text(text, encoding="utf-8")
+
+
+cli_ops.add_to(app)
+cli_service.add_to(app)
+cli_live.add_to(app)
+cli_alerts.add_to(app)

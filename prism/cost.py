@@ -101,6 +101,8 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
     healthy[0] = False
     gap = _healed(view, graph, finding, inside, healthy)
     took = [ends(graph, replay(graph, g), n) for g in (graph.gap, gap)]
+    if not all(np.isfinite(e[[first - 1, stop - 1]]).all() for e in took):
+        return _observed(view, finding, "what its steps waited for was not all seen")
     seen, again, ideal = (float(e[stop - 1] - e[first - 1]) for e in (view.ends.astype(np.float64), *took))
     if abs(again / seen - 1) > tolerance or ideal <= 0:
         return _observed(view, finding, f"the replay of what was seen takes {again / seen:.2f} of its time")
@@ -111,7 +113,7 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
             if other is not finding and other.severity is not Severity.INFO and _meet(view, finding, other):
                 gap = np.minimum(gap, _healed(view, graph, other, inside, healthy))
         whole = ends(graph, replay(graph, gap), n)
-        whole_ideal = float(whole[stop - 1] - whole[first - 1])
+        whole_ideal = float(whole[stop - 1] - whole[first - 1]) if np.isfinite(whole[[first - 1, stop - 1]]).all() else np.inf
         if abs(whole_ideal / usual - 1) > tolerance:
             why = f"without it steps would take {whole_ideal / usual:.2f} of what healthy steps take"
             cost = _observed(view, finding, why)

@@ -34,16 +34,28 @@ def diagnose(
     *,
     topology: Topology | None = None,
     transits: Transits | None = None,
+    jobs: Sequence[Job] | None = None,
+    window: tuple[int, int] | None = None,
+    least: int = 3,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
-    """Everything that `flows` tell. `progress` is told how many jobs are done, of how many."""
+    """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
+
+    `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
+    been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
+    """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
+    seen = window or flows.window
     told: list[Told] = []
-    apart = parts(pairs_of(flows), topology)
+    for done, job in enumerate(jobs or ()):
+        progress(done, len(jobs or ()))
+        told.append(diagnose_job(around(flows, job), job, seen, topology=topology, transits=transits, least=least))
+    apart = parts(pairs_of(flows), topology) if jobs is None else ()
     for done, own in enumerate(divided(flows, apart)):
         progress(done, len(apart))
-        jobs = recognize(own, topology, window=flows.window)
-        told += [diagnose_job(around(own, job), job, flows.window, topology=topology, transits=transits) for job in jobs]
+        own_jobs = recognize(own, topology, window=flows.window)
+        told += [diagnose_job(around(own, j), j, seen, topology=topology, transits=transits, least=least) for j in own_jobs]
+    told = told if jobs is not None else ranked(told)
     return merged(source, told, topology, len(flows), len(np.union1d(flows.src, flows.dst)))
 
 
@@ -64,10 +76,16 @@ class Told:
 
 
 def diagnose_job(
-    flows: Flows, job: Job, window: tuple[int, int], *, topology: Topology | None = None, transits: Transits
+    flows: Flows,
+    job: Job,
+    window: tuple[int, int],
+    *,
+    topology: Topology | None = None,
+    transits: Transits,
+    least: int = 3,
 ) -> Told:
-    """What the records around a job tell of it: all that begin or end at its endpoints. `window` as in `recognize`."""
-    view = _view(flows, transits, job, topology, window[1])
+    """What the records around a job tell of it: all that begin or end at its endpoints. `window`, `least`: as in `diagnose`."""
+    view = _view(flows, transits, job, topology, window[1], least)
     if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
     steady = view.uneven < UNEVEN
@@ -80,10 +98,14 @@ def diagnose_job(
     return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
 
 
+def ranked(told: Sequence[Told]) -> list[Told]:
+    """Candidates that were recognised part by part, the largest first, each with an id of its own."""
+    told = sorted(told, key=lambda one: largest_first(one.job))
+    return [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
+
+
 def merged(source: Source, told: Sequence[Told], topology: Topology | None, records: int, talkers: int) -> Diagnosis:
     """The diagnosis of all candidates together, of so many `records` between so many `talkers`."""
-    told = sorted(told, key=lambda one: largest_first(one.job))
-    told = [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
     found = tuple(one.found for one in told if one.found is not None)
     findings = tuple(finding for one in told for finding in one.findings)
     return Diagnosis(source, found, findings, tuple(_unexplained(told, found, topology, records, talkers)))
@@ -118,11 +140,11 @@ def _unexplained(
         yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
 
 
-def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int) -> View:
+def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     parallelism = infer(clock.on(own), job, topology)
     timeline = reconstruct(own, job, parallelism, clock)
-    return View(own, flows, transits, job, parallelism, timeline, topology, until, rows)
+    return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least)

@@ -105,13 +105,17 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Rows of a timeline: what a rank was seen to do. Arrays of equal length; spans of one rank may overlap."""
+    """Rows of a timeline: what a rank was seen to do. Arrays of equal length; spans of one rank may overlap.
+
+    `octets` are what the rank sent; below 0, what it was sent. Both ends of a record have a span. Empty where nobody knows.
+    """
 
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     rank: NDArray[np.int32]  # index into Job.endpoints
     phase: NDArray[np.int8]  # index into PHASES
     peer: NDArray[np.int32]  # index into Job.endpoints; -1 where there is none
+    octets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.start_ns)

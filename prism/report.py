@@ -93,6 +93,12 @@ def _shares(time: NDArray[np.float64]) -> dict[Phase, float]:
     return {phase: round(share, 4) for phase, share in shares(time).items()}
 
 
+def finding_json(found: Finding) -> dict[str, Any]:
+    """One finding as in the report."""
+    told: dict[str, Any] = _plain(_finding(found))
+    return told
+
+
 def _finding(found: Finding) -> dict[str, Any]:
     fields = dict(vars(found))
     ids, lost, isolate = fields.pop("ids"), fields.pop("lost_gpu_s"), found.isolate

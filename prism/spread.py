@@ -18,7 +18,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from collectors.record import Mask, Transits
-from prism.diagnose import Told, diagnose_job, merged
+from prism.diagnose import Told, diagnose_job, merged, ranked
 from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
 from prism.pairs import Pairs, divided, pairs_of, parts
@@ -89,7 +89,7 @@ def diagnose_over(
         told += _taken(executor, site, waiting)
         progress(max(total - len(waiting), 0), total)
     progress(total, total)
-    return merged(source, told, topology, source.flows, len(np.union1d(pairs.src, pairs.dst)))
+    return merged(source, ranked(told), topology, source.flows, len(np.union1d(pairs.src, pairs.dst)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,27 +35,27 @@ def console(file: TextIO | None = None) -> Console:
 def show(diagnosis: Diagnosis, out: Console) -> None:
     """Print who trains, how, and what is wrong: jobs, findings (the worst first), and what was not understood."""
     source = diagnosis.source
-    out.print(_line(_shorten(", ".join(source.files), 1, out), "bold"))
-    out.print(_line(f"{_counts(source)}, {_span(source)}"))
+    out.print(line(_shorten(", ".join(source.files), 1, out), "bold"))
+    out.print(line(f"{_counts(source)}, {_span(source)}"))
     out.print()
     if diagnosis.jobs:
         out.print(_jobs(diagnosis.jobs))
-        for line in _events(diagnosis.jobs, source):
-            out.print(_line(line))
-        for line in _phases(diagnosis.jobs):
-            out.print(_line(line))
+        for text in _events(diagnosis.jobs, source):
+            out.print(line(text))
+        for text in _phases(diagnosis.jobs):
+            out.print(line(text))
     else:
-        out.print(_line("No training job seen.", "bold"))
+        out.print(line("No training job seen.", "bold"))
     out.print()
     _show_findings(diagnosis, out)
     notes = _notes(diagnosis)
     if notes:
         out.print()
     for note in notes:
-        out.print(_line(_shorten(note, 2, out), "dim"))
+        out.print(line(_shorten(note, 2, out), "dim"))
 
 
-def _line(text: str, style: str = "") -> Text:
+def line(text: str, style: str = "") -> Text:
     """Text without control characters: names come from files and packets that anybody may have written."""
     return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
 
@@ -69,10 +69,10 @@ def _span(source: Source) -> str:
     if source.end_ns <= source.start_ns:
         return "no time span"
     begin = datetime.fromtimestamp(source.start_ns // 10**9, UTC)
-    return f"{_duration((source.end_ns - source.start_ns) / 1e6)} from {begin:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{duration((source.end_ns - source.start_ns) / 1e6)} from {begin:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _duration(ms: float | None) -> str:
+def duration(ms: float | None) -> str:
     """A duration with about three digits."""
     if ms is None:
         return "unknown"
@@ -110,9 +110,9 @@ def _jobs(jobs: tuple[JobDiagnosis, ...]) -> Table:
         table.add_column(heading, justify="right" if heading == "steps" else "left", overflow="fold")
     for found in jobs:
         step = step_ms(found)
-        time = _duration(step["median"]) + (f" ({_duration(step['p95'])})" if step["p95"] is not None else "")
+        time = duration(step["median"]) + (f" ({duration(step['p95'])})" if step["p95"] is not None else "")
         cells = (found.job.id, _layout(found), _ranks(found), str(max(map(len, found.timeline.steps), default=0)), time)
-        table.add_row(*map(_line, cells))
+        table.add_row(*map(line, cells))
     return table
 
 
@@ -159,25 +159,25 @@ def _phases(jobs: tuple[JobDiagnosis, ...]) -> list[str]:
 def _show_findings(diagnosis: Diagnosis, out: Console) -> None:
     ranked = sorted(diagnosis.findings, key=lambda f: (ORDER.index(f.severity), -f.score, f.start_ns))
     if diagnosis.jobs and all(f.severity is Severity.INFO for f in ranked):
-        out.print(_line("No fault found.", "bold green"))
+        out.print(line("No fault found.", "bold green"))
     name_job = len(diagnosis.jobs) > 1
     grid = Table.grid(padding=(0, 2, 0, 0))
     for found in ranked[:WORST]:
         word = Text(found.severity.value.upper(), STYLES[found.severity])
         what = _claim(found, diagnosis.source, name_job=name_job)
         if out.is_terminal:
-            grid.add_row(word, _line(what, "bold"))
-            grid.add_row("", _line(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
+            grid.add_row(word, line(what, "bold"))
+            grid.add_row("", line(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
             if cost := _action(found):
-                grid.add_row("", _line(_shorten(cost, 1, out)))
+                grid.add_row("", line(_shorten(cost, 1, out)))
         else:
             cost = _action(found)
-            out.print(_line(f"{word.plain} {what}: {found.message}{f' ({cost})' if cost else ''}"))
+            out.print(line(f"{word.plain} {what}: {found.message}{f' ({cost})' if cost else ''}"))
     if ranked and out.is_terminal:
         out.print(grid)
     if len(ranked) > WORST:
         counts = Counter(f.severity.value for f in ranked[WORST:])
-        out.print(_line(f"and {len(ranked) - WORST} more: " + ", ".join(f"{n} {word}" for word, n in counts.items())))
+        out.print(line(f"and {len(ranked) - WORST} more: " + ", ".join(f"{n} {word}" for word, n in counts.items())))
 
 
 def _claim(found: Finding, source: Source, *, name_job: bool) -> str:

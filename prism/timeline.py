@@ -173,6 +173,9 @@ def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints, ca
     for address in job.endpoints:
         me = code[address]
         rows = {i: ends_at[i](me) for i in of[address]}
+        if not rows:  # a member that says nothing in a window
+            steps.append(np.zeros((0, 2), np.int64))
+            continue
         leading, quiet = beats.of(of[address])
         ends = _rank_ends(
             flows, start, quiet, [rows[i] for i in leading], list(rows.values()), heard.get(me, np.zeros(0, np.int64))
@@ -264,4 +267,5 @@ def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:
         np.concatenate([rank[flows.src[rows]], rank[flows.dst[rows]]]),
         np.concatenate([phase, phase]),
         np.concatenate([rank[flows.dst[rows]], rank[flows.src[rows]]]),
+        np.concatenate([flows.octets[rows], -flows.octets[rows]]).astype(np.int64),
     )

@@ -1,7 +1,11 @@
 """A diagnosis as a Chrome trace, which Perfetto opens: a process per job, tracks per rank for steps, phases, communication.
 
-Format: "Trace Event Format", events `X` (slices) and `M` (names); times are microseconds since `otherData.start_ns`, because
-the epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
+Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arrows along pipelines, from who sends), and `C`
+(counters: what a rank sends and is sent). Times are microseconds since `otherData.start_ns`, because the epoch in nanoseconds
+does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
+
+Arrows and counters are bounded per job: of more transfers the longest have arrows, counters get coarser.
+One file per rank, as PyTorch's profiler writes them: `prism.kineto`.
 """
 
 from __future__ import annotations
@@ -9,38 +13,55 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
 from prism.report import to_json
+from prism.traffic import moved, transfers
 
 JSON = dict[str, Any]
-Slice = tuple[int, int, str, Mapping[str, Any]]  # start_ns, end_ns, name, what a click shows
 
 
-def dumps(diagnosis: Diagnosis) -> str:
-    """The trace as text, one event per line."""
+class Slice(NamedTuple):
+    """A stretch of a track; `arrow` numbers the arrow that begins in it, below 0 the one that ends in it, 0 is none."""
+
+    start_ns: int
+    end_ns: int
+    name: str
+    args: Mapping[str, Any]  # what a click shows
+    arrow: int = 0
+
+
+def dumps(diagnosis: Diagnosis, *, arrows: int = 20_000, values: int = 100_000) -> str:
+    """The trace as text, one event per line; at most so many arrows and values of counters per job."""
     starts = [diagnosis.source.start_ns, *(found.job.start_ns for found in diagnosis.jobs)]
     starts += [int(found.timeline.spans.start_ns.min()) for found in diagnosis.jobs if len(found.timeline.spans)]
     zero = min(starts)
-    lines = ",\n".join(json.dumps(event, allow_nan=False) for event in events(diagnosis, zero))
+    lines = ",\n".join(json.dumps(event, allow_nan=False) for event in events(diagnosis, zero, arrows=arrows, values=values))
     about = json.dumps({"start_ns": str(zero), "files": list(diagnosis.source.files)})
     return f'{{"displayTimeUnit": "ms", "otherData": {about}, "traceEvents": [\n{lines}\n]}}\n'
 
 
-def events(diagnosis: Diagnosis, zero_ns: int) -> Iterator[JSON]:
+def events(diagnosis: Diagnosis, zero_ns: int, *, arrows: int = 20_000, values: int = 100_000) -> Iterator[JSON]:
     """The trace's events; times count from `zero_ns`. Findings that name no reported job get a process of their own."""
     told = to_json(diagnosis)["findings"]
     findings = [(found, shown) for found, shown in zip(diagnosis.findings, told, strict=True)]
     known = {found.job.id for found in diagnosis.jobs}
+    drawn = 0  # arrows of the jobs before: their numbers are the file's
     for pid, found in enumerate(diagnosis.jobs, 1):
         process = _Process(pid, f"job {found.job.id}", zero_ns)
         mine = [_finding_slice(f, shown) for f, shown in findings if f.job == found.job.id]
         process.add("findings", mine)
         process.add("events", [_event_slice(event) for event in found.timeline.events])
-        _add_ranks(process, found)
+        sent, given = transfers(found.timeline.spans, "pp", most=arrows)
+        ends = np.zeros(len(found.timeline.spans), np.int64)
+        ends[sent] = np.arange(drawn + 1, drawn + 1 + len(sent))
+        ends[given] = -ends[sent]
+        drawn += len(sent)
+        _add_ranks(process, found, ends.tolist())
+        _add_counters(process, found, values)
         yield from process.events
     rest = [_finding_slice(f, shown) for f, shown in findings if f.job not in known]
     if rest:
@@ -64,9 +85,21 @@ class _Process:
             title = f"{name} ({i + 1})" if i else name
             self.events.append({"ph": "M", **at, "name": "thread_name", "args": {"name": title}})
             self.events.append({"ph": "M", **at, "name": "thread_sort_index", "args": {"sort_index": self.tracks}})
-            for start, end, label, args in lane:
+            for start, end, label, args, arrow in lane:
                 time = {"ts": (start - self.zero_ns) / 1000, "dur": (end - start) / 1000}
                 self.events.append({"ph": "X", **at, "name": label, **time, "args": dict(args)})
+                if arrow:  # it is drawn between the slices around these times
+                    ends = {"ph": "s"} if arrow > 0 else {"ph": "f", "bp": "e"}
+                    middle = {"ts": ((start + end) // 2 - self.zero_ns) / 1000}
+                    self.events.append({**ends, **at, "id": abs(arrow), "name": label, "cat": "transfer", **middle})
+
+    def count(self, name: str, times_ns: Sequence[int], values: Sequence[Mapping[str, float]]) -> None:
+        """Add a counter, which keeps each value until the next time."""
+        at = {"ph": "C", "pid": self.pid, "name": name}
+        self.events += [
+            {**at, "ts": (time - self.zero_ns) / 1000, "args": dict(shown)}
+            for time, shown in zip(times_ns, values, strict=True)
+        ]
 
 
 def _lanes(slices: Sequence[Slice]) -> list[list[Slice]]:
@@ -80,22 +113,22 @@ def _lanes(slices: Sequence[Slice]) -> list[list[Slice]]:
         else:
             lane = len(lanes)
             lanes.append([])
-        lanes[lane].append((start, end, *item[2:]))
+        lanes[lane].append(item._replace(end_ns=end))
         heapq.heappush(free, (end, lane))
     return lanes
 
 
 def _finding_slice(found: Finding, shown: JSON) -> Slice:
     args = {key: shown[key] for key in ("severity", "message", "slowdown", "score", "evidence")}
-    return found.start_ns, found.end_ns, f"{found.kind.replace('_', ' ')} {', '.join(found.ids)}", args
+    return Slice(found.start_ns, found.end_ns, f"{found.kind.replace('_', ' ')} {', '.join(found.ids)}", args)
 
 
 def _event_slice(event: Event) -> Slice:
-    return event.start_ns, event.end_ns, event.kind, {}
+    return Slice(event.start_ns, event.end_ns, event.kind, {})
 
 
-def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
-    """Tracks of every rank, by stage: its steps, their phases, its compute, its communication."""
+def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int]) -> None:
+    """Tracks of every rank, by stage: its steps, their phases, its compute, its communication; `arrows` by row of spans."""
     endpoints, stages = found.job.endpoints, found.parallelism.stages
     spans = found.timeline.spans
     by_rank = np.argsort(spans.rank, kind="stable")
@@ -104,7 +137,7 @@ def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
         stage = f" · stage {stages[endpoints[rank]]}" if endpoints[rank] in stages else ""
         name = f"{endpoints[rank]}{stage}"
         steps = enumerate(found.timeline.steps[rank].tolist())
-        process.add(f"{name} · steps", [(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
+        process.add(f"{name} · steps", [Slice(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
         process.add(f"{name} · phases", _phases(found, rank))
         quiet: list[Slice] = []
         busy: list[Slice] = []
@@ -112,7 +145,7 @@ def _add_ranks(process: _Process, found: JobDiagnosis) -> None:
             phase, peer = PHASES[spans.phase[row]], int(spans.peer[row])
             args = {"peer": endpoints[peer]} if peer >= 0 else {}
             into = quiet if phase in ("compute", "idle") else busy
-            into.append((int(spans.start_ns[row]), int(spans.end_ns[row]), phase, args))
+            into.append(Slice(int(spans.start_ns[row]), int(spans.end_ns[row]), phase, args, arrows[row]))
         process.add(f"{name} · compute", quiet)
         process.add(f"{name} · communication", busy)
 
@@ -122,4 +155,24 @@ def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:
     worked = found.timeline.phases
     low, high = np.searchsorted(worked.rank, [rank, rank + 1])
     columns = (column[low:high].tolist() for column in (worked.start_ns, worked.end_ns, worked.phase, worked.step))
-    return [(start, end, PHASES[phase], {"step": step}) for start, end, phase, step in zip(*columns, strict=True)]
+    return [Slice(start, end, PHASES[phase], {"step": step}) for start, end, phase, step in zip(*columns, strict=True)]
+
+
+def _add_counters(process: _Process, found: JobDiagnosis, most: int) -> None:
+    """What every rank sends and is sent over time, Gbit/s, in stretches of equal length, at least a millisecond."""
+    spans, ranks = found.timeline.spans, found.job.endpoints
+    if not len(spans) or len(spans.octets) != len(spans):
+        return
+    begin, end = int(spans.start_ns.min()), int(spans.end_ns.max()) + 1
+    stretches = max(min(most // len(ranks), (end - begin) // 1_000_000, 10_000), 1)
+    edges = np.linspace(0, end - begin, stretches + 1).astype(np.int64) + begin
+    by_rank = np.argsort(spans.rank, kind="stable")
+    bounds = np.searchsorted(spans.rank[by_rank], np.arange(len(ranks) + 1))
+    for rank, endpoint in enumerate(ranks):
+        rows = by_rank[bounds[rank] : bounds[rank + 1]]
+        ways = [rows[spans.octets[rows] > 0], rows[spans.octets[rows] < 0]]
+        octets = np.stack([moved(spans.start_ns[r], spans.end_ns[r], np.abs(spans.octets[r]), edges) for r in ways])
+        rate = np.round(octets * 8 / np.diff(edges), 3)  # octets in a nanosecond: Gbit/s
+        new = np.flatnonzero(np.any(np.diff(rate, axis=1, prepend=-1.0), axis=0))
+        shown = [{"sent": sent, "received": received} for sent, received in rate[:, new].T.tolist()]
+        process.count(f"{endpoint} · Gbit/s", [*edges[new].tolist(), end], [*shown, {"sent": 0.0, "received": 0.0}])

@@ -26,9 +26,9 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
     one_sided = bool((view.flows.protocol == UDP).all())
     if len(view.ends) < 6 or len(total) < 3 or (one_sided and view.parallelism.layout.pp == 1):
         return []
-    level = np.log(view.durations / view.period)
+    level = np.log(np.maximum(view.durations, 1.0) / view.period)
     found = []
-    for one in shifts(level, spread(level, floor=0.005), height=np.log(factor), score=sigmas):
+    for one in shifts(level, spread(level, floor=0.005), least=view.least, height=np.log(factor), score=sigmas):
         grown = _grown(total, one)
         lost = float(view.period * (np.exp(one.height) - 1))
         best = int(np.argmax(grown))

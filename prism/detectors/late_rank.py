@@ -51,7 +51,7 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
     for ranks in judged:
-        found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart)
+        found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
     return _one_per_host(view, found)
 
 
@@ -90,7 +90,7 @@ def _first(times: Ints, begins: Ints) -> Floats:
 
 
 def _standing_out(
-    late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float
+    late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float, least: int
 ) -> list[tuple[int, Shift]]:
     """Members of one group that were late for a while, or always."""
     usual = middle(late, axis=1)[:, 0]
@@ -98,7 +98,7 @@ def _standing_out(
     for rank in ranks.tolist():
         others = [r for r in ranks.tolist() if r != rank]
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
-        for one in shifts(late[rank] - usual[rank], noise, height=share, score=sigmas):
+        for one in shifts(late[rank] - usual[rank], noise, least=least, height=share, score=sigmas):
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - usual[others])))
             if one.height >= apart * rest:
                 found.append((rank, one))

@@ -38,7 +38,7 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
     if len(keys) < 2 or rates.shape[1] < 3:
         return []
     level = -np.log(rates)
-    found = [_told(view, one, "slow") for one in incidents(keys, _moved(level), np.log(factor), sigmas)]
+    found = [_told(view, one, "slow") for one in incidents(keys, _moved(level), np.log(factor), sigmas, least=view.least)]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
         found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])
@@ -75,7 +75,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
         expected = max(float(np.median(share)), float(again.sum() / max(packets.sum(), 1.0)) / len(keys)) * packets[like]
         excess[like] = np.where(packets[like] > 0, np.log((again[like] + 1) / (expected + 1)), np.nan)
     out = []
-    for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25):
+    for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25, least=view.least):
         lost = sum(float(again[keys.index(k), one.start : one.stop].sum()) for k in one.bad)
         finding = _told(view, one, "lossy") if lost >= least else None
         out += [finding] if finding is not None else []
@@ -97,12 +97,18 @@ def _moved(level: Floats) -> Floats:
     return level - usual(level)
 
 
-def incidents(keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02) -> list[Incident]:
-    """Stretches of steps in which edges stood out together, the strongest first; an edge is in one at a time."""
+def incidents(
+    keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02, least: int = 3
+) -> list[Incident]:
+    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once."""
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
     for _ in range(8):
-        own = [(row, one) for row in range(len(keys)) for one in shifts(rest[row], sigma, height=height, score=sigmas)[:1]]
+        own = [
+            (row, one)
+            for row in range(len(keys))
+            for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
+        ]
         if not own:
             break
         worst, top = max(own, key=lambda o: o[1].score)

@@ -35,7 +35,7 @@ def slow_rank(
     for rank in range(len(level)):
         strangers = _strangers(view, np.arange(len(level)), rank)
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
-        for one in shifts(moved[rank], noise, height=np.log(factor), score=sigmas):
+        for one in shifts(moved[rank], noise, least=view.least, height=np.log(factor), score=sigmas):
             rest = _moved_most(middle(moved[strangers, one.start : one.stop], axis=1))
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             grew = view.slowdown(one.start, one.stop)

@@ -17,7 +17,7 @@ def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[F
     """Stretches of steps `factor` times as long as the job's others."""
     if len(view.ends) < 6:
         return []
-    level = np.log(view.durations / view.period)
+    level = np.log(np.maximum(view.durations, 1.0) / view.period)
     found = shifts(level, spread(level, floor=0.02), least=2, height=np.log(factor), score=sigmas)
     return [
         _told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual")
@@ -36,7 +36,7 @@ def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[
     sigma = spread(moved, floor=0.02)
     out = []
     for i, stream in enumerate(groups):
-        for one in shifts(moved[i], sigma, height=np.log(factor), score=sigmas):
+        for one in shifts(moved[i], sigma, least=view.least, height=np.log(factor), score=sigmas):
             text = f"reduced gradients {np.exp(one.height):.2f}× as slowly as usual, unlike the other groups"
             out.append(_told(view, one, "slow_group", "group", stream.members, text))
     return out

@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 class View:
     """What is known of one job. `flows` are the records between its members, `around` all records of its members.
 
-    `until` is when the last record of anybody ended, ns: so long the collection went on.
+    `until` is when the last record of anybody ended, ns: so long the collection went on. `least` is how many steps on end make
+    a stretch that a detector may tell of.
     """
 
     flows: Flows
@@ -37,6 +38,7 @@ class View:
     topology: Topology | None = None
     until: int = 0
     inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
+    least: int = 3
 
     @cached_property
     def code(self) -> dict[str, int]:

@@ -73,6 +73,13 @@ def test_report_and_trace_are_written(calls, capture, tmp_path):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
+def test_a_folder_gets_a_trace_per_rank(calls, capture, tmp_path):
+    assert run(capture, "--trace", f"{tmp_path}/traces/").exit_code == 0
+    assert len(list((tmp_path / "traces" / "job-job-1").iterdir())) == 8
+    assert run(capture, "--trace", f"{tmp_path}/no/traces/").exit_code == 2
+    assert len(calls) == 1
+
+
 def test_a_report_on_stdout_comes_alone(calls, capture):
     result = run(capture, "--json", "-")
     assert calls

@@ -122,4 +122,4 @@ def test_moments_are_as_fine_as_the_capture_is_short(diagnosis, span_ms, since_m
     ("ms", "text"), [(None, "unknown"), (0.25, "0.25 ms"), (842, "842 ms"), (1370, "1.37 s"), (61_500, "61.5 s")]
 )
 def test_durations(ms, text):
-    assert terminal._duration(ms) == text
+    assert terminal.duration(ms) == text

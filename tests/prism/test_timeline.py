@@ -59,6 +59,8 @@ def test_spans_are_the_records_of_both_ends():
     mine = spans.rank == 3
     assert sorted(spans.start_ns[mine].tolist()) == sorted(flows.start_ns[(flows.src == 3) | (flows.dst == 3)].tolist())
     assert (spans.end_ns >= spans.start_ns).all()
+    assert spans.octets[mine & (spans.octets > 0)].sum() == flows.octets[flows.src == 3].sum()
+    assert -spans.octets[mine & (spans.octets < 0)].sum() == flows.octets[flows.dst == 3].sum()
 
 
 def test_steps_move_with_time():

@@ -1,14 +1,15 @@
 import dataclasses
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import trace
-from prism.model import Diagnosis
+from prism.model import PHASES, Diagnosis, Spans
 
 
 @pytest.fixture
@@ -20,19 +21,19 @@ def tracks(made):
     """Slices by (pid, tid), and the name of every track."""
     slices, names = defaultdict(list), {}
     for event in made["traceEvents"]:
-        at = (event["pid"], event["tid"])
+        at = (event["pid"], event.get("tid"))
         if event["ph"] == "X":
             slices[at].append(event)
-        elif event["name"] == "thread_name":
+        elif event["ph"] == "M" and event["name"] == "thread_name":
             names[at] = event["args"]["name"]
     return slices, names
 
 
 def test_every_event_is_valid(made):
     for event in made["traceEvents"]:
-        assert event["ph"] in ("X", "M")
+        assert event["ph"] in ("X", "M", "C", "s", "f")
         assert isinstance(event["pid"], int)
-        assert isinstance(event["tid"], int)
+        assert isinstance(event["tid"], int) or event["ph"] == "C"
         if event["ph"] == "X":
             assert event["ts"] >= 0
             assert event["dur"] >= 0
@@ -88,10 +89,71 @@ def test_an_empty_diagnosis_is_an_empty_trace(diagnosis):
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20))))
 def test_lanes_hold_every_slice_once_and_no_two_at_a_time(raw):
-    slices = [(start, start + length, "x", {}) for start, length in raw]
+    slices = [trace.Slice(start, start + length, "x", {}) for start, length in raw]
     lanes = trace._lanes(slices)
     assert sorted(s[:2] for lane in lanes for s in lane) == sorted(s[:2] for s in slices)
     for lane in lanes:
         assert all(a[1] <= b[0] for a, b in pairwise(lane))
     busiest = max((sum(a <= t < b for a, b, *_ in slices) for t in range(71)), default=0)
     assert len(lanes) <= max(busiest, 1) + sum(a == b for a, b, *_ in slices)
+
+
+@pytest.fixture
+def piped(diagnosis):
+    """The diagnosis, with octets, and transfers from rank 0 to rank 2 along the pipeline."""
+    (found,) = diagnosis.jobs
+    spans, at = found.timeline.spans, np.arange(20, dtype=np.int64) * 1_000_000_000 + diagnosis.source.start_ns
+    start, end = np.tile(at, 2) + 5_000_000, np.tile(at, 2) + 7_000_000 + np.tile(np.arange(20), 2)
+    sends = np.repeat([True, False], 20)
+    more = Spans(
+        np.concatenate([spans.start_ns, start]),
+        np.concatenate([spans.end_ns, end]),
+        np.concatenate([spans.rank, np.where(sends, 0, 2)]).astype(np.int32),
+        np.concatenate([spans.phase, np.full(40, PHASES.index("pp"))]).astype(np.int8),
+        np.concatenate([spans.peer, np.where(sends, 2, 0)]).astype(np.int32),
+        np.concatenate([np.zeros(len(spans), np.int64), np.where(sends, 1_000_000, -1_000_000)]),
+    )
+    timeline = dataclasses.replace(found.timeline, spans=more)
+    return dataclasses.replace(diagnosis, jobs=(dataclasses.replace(found, timeline=timeline),))
+
+
+def test_arrows_lead_from_who_sends_to_who_is_sent(piped):
+    made = json.loads(trace.dumps(piped))
+    slices, names = tracks(made)
+    arrows = {ph: {e["id"]: e for e in made["traceEvents"] if e["ph"] == ph} for ph in "sf"}
+    assert set(arrows["s"]) == set(arrows["f"]) == set(range(1, 21))
+    for number, begun in arrows["s"].items():
+        for event, endpoint in ((begun, "10.10.0.1"), (arrows["f"][number], "10.10.2.1")):
+            at = (event["pid"], event["tid"])
+            assert names[at].startswith(endpoint)
+            (within,) = [s for s in slices[at] if s["ts"] <= event["ts"] <= s["ts"] + s["dur"] and s["name"] == "pp"]
+            assert within["dur"] > 0
+        assert arrows["f"][number]["bp"] == "e"
+        assert begun["ts"] <= arrows["f"][number]["ts"]
+
+
+def test_arrows_and_counters_are_bounded(piped):
+    made = json.loads(trace.dumps(piped, arrows=5, values=80))
+    kinds = Counter(event["ph"] for event in made["traceEvents"])
+    assert (kinds["s"], kinds["f"]) == (5, 5)
+    assert 0 < kinds["C"] <= 80 + 8
+    longest = [e for e in json.loads(trace.dumps(piped, arrows=1))["traceEvents"] if e["ph"] == "s"]
+    assert longest[0]["ts"] > 19_000_000
+
+
+def test_counters_hold_all_that_was_moved(piped):
+    by_name = defaultdict(list)
+    for event in json.loads(trace.dumps(piped))["traceEvents"]:
+        if event["ph"] == "C":
+            by_name[event["name"]].append(event)
+    assert set(by_name) == {f"10.10.{r}.1 · Gbit/s" for r in range(8)}
+    for endpoint, way, other in (("10.10.0.1", "sent", "received"), ("10.10.2.1", "received", "sent")):
+        shown = by_name[f"{endpoint} · Gbit/s"]
+        gbit = sum((b["ts"] - a["ts"]) / 1e6 * a["args"][way] for a, b in pairwise(shown))
+        assert gbit == pytest.approx(20 * 8e6 / 1e9, rel=0.02)
+        assert all(e["args"][other] == 0 for e in shown)
+        assert shown[-1]["args"] == {"sent": 0.0, "received": 0.0}
+
+
+def test_without_octets_there_are_no_counters(made):
+    assert not [e for e in made["traceEvents"] if e["ph"] in "Csf"]

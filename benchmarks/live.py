@@ -1,0 +1,223 @@
+"""Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
+
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour DIR] [--explain]
+
+Everything runs as fast as it can, by the clock of the recording. `delay` is from a fault's start to the opening of a case that
+names its culprit, in steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong`
+claims name nobody at fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the
+share of the recorded time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no
+step are left out unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
+
+`--hour` plays a folder's flows again and again, each time later, for an hour of recorded time, and prints how time and memory
+go with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import grid
+from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
+from benchmarks.score import names_culprit, period_of
+from collectors.record import Transits
+from prism.board import Case
+from prism.following import loud
+from prism.playing import Tick, play, ticks
+from prism.watch import Watch
+from prism.windows import SECOND
+
+OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
+ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
+
+
+@dataclass
+class Told:
+    """What was told of one run."""
+
+    name: str
+    healthy: bool
+    delays: list[tuple[float, float]] = field(default_factory=list)  # steps, seconds
+    faults: int = 0
+    found: int = 0
+    late: int = 0
+    claims: int = 0
+    wrong: int = 0
+    flaps: int = 0
+    cpu: float = 0.0
+    window_s: float = 0.0
+    peak_mib: float = 0.0
+    lines: list[str] = field(default_factory=list)
+
+
+def longer(case: grid.Case, *, warm: int = 16, least_s: float = 0.8) -> grid.Case:
+    """A case of the grid with steps of at least `least_s`, and `warm` more of them before anything goes wrong."""
+    jobs = []
+    for job in case.spec.jobs:
+        step = (job.forward_ms + job.backward_ms) * (job.micro + job.pp - 1) * job.accumulation / 1e3
+        pace = max(least_s / max(step, 1e-3), 1.0)
+        times: dict[str, Any] = {name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms")}
+        octets: dict[str, Any] = {name: int(getattr(job, name) * pace) for name in OCTETS}
+        jobs.append(replace(job, steps=job.steps + warm, **times, **octets))
+    faults = tuple(
+        replace(f, first=f.first + warm, stop=None if f.stop is None else f.stop + warm) if f.first or f.stop else f
+        for f in case.spec.faults
+    )
+    return replace(case, spec=replace(case.spec, jobs=tuple(jobs), faults=faults))
+
+
+def measured(one: Input, watch: Watch | None = None) -> Told:
+    """One input, played as fast as it can be, and judged."""
+    flows, transits, source, placed, truth = one.open()
+    watch = watch or Watch(placed)
+    cases: dict[str, Case] = {}
+    states: dict[str, list[str]] = {}
+    spent = slowest = 0.0
+    boards = play(watch, ticks(flows, transits))
+    while True:
+        began = time.process_time()
+        board = next(boards, None)
+        took = time.process_time() - began
+        if board is None:
+            break
+        spent, slowest = spent + took, max(slowest, board.windows[0].took_s)
+        for case in board.cases:
+            if loud(case.finding):
+                cases[case.id] = case
+                known = states.setdefault(case.id, [])
+                if not known or known[-1] != case.state:
+                    known.append(case.state)
+    told = _judged(one.name, truth, list(cases.values()))
+    told.flaps = sum(known.count("open") - 1 for known in states.values())
+    told.cpu = spent * SECOND / max(source.end_ns - source.start_ns, 1)
+    told.window_s, told.peak_mib = slowest, peak_mib()
+    return told
+
+
+def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
+    told = Told(name, healthy=not truth["faults"], claims=len(cases))
+    step = period_of(truth)
+    begin = min((s[0][1] for job in truth["jobs"].values() for s in job["steps"].values() if s), default=0)
+    right: set[str] = set()
+    for fault in truth["faults"]:
+        low, high = fault.get("start_ns", 0) - 2 * step, fault.get("end_ns", 1 << 62) + 4 * step
+        own = [c for c in cases if names_culprit(_json(c), fault, truth) and low <= c.finding.start_ns <= high]
+        right |= {c.id for c in own}
+        if fault.get("hidden") and not own:
+            continue
+        told.faults += 1
+        told.found += bool(own)
+        soonest = min((c.opened_ns for c in own), default=0)
+        delay = (soonest - fault["start_ns"]) / SECOND if own else 0.0
+        timed = own and fault["start_ns"] >= begin + ALWAYS * step
+        if timed:
+            told.delays.append((delay * SECOND / step, delay))
+            told.late += delay > max(2 * step / SECOND, 5.0) + 1e-9
+        culprit = fault.get("switch", fault.get("ranks"))
+        when = f"{delay:.1f} s, {delay * SECOND / step:.1f} steps" if own else "MISSED"
+        told.lines.append(f"  fault {fault['kind']} {culprit}: {when}")
+    told.wrong = len({c.id for c in cases} - right)
+    zero = begin
+    for c in cases:
+        f = c.finding
+        told.lines.append(
+            f"  {'right' if c.id in right else 'WRONG'} {f.kind} {f.detector} {list(f.ids)} {f.confidence} of "
+            f"{(f.start_ns - zero) / SECOND:.1f} … {(f.end_ns - zero) / SECOND:.1f} told {(c.opened_ns - zero) / SECOND:.1f}"
+            f"{f' closed {(c.closed_ns - zero) / SECOND:.1f}' if c.closed_ns else ''}"
+        )
+    return told
+
+
+def _json(case: Case) -> dict[str, Any]:
+    return {"subject": {"type": case.finding.subject, "ids": list(case.finding.ids)}}
+
+
+def table(runs: Sequence[Told]) -> str:
+    """One row per run, and a pooled one."""
+    width = max(len(run.name) for run in runs) + 2
+    heads = ("faults", "found", "late", "steps", "s", "claims", "wrong", "healthy", "flaps", "cpu", "window", "MiB")
+    lines = [f"{'run':{width}}" + "".join(f"{head:>8}" for head in heads)]
+    lines += [_row(run.name, [run], width) for run in runs]
+    return "\n".join([*lines, _row(f"pooled ({len(runs)})", runs, width)])
+
+
+def _row(name: str, runs: Sequence[Told], width: int) -> str:
+    delays = [delay for run in runs for delay in run.delays]
+    steps, seconds = np.median(delays, axis=0) if delays else (np.nan, np.nan)
+    counts = [sum(getattr(run, key) for run in runs) for key in ("faults", "found", "late")]
+    rest = [sum(r.claims for r in runs), sum(r.wrong for r in runs), sum(r.claims for r in runs if r.healthy)]
+    rest.append(sum(r.flaps for r in runs))
+    return (
+        f"{name:{width}}"
+        + "".join(f"{n:8}" for n in counts)
+        + f"{steps:8.1f}{seconds:8.1f}"
+        + "".join(f"{n:8}" for n in rest)
+        + f"{np.mean([r.cpu for r in runs]):8.3f}{max(r.window_s for r in runs):8.2f}{max(r.peak_mib for r in runs):8.0f}"
+    )
+
+
+def hour(one: Input, *, seconds: float = 3600.0, rows: int = 12) -> str:
+    """An input played again and again: analysis time per recorded second and memory, in equal parts of the time."""
+    flows, _, source, placed, _ = one.open()
+    length = source.end_ns - source.start_ns
+    gap = int(np.median(np.diff(np.sort(flows.start_ns)))) + 1
+
+    def again() -> Iterator[Tick]:
+        for lap in range(int(np.ceil(seconds * SECOND / length))):
+            yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
+
+    watch, lines = Watch(placed), [f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"]
+    began, since, part = time.process_time(), source.start_ns, seconds * SECOND / rows
+    for board in play(watch, again()):
+        if board.at_ns - since >= part:
+            now = time.process_time()
+            told = sum(loud(case.finding) for case in board.cases)
+            lines.append(
+                f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
+                f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
+            )
+            began, since = now, board.at_ns
+    return "\n".join(lines)
+
+
+def _resident_mib() -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; 2 where there is nothing to play."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.live", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
+    parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
+    parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
+    parser.add_argument("--hour", type=Path, metavar="DIR")
+    parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
+    asked = parser.parse_args(argv)
+    if asked.hour:
+        print(hour(of_folder(asked.hour, asked.hour.name)))
+        return 0
+    todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
+    for seed, count in (text.split(":") for text in asked.grid):
+        todo += [of_case(longer(case)) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",)))]
+    if not todo:
+        print(f"no capture with a truth.json there, nor any of {', '.join(DUMPS)}", file=sys.stderr)
+        return 2
+    runs = []
+    for one in todo:
+        runs.append(measured(one))
+        if asked.explain:
+            print("\n".join([one.name, *runs[-1].lines]), flush=True)
+    print(table(runs))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

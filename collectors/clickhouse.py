@@ -1,0 +1,59 @@
+"""The store: ClickHouse inside this process or on a server, behind one protocol. The only user of the drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from collectors.tables import StoreError as StoreError
+from collectors.tables import Table as Table
+from collectors.tables import TableColumn as TableColumn
+
+Columns = Mapping[str, NDArray[Any] | Sequence[Any]]
+
+
+class Database(Protocol):
+    """A database. Every method raises StoreError; all may be called from any thread."""
+
+    where: str  # what was opened, without a password
+    plain: bool  # an old server: the plain form of tables
+
+    def create(self, table: Table) -> None:
+        """Create a table, or bring one of an earlier version to this one, rows and all.
+
+        Refuses one of a newer version, and one that somebody else changed.
+        """
+
+    def registered(self, name: str) -> dict[str, int] | None:
+        """What is known of a table that was created: `version`, `keep_s`, `partition_ns`; None of another."""
+
+    def register(self, table: Table, *, keep_s: int | None = None) -> None:
+        """Note the version of a table, and for how long its rows are kept."""
+
+    def insert(self, table: Table, columns: Columns, *, token: str = "", again: bool = True) -> bool:
+        """Insert rows, all or none; with the same token twice they are there once. Whether they were inserted now.
+
+        `again=False` says that this token was never sent before, which spares asking. At most `MOST` rows, of one partition.
+        """
+
+    def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
+        """The columns of an answer, by name: numbers as they are, texts as objects. `parameters` fill `{name:Type}`."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def opened(where: str) -> Database:
+    """The database at a folder (`DIR` or `chdb:DIR`: embedded) or a server (`clickhouse://user:password@host:port/database`).
+
+    Raises StoreError, which says who uses the folder, what the server refuses, and which package is missing.
+    """
+    if "://" in where:
+        from collectors.clickhouse_server import Server
+
+        return Server(where)
+    from collectors.clickhouse_embedded import Embedded
+
+    return Embedded(where.removeprefix("chdb:"))

@@ -1,0 +1,171 @@
+"""ClickHouse on a server, over its native protocol with columns as NumPy arrays: one client per thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from collectors.clickhouse_errors import refused
+from collectors.clickhouse_tables import MOST, Tables
+from collectors.tables import StoreError, Table, batch_number, plain_form
+
+UNKNOWN_DATABASE = 81
+SCHEMES = {"clickhouse": 9000, "clickhouses": 9440}
+CONNECT_S, ANSWER_S = 5, 60
+OPTIONS = ("compression", "ca_certs", "verify", "connect_timeout", "send_receive_timeout", "settings_is_important")
+
+
+class Server(Tables):
+    """A server, or a cluster behind one. Raises StoreError where it is away, refuses, or is too old."""
+
+    def __init__(self, url: str) -> None:
+        self._address = _parsed(url)
+        self.where = _masked(url)
+        self._local = threading.local()
+        self._clients: list[Any] = []
+        self._lock, self._closed = threading.Lock(), False
+        try:
+            self.version, self.plain = self._greeted()
+        except StoreError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """See `Database`."""
+        with self._lock:
+            self._closed = True
+            for client in self._clients:
+                client.disconnect()
+            self._clients.clear()
+
+    def _greeted(self) -> tuple[tuple[int, ...], bool]:
+        """The server's version and form; the database is created where it is not there."""
+        try:
+            self._run("SELECT 1 AS one")
+        except StoreError as error:
+            if f"(code {UNKNOWN_DATABASE})" not in str(error):
+                raise
+            first = self._client(database="default")
+            self._asked(first, lambda: first.execute(f"CREATE DATABASE IF NOT EXISTS `{self._address['database']}`"))
+            first.disconnect()
+        said = str(self._run("SELECT version() AS version")["version"][0])
+        version = tuple(int(part) for part in said.split(".")[:3] if part.isdigit())
+        try:
+            return version, plain_form(version)
+        except StoreError as error:
+            raise StoreError(f"{self.where}: {error}") from None
+
+    def _client(self, *, numpy: bool = True, **changed: Any) -> Any:
+        try:
+            from clickhouse_driver import Client
+        except ImportError:
+            raise StoreError("a server needs the package clickhouse-driver: pip install 'llm-prism[server]'") from None
+        settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
+        return Client(**(self._address | changed), client_name="prism", settings=settings)
+
+    def _mine(self, *, numpy: bool = True) -> Any:
+        name = "arrays" if numpy else "lists"
+        client = getattr(self._local, name, None)
+        if client is None:
+            client = self._client(numpy=numpy)
+            setattr(self._local, name, client)
+            with self._lock:
+                self._clients.append(client)
+        if self._closed:
+            raise StoreError(f"{self.where}: the store is closed")
+        return client
+
+    def _asked(self, client: Any, ask: Any) -> Any:
+        from clickhouse_driver import errors
+
+        try:
+            return ask()
+        except errors.ServerException as error:
+            raise refused(error, self.where, error.code) from None
+        except (errors.Error, OSError, EOFError) as error:
+            client.disconnect()
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise StoreError(f"{self.where}: {said}", transient=True) from None
+
+    def _run(self, sql: str) -> dict[str, NDArray[Any]]:
+        client = self._mine()
+        answer = self._asked(client, lambda: client.execute(sql, columnar=True, with_column_types=True))
+        if not isinstance(answer, tuple):
+            return {}
+        columns, kinds = answer
+        if not len(columns):
+            return {name: np.zeros(0, object if "String" in kind else np.int64) for name, kind in kinds}
+        return {name: _received(column, kind) for (name, kind), column in zip(kinds, columns, strict=True)}
+
+    def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
+        known, names = {c.name: c for c in table.kept(plain=self.plain)}, ", ".join(columns)
+        rows: list[Any] = [_sent(values, known[name].dtype) for name, values in columns.items()]
+        wrapped = any("(" in table.type_of(known[name], plain=self.plain).removeprefix("LowCardinality(") for name in columns)
+        client = self._mine(numpy=not wrapped)  # the driver's arrays know no SimpleAggregateFunction, its lists do
+        rows = [values.tolist() for values in rows] if wrapped else rows
+        settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
+        if not self.plain:
+            settings |= {"async_insert": 0, "insert_distributed_sync": 1}
+            settings |= {"insert_deduplication_token": token} if token else {"insert_deduplicate": 0}
+        ask = {"columnar": True, "settings": settings, "query_id": _query_id(table, token) if token else None}
+        self._asked(client, lambda: client.execute(f"INSERT INTO {table.name} ({names}) VALUES", rows, **ask))
+
+    def _settled(self, token: str) -> None:
+        """An insert whose client left may still be at work; what is not there now would be there then."""
+        sql = "SELECT count() AS n FROM system.processes WHERE query_id LIKE {ended:String}"
+        if int(self.query(sql, {"ended": f"%-{batch_number(token):x}"})["n"][0]):
+            raise StoreError(f"{self.where}: an earlier insert of batch {token} is still at work", transient=True)
+
+
+def _query_id(table: Table, token: str) -> str:
+    """A server does not begin an insert while one of the same id goes on."""
+    return f"prism-{table.name}-{batch_number(token):x}"
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES or not parts.hostname:
+        raise StoreError(f"{_masked(url)}: not clickhouse://USER:PASSWORD@HOST:PORT/DATABASE")
+    options = dict(parse_qsl(parts.query))
+    if unknown := set(options) - set(OPTIONS):
+        raise StoreError(f"{_masked(url)}: no option {', '.join(sorted(unknown))}; there are {', '.join(OPTIONS)}")
+    try:
+        port = parts.port or SCHEMES[parts.scheme]
+    except ValueError:
+        raise StoreError(f"{_masked(url)}: not a port") from None
+    return {
+        "host": parts.hostname,
+        "port": port,
+        "user": unquote(parts.username or "default"),
+        "password": unquote(parts.password or ""),
+        "database": parts.path.strip("/") or "prism",
+        "secure": parts.scheme == "clickhouses",
+        "connect_timeout": float(options.pop("connect_timeout", CONNECT_S)),
+        "send_receive_timeout": float(options.pop("send_receive_timeout", ANSWER_S)),
+        **options,
+    }
+
+
+def _masked(url: str) -> str:
+    """Without the password."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    user = f"{quote(parts.username)}@" if parts.username else ""
+    return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
+
+
+def _sent(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
+    if isinstance(values, pa.DictionaryArray):
+        return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
+    return np.array([*values, None], object)[:-1] if kind.hasobject else np.asarray(values, kind)
+
+
+def _received(values: Any, kind: str) -> NDArray[Any]:
+    if "String" in kind:
+        return np.array([*values.tolist(), None], object)[:-1]  # else numpy makes texts of a fixed width of them
+    return np.asarray(values)

@@ -1,0 +1,134 @@
+"""What both kinds of database do alike: tables are created, migrated and checked, and asked whether a batch is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors import tables
+from collectors.tables import BATCH, StoreError, Table, TableColumn
+
+MOST = 1_000_000  # rows of one insert: one block, hence one part, there as a whole or not at all
+REGISTRY = Table(
+    "prism_tables",
+    (
+        TableColumn("name", "String"),
+        TableColumn("version", "UInt32"),
+        TableColumn("keep_s", "Int64"),
+        TableColumn("partition_ns", "Int64"),
+        TableColumn("at_ns", "Int64"),
+    ),
+    ("name",),
+    replacing="at_ns",
+)
+
+
+class Tables:
+    """A database but for its engine: `where`, `plain`, `_run` and `_put` are the engine's."""
+
+    where: str
+    plain: bool
+
+    def _run(self, sql: str) -> dict[str, NDArray[Any]]:
+        raise NotImplementedError
+
+    def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
+        raise NotImplementedError
+
+    def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
+        """See `Database`."""
+        return self._run(tables.bound(sql, parameters))
+
+    def create(self, table: Table) -> None:
+        """See `Database`."""
+        if not self._actual(REGISTRY.name):
+            self._run(tables.create(REGISTRY, plain=self.plain)[0])
+        known, there = self.registered(table.name), self._actual(table.name)
+        version = int(known["version"]) if known else table.version
+        if version > table.version:
+            known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
+            raise StoreError(f"{self.where}: table {table.name} {known_here}")
+        if not there:
+            self._run(tables.create(table, plain=self.plain)[0])
+            self.register(table)
+            return
+        self._check(table, there, version)
+        if version < table.version:
+            for column, statement in tables.added(table, version, plain=self.plain):
+                if column not in there:  # an earlier try may have come so far
+                    self._run(statement)
+        if known is None or version < table.version:
+            self.register(table, keep_s=int(known["keep_s"]) if known else None)
+
+    def registered(self, name: str) -> dict[str, int] | None:
+        """What is known of a table: version, keep_s, partition_ns; None of one that was never created."""
+        sql = "SELECT version, keep_s, partition_ns FROM prism_tables WHERE name = {name:String} ORDER BY at_ns DESC LIMIT 1"
+        found = self.query(sql, {"name": name}) if self._actual(REGISTRY.name) else {}
+        return {key: int(values[0]) for key, values in found.items()} if len(found.get("version", ())) else None
+
+    def register(self, table: Table, *, keep_s: int | None = None) -> None:
+        """Note the version of a table, and for how long its rows are kept."""
+        known = self.registered(table.name)
+        partition = known["partition_ns"] if known else table.partition_ns
+        row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, time.time_ns())
+        self.insert(REGISTRY, {c.name: [value] for c, value in zip(REGISTRY.columns, row, strict=True)})
+
+    def insert(
+        self, table: Table, columns: Mapping[str, NDArray[Any] | Sequence[Any]], *, token: str = "", again: bool = True
+    ) -> bool:
+        """See `Database`."""
+        kept = table.kept(plain=self.plain)
+        rows = {c.name: columns[c.name] for c in kept if c.name in columns}
+        counts = {len(values) for values in rows.values()}
+        if missing := {c.name for c in kept} - set(columns) - {BATCH}:
+            raise ValueError(f"table {table.name}: no column {', '.join(sorted(missing))}")
+        if len(counts) != 1 or max(counts) > MOST:
+            raise ValueError(f"table {table.name}: columns of {sorted(counts)} rows; at most {MOST}, all of one length")
+        (count,) = counts
+        if not count:
+            return False
+        if any(c.name == BATCH for c in kept):
+            number = tables.batch_number(token) if token else 0
+            if token and again and self._has(table, rows, number, count, token):
+                return False
+            rows[BATCH] = np.full(count, number, np.uint64)
+        self._put(table, {c.name: rows[c.name] for c in kept}, token)
+        return True
+
+    def _has(self, table: Table, rows: Mapping[str, Any], number: int, count: int, token: str) -> bool:
+        """Whether a batch is there. Raises StoreError where a part of it is, or it is on its way."""
+        self._settled(token)
+        sql, parameters = f"SELECT count() AS n FROM {table.name} WHERE {BATCH} = {{number:UInt64}}", {"number": number}
+        if table.time:
+            times = np.asarray(rows[table.time])
+            sql += f" AND {table.time} >= {{first:Int64}} AND {table.time} <= {{last:Int64}}"
+            parameters |= {"first": int(times.min()), "last": int(times.max())}
+        found = int(self.query(sql, parameters)["n"][0])
+        if found not in (0, count) and not (table.replacing or table.summing):
+            raise StoreError(f"{self.where}: table {table.name} has {found} of {count} rows of batch {token}: it was changed")
+        return found > 0
+
+    def _settled(self, token: str) -> None:
+        """Raises StoreError while an insert with this token is still going on."""
+
+    def _actual(self, name: str) -> dict[str, str]:
+        sql = """SELECT name, type, default_kind FROM system.columns
+            WHERE database = currentDatabase() AND table = {name:String}"""
+        found = self.query(sql, {"name": name})
+        if not found:
+            return {}
+        return {n: t for n, t, kind in zip(found["name"], found["type"], found["default_kind"], strict=True) if kind != "ALIAS"}
+
+    def _check(self, table: Table, there: Mapping[str, str], version: int) -> None:
+        for column in table.kept(plain=self.plain, version=version):
+            wanted, found = table.type_of(column, plain=self.plain), there.get(column.name)
+            if found is None:
+                raise StoreError(f"{self.where}: table {table.name} has no column {column.name}: somebody changed it")
+            if found.replace(" ", "") != wanted.replace(" ", ""):
+                raise StoreError(
+                    f"{self.where}: column {table.name}.{column.name} is {found}, not {wanted}: somebody changed it"
+                )

@@ -1,0 +1,38 @@
+"""What creates the store's tables on a cluster: replicas on each shard, and a table over all of them. An operator runs it once.
+
+python -m collectors.clusterfile > deploy/clickhouse/cluster.sql
+"""
+
+from __future__ import annotations
+
+from collectors import tables
+from collectors.clickhouse_tables import REGISTRY
+from collectors.flowrows import TABLES
+from collectors.tables import Cluster, Table
+
+HEAD = """\
+-- Prism's tables on a ClickHouse cluster, made by `python -m collectors.clusterfile`; do not change it by hand.
+--
+-- Every server's settings need the macros cluster, shard and replica, and the cluster's definition needs
+-- <internal_replication>true</internal_replication>: one replica takes a batch and hands it to the others.
+-- Run it once, on any server: clickhouse-client --multiquery < cluster.sql
+-- Then any server of the cluster will do: prism-collect ... --out clickhouse://user:password@server/prism
+"""
+
+
+def statements(cluster: Cluster = Cluster()) -> str:  # noqa: B008 - it is frozen
+    """The whole file."""
+    made = [HEAD + f"CREATE DATABASE IF NOT EXISTS prism ON CLUSTER '{cluster.name}'", "USE prism"]
+    for table in (REGISTRY, *TABLES):
+        made.extend(tables.create(table, plain=False, cluster=cluster))
+    names = ", ".join(column.name for column in REGISTRY.columns)
+    made.append(f"INSERT INTO {REGISTRY.name} ({names}) VALUES\n  " + ",\n  ".join(map(_row, TABLES)))
+    return ";\n\n".join(made) + ";\n"
+
+
+def _row(table: Table) -> str:
+    return f"('{table.name}', {table.version}, {table.keep_s}, {table.partition_ns}, 0)"  # 0: what was said later holds
+
+
+if __name__ == "__main__":
+    print(statements(), end="")

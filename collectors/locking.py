@@ -1,0 +1,42 @@
+"""A folder that one process has at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from collectors.tables import StoreError
+
+
+class Held:
+    """A folder that this process has, until it is released or the process ends, however it ends."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def release(self) -> None:
+        """Let go."""
+        os.close(self._handle)
+
+
+def hold(folder: Path, name: str) -> Held:
+    """Take a folder, which is made if it is not there. Raises StoreError, which says who has it."""
+    path = folder / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        owner = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
+        os.close(handle)
+        raise StoreError(f"{folder}: in use by process {owner}") from None
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    except OSError:  # a full disk: the lock holds, only its owner's number is not there to be read
+        pass
+    return Held(handle)

@@ -1,0 +1,89 @@
+"""How long rows stay: changed in a store that is there, and done by hand on servers that do not do it themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collectors import flowrows, tables
+from collectors.clickhouse import Database
+from collectors.tables import Cluster, StoreError, Table
+
+MOST_PARTITIONS = 1000
+
+
+@dataclass(frozen=True)
+class Status:
+    """A table of the store: rows, octets on disk, times of its first and last row (ns), how long rows are kept (s)."""
+
+    name: str
+    version: int
+    rows: int
+    octets: int
+    first_ns: int
+    last_ns: int
+    keep_s: int
+    partitions: int
+
+
+def status(database: Database) -> list[Status]:
+    """The tables of flow records. Raises StoreError."""
+    found = []
+    for table in flowrows.TABLES:
+        known = database.registered(table.name)
+        if known is None:
+            continue
+        sql = f"SELECT count() AS rows, min({table.time}) AS first, max({table.time}) AS last FROM {table.name}"
+        answer = {name: int(values[0]) for name, values in database.query(sql).items()}
+        parts = database.query(
+            """SELECT sum(bytes_on_disk) AS octets, uniqExact(partition) AS partitions FROM system.parts
+            WHERE active AND database = currentDatabase() AND table IN {names:Array(String)}""",
+            {"names": [table.name, f"{table.name}_local"]},
+        )
+        octets, partitions = int(parts["octets"][0]), int(parts["partitions"][0])
+        first, last = (answer["first"], answer["last"]) if answer["rows"] else (0, 0)
+        found.append(Status(table.name, known["version"], answer["rows"], octets, first, last, known["keep_s"], partitions))
+    return found
+
+
+def keep(database: Database, keep_s: int) -> None:
+    """Keep flow records for so long from now on, and pairs for longer. Raises StoreError."""
+    for table in flowrows.kept_for(keep_s):
+        known = database.registered(table.name)
+        if known is None:
+            raise StoreError(f"{database.where}: there is no table {table.name}")
+        if known["partition_ns"] * MOST_PARTITIONS < table.keep_s * 10**9:
+            most = known["partition_ns"] * MOST_PARTITIONS // 10**9
+            raise StoreError(f"{database.where}: partitions are for at most {most} s; a longer time needs a new store")
+        if not database.plain:
+            for name in _local(database, table):
+                database.query(f"ALTER TABLE {name}{_everywhere(name)} MODIFY TTL {tables.ttl(table, table.keep_s)}")
+        database.register(table)
+
+
+def prune(database: Database, now_ns: int) -> int:
+    """Drop partitions all of whose rows are older than is kept; how many. Raises StoreError."""
+    dropped = 0
+    for table in flowrows.TABLES:
+        known = database.registered(table.name)
+        if known is None or not known["keep_s"]:
+            continue
+        oldest = (now_ns - known["keep_s"] * 10**9) // known["partition_ns"]
+        for name in _local(database, table):
+            sql = """SELECT DISTINCT toInt64(partition) AS number FROM system.parts
+                WHERE active AND database = currentDatabase() AND table = {name:String}
+                AND toInt64(partition) < {oldest:Int64}"""
+            for number in database.query(sql, {"name": name, "oldest": oldest})["number"].tolist():
+                database.query(f"ALTER TABLE {name}{_everywhere(name)} DROP PARTITION {int(number)}")
+                dropped += 1
+    return dropped
+
+
+def _everywhere(name: str) -> str:
+    return f" ON CLUSTER '{Cluster().name}'" if name.endswith("_local") else ""
+
+
+def _local(database: Database, table: Table) -> list[str]:
+    """The table that holds the rows here: behind a Distributed one, that of this server."""
+    sql = "SELECT name FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
+    local = f"{table.name}_local"
+    return [local] if len(database.query(sql, {"name": local})["name"]) else [table.name]

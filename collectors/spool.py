@@ -1,0 +1,199 @@
+"""Flow records wait on disk until the store has them: a batch is a file, there whole or not at all, with a checksum.
+
+`add` returns once the disk has the batch: from then on it is not lost, whatever process ends. Each batch has a token of its
+own, which no other ever has, so that the store can tell one that it has already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import struct
+import time
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from collectors.locking import hold
+from collectors.record import COLUMNS, Flows
+
+MAGIC, VERSION = b"PRISMSP1", 1
+HEADER = struct.Struct("<8sIQI")  # magic, schema version, octets of the body, crc32 of the body
+ENDING, BAD = ".rows", ".bad"
+OCTETS = 4 << 30  # of all files
+BROKEN = (pa.ArrowException, ValueError, KeyError, TypeError, IndexError)
+DAMAGED, FULL = "spool file damaged", "spool full"
+
+
+class SpoolFullError(OSError):
+    """As much waits as may."""
+
+
+@dataclass(frozen=True, order=True)
+class Batch:
+    """A file of the spool; `name` sorts by age and holds its token and how many records it has."""
+
+    name: str
+
+    @property
+    def token(self) -> str:
+        """What the store knows it by."""
+        return self.name.split(".")[0].split("-", 1)[1].rsplit("-", 1)[0]
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return int(self.name.split(".")[0].rsplit("-", 1)[1])
+
+    @property
+    def made_ns(self) -> int:
+        """When it was added."""
+        return int(self.name.split("-", 1)[0])
+
+
+class Spool:
+    """A folder of batches, which one process has at a time; at most `octets` of them. `dropped` counts records, by reason.
+
+    Raises StoreError where another process has the folder or it cannot be used.
+    """
+
+    def __init__(self, folder: str | Path, *, octets: int = OCTETS) -> None:
+        self.folder, self.most = Path(folder), octets
+        self.dropped: Counter[str] = Counter()
+        self._held = hold(self.folder, "prism.lock")
+        self._source, self._number = secrets.token_hex(8), 0
+        self._sizes: dict[Batch, int] = {}
+        for path in sorted(self.folder.glob("*.part")):
+            path.unlink()  # nobody was told that it was there
+        for path in sorted(self.folder.glob(f"*{ENDING}")):
+            batch = Batch(path.name)
+            try:
+                self._sizes[batch] = path.stat().st_size if batch.token and batch.records and batch.made_ns else 0
+            except (ValueError, IndexError):
+                continue  # not one of ours
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    @property
+    def octets(self) -> int:
+        """Of all files."""
+        return sum(list(self._sizes.values()))
+
+    @property
+    def records(self) -> int:
+        """How many wait."""
+        return sum(batch.records for batch in list(self._sizes))
+
+    def oldest_s(self, now_ns: int) -> float:
+        """How long the oldest batch has waited, s; 0 where none does."""
+        oldest = self.first()
+        return max(0.0, (now_ns - oldest.made_ns) / 1e9) if oldest else 0.0
+
+    def first(self) -> Batch | None:
+        """The oldest batch."""
+        return min(list(self._sizes), default=None)
+
+    def add(self, flows: Flows) -> Batch:
+        """Put a batch on the disk. Raises SpoolFullError, and OSError where the disk refuses; then nothing was added."""
+        body = packed(flows)
+        if self.octets + len(body) > self.most:
+            raise SpoolFullError(28, FULL, str(self.folder))
+        self._number += 1
+        batch = Batch(f"{time.time_ns():020}-{self._source}-{self._number:08}-{len(flows)}{ENDING}")
+        path, part = self.folder / batch.name, self.folder / f"{batch.name}.part"
+        try:
+            with open(part, "wb") as file:
+                file.write(HEADER.pack(MAGIC, VERSION, len(body), zlib.crc32(body)))
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+            self._sync()
+        except OSError:
+            part.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            raise
+        self._sizes[batch] = len(body) + HEADER.size
+        return batch
+
+    def read(self, batch: Batch) -> Flows | None:
+        """The records of a batch; None where the file is damaged: it is put aside then, and they are counted as dropped."""
+        try:
+            octets = (self.folder / batch.name).read_bytes()
+        except FileNotFoundError:
+            octets = b""
+        flows = _unpacked(octets)
+        if flows is None or len(flows) != batch.records:
+            self.dropped[DAMAGED] += batch.records
+            (self.folder / batch.name).rename(self.folder / (batch.name + BAD)) if octets else None
+            self._sizes.pop(batch, None)
+            return None
+        return flows
+
+    def remove(self, batch: Batch) -> None:
+        """The store has it."""
+        (self.folder / batch.name).unlink(missing_ok=True)
+        self._sizes.pop(batch, None)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._held.release()
+
+    def _sync(self) -> None:
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def packed(flows: Flows) -> memoryview:
+    """Records as an Arrow stream, with the endpoints they name and no others."""
+    flows = _used(flows)
+    books = {"endpoints": flows.endpoints, "exporters": flows.exporters, "paths": flows.paths}
+    table = pa.table({c.name: getattr(flows, c.name) for c in COLUMNS})
+    table = table.replace_schema_metadata({"prism": json.dumps(books, separators=(",", ":"))})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())
+
+
+def _unpacked(octets: bytes) -> Flows | None:
+    if len(octets) < HEADER.size:
+        return None
+    magic, version, length, crc = HEADER.unpack_from(octets)
+    body = memoryview(octets)[HEADER.size :]
+    if magic != MAGIC or version != VERSION or length != len(body) or crc != zlib.crc32(body):
+        return None
+    try:
+        table = pa.ipc.open_stream(pa.py_buffer(body)).read_all()
+        books = json.loads(table.schema.metadata[b"prism"])
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        return Flows.build(
+            columns,
+            endpoints=tuple(books["endpoints"]),
+            exporters=tuple(books["exporters"]),
+            paths=tuple(map(tuple, books["paths"])),
+        )
+    except BROKEN:
+        return None
+
+
+def _used(flows: Flows) -> Flows:
+    from dataclasses import replace
+
+    named = np.zeros(len(flows.endpoints), np.bool_)
+    named[flows.src] = named[flows.dst] = True
+    if named.all():
+        return flows
+    place: Any = np.cumsum(named, dtype=np.int32) - 1
+    names = tuple(flows.endpoints[i] for i in np.flatnonzero(named).tolist())
+    return replace(flows, src=place[flows.src].astype(np.int32), dst=place[flows.dst].astype(np.int32), endpoints=names)

@@ -1,0 +1,329 @@
+"""A sink that keeps flow records in the store, each exactly once from the spool on.
+
+Records gather in memory for a second, go to the spool as a batch, and from there, by a thread of its own, into the store: the
+same batch again and again until it is in. The law, at any time and at `/metrics`:
+
+    taken = waiting + spooled + stored + deduplicated + dropped, by reason
+
+`taken` counts records that were written to the sink or found in the spool at the start.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from collectors import clickhouse, flowrows, retention
+from collectors.clickhouse import Database
+from collectors.clickhouse_tables import MOST
+from collectors.logs import say
+from collectors.metrics import PREFIX, Count, keyed
+from collectors.record import Flows
+from collectors.rotation import by_start
+from collectors.sinks import MEANING
+from collectors.spool import Batch, Spool, SpoolFullError
+from collectors.tables import StoreError, Table
+
+ROWS, SECONDS = 500_000, 1.0
+PATIENCE = 4  # a full disk: so many batches' worth of records wait in memory before they are dropped
+AHEAD_S = 3600.0  # clocks of exporters may be ahead by so much
+RETRY_S, LONGEST_S = 0.25, 30.0
+EARLY, LATE, NAMELESS = "older than is kept", "from the future", "not from an address to an address"
+PRUNE_S = 600.0
+
+
+class Storing:
+    """A sink into the store `where` (see `clickhouse.opened`) by way of a spool in a folder.
+
+    Raises StoreError where the store can never be had as it is; a server that is away is waited for, unless `patient` is
+    False. `keep_s` is for how long a new store keeps flow records.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        spool: str | Path,
+        *,
+        rows: int = ROWS,
+        seconds: float = SECONDS,
+        keep_s: int = flowrows.KEEP_S,
+        ahead_s: float = AHEAD_S,
+        spool_octets: int | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.where, self.rows, self.every_ns = where, min(rows, MOST), int(seconds * 1e9)
+        self.ahead_ns, self.keep_s, self._clock = int(ahead_s * 1e9), keep_s, clock
+        self.spool = Spool(spool, **({} if spool_octets is None else {"octets": spool_octets}))
+        self.taken, self.waiting, self.dropped = self.spool.records, 0, Counter[str]()
+        self._parts: list[Flows] = []
+        self._due_ns = self._again_ns = 0
+        self._refused = ""
+        try:
+            self.inserting = Inserting(where, self.spool, keep_s=keep_s)
+        except StoreError:
+            self.spool.close()
+            raise
+
+    def write(self, flows: Flows) -> None:
+        """Take records."""
+        self.taken += len(flows)
+        flows = self._fit(flows)
+        for start in range(0, len(flows), self.rows):
+            self._take(flows.take(slice(start, start + self.rows)) if len(flows) > self.rows else flows)  # type: ignore[arg-type]
+
+    def _take(self, flows: Flows) -> None:
+        if self.waiting + len(flows) > self.rows:
+            self._make(self._clock())
+        self._due_ns = self._due_ns or self._clock() + self.every_ns
+        self._parts.append(flows)
+        self.waiting += len(flows)
+        if self.waiting >= self.rows:
+            self._make(self._clock())
+
+    def _fit(self, flows: Flows) -> Flows:
+        """The records that the store can keep; the others are dropped, by reason."""
+        now = self._clock()
+        reasons = {
+            NAMELESS: ~flowrows.addressed(flows),
+            LATE: flows.start_ns > now + self.ahead_ns,
+            EARLY: flows.start_ns < now - self.inserting.keep_s * 10**9,
+        }
+        for reason, rows in reasons.items():
+            if rows.any():
+                rows = rows.copy()
+                for earlier in reasons:
+                    if earlier == reason:
+                        break
+                    rows &= ~reasons[earlier]
+                self._drop(int(rows.sum()), reason)
+        bad = reasons[NAMELESS] | reasons[LATE] | reasons[EARLY]
+        return flows.take(~bad) if bad.any() else flows
+
+    def _drop(self, count: int, reason: str) -> None:
+        if count and not self.dropped[reason]:
+            say("records dropped", level=logging.WARNING, reason=reason, records=count)
+        self.dropped[reason] += count
+
+    def tick(self, now_ns: int) -> None:
+        """Spool what is due."""
+        if self.waiting and now_ns >= self._due_ns:
+            self._make(now_ns)
+
+    def flush(self) -> None:
+        """Spool everything now; what the disk refuses goes on waiting."""
+        self._again_ns = 0
+        if self.waiting:
+            self._make(self._clock())
+
+    def close(self, *, patience_s: float = 10.0) -> None:
+        """Spool everything, and give the store a while to take it; what is spooled then is there at the next start."""
+        self._again_ns = 0
+        if self.waiting:
+            self._make(0, last=True)
+        self.inserting.stop(patience_s)
+        self.spool.close()
+
+    def _make(self, now_ns: int, *, last: bool = False) -> None:
+        """A batch of what waits."""
+        if now_ns < self._again_ns and self.waiting < PATIENCE * self.rows:
+            return
+        try:
+            for part in _batches(by_start(self._parts), MOST):
+                self.spool.add(part)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            if reason != self._refused:
+                say("spool refused", level=logging.ERROR, folder=self.spool.folder, reason=reason, records=self.waiting)
+            self._refused = reason
+            self._again_ns = self._due_ns = now_ns + int(1e9)
+            full = isinstance(error, SpoolFullError) and self.waiting >= self.rows
+            if not last and not full and self.waiting < PATIENCE * self.rows:
+                return
+            self._drop(self.waiting, reason)
+        else:
+            self._refused = ""
+            self.inserting.wake()
+        self._parts, self.waiting, self._due_ns = [], 0, 0
+
+    def health(self) -> dict[str, Any]:
+        """Whether the store takes what it is given: `state` is ok, waiting (it will pass) or failed (somebody must act)."""
+        found = self.inserting.health()
+        if self._refused:
+            found |= {"state": "failed", "error": f"{self.spool.folder}: {self._refused}"}
+        batches, records, oldest = len(self.spool), self.spool.records, self.spool.oldest_s(self._clock())
+        return {**found, "spooled_batches": batches, "spooled_records": records, "oldest_s": oldest}
+
+    def fates(self) -> dict[str, int]:
+        """What became of the records taken: the terms of the law."""
+        with self.inserting.lock:
+            dropped = Counter(self.dropped) + self.spool.dropped
+            tally = self.inserting.tally
+            found = {"stored": tally["stored"], "deduplicated": tally["deduplicated"]}
+            found |= {"waiting": self.waiting, "spooled": self.spool.records - self.inserting.done}
+        return {**found, **{f"dropped: {reason}": n for reason, n in sorted(dropped.items())}}
+
+    def counts(self) -> Iterator[Count]:
+        """What became of the records, and how the spool is."""
+        fates = self.fates()
+        levels = {"waiting": fates.pop("waiting"), "spooled": fates.pop("spooled")}
+        fates["kept"] = fates.pop("stored")
+        yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))
+        yield Count(PREFIX + "sink_taken", "flow records taken, those found in the spool among them", {(): self.taken})
+        meaning = "flow records on their way to the store: in memory, in the spool"
+        yield Count(PREFIX + "sink_waiting", meaning, keyed(levels), ("where",), level=True)
+        yield Count(PREFIX + "spool_octets", "size of the spool", {(): self.spool.octets}, level=True)
+        yield Count(
+            PREFIX + "spool_oldest_seconds", "age of the oldest batch", {(): self.spool.oldest_s(self._clock())}, level=True
+        )
+        yield Count(PREFIX + "store_errors", "inserts that failed and are tried again", {(): self.inserting.errors})
+        up = 1.0 if self.health()["state"] == "ok" else 0.0
+        yield Count(PREFIX + "store_up", "whether the store takes what it is given", {(): up}, level=True)
+
+
+class Inserting:
+    """The thread that brings batches from the spool into the store, the oldest first."""
+
+    def __init__(self, where: str, spool: Spool, *, keep_s: int) -> None:
+        self.where, self.spool, self.keep_s = where, spool, keep_s
+        self.tally: Counter[str] = Counter()
+        self.done = self.errors = 0  # records of the batch at work that are in already
+        self.lock = threading.Lock()
+        self.error: StoreError | None = None
+        self._sent = {spool.first()} if spool.first() else set[Batch | None]()
+        self._earlier = time.time_ns()  # batches older than this may have been sent by an earlier process
+        self._database: Database | None = None
+        self._tables: tuple[Table, Table] = flowrows.kept_for(keep_s)
+        self._partition_ns = 0
+        self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
+        self._pruned = 0.0
+        try:
+            self._open()
+        except StoreError as error:
+            if not error.transient:
+                raise
+            self._complain(error)
+        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There is something to do."""
+        self._wake.set()
+
+    def stop(self, patience_s: float) -> None:
+        """End once the spool is empty, or the time is over, or the store refuses."""
+        self._last = time.monotonic() + patience_s
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+        if self._database:
+            self._database.close()
+
+    def health(self) -> dict[str, Any]:
+        """See `Storing.health`."""
+        error = self.error
+        state = "ok" if error is None else "waiting" if error.transient else "failed"
+        return {"state": state, "error": "" if error is None else str(error), "store": self.where}
+
+    def _run(self) -> None:
+        pause = RETRY_S
+        while not self._ended():
+            try:
+                if self._step():
+                    pause = RETRY_S
+                    continue
+                self._wake.wait(0.2 if not self._stop.is_set() else 0)
+                self._wake.clear()
+            except Exception as error:  # whatever it is, records wait in the spool
+                known = StoreError(f"{type(error).__name__}: {error}", transient=isinstance(error, OSError))
+                self._complain(error if isinstance(error, StoreError) else known)
+                self._stop.wait(pause) if not self._stop.is_set() else time.sleep(min(pause, 0.1))
+                pause = min(2 * pause, LONGEST_S)
+
+    def _ended(self) -> bool:
+        return self._stop.is_set() and (not len(self.spool) or time.monotonic() > self._last)
+
+    def _complain(self, error: StoreError) -> None:
+        self.errors += 1
+        if self.error is None or str(self.error) != str(error):
+            say("store refused", level=logging.ERROR, reason=error, passes=error.transient)
+        self.error = error
+
+    def _open(self) -> Database:
+        if self._database is None:
+            database = clickhouse.opened(self.where)
+            try:
+                for table in self._tables:
+                    database.create(table)
+                known = database.registered(flowrows.FLOWS.name)
+                if known:
+                    self.keep_s, self._partition_ns = known["keep_s"], known["partition_ns"]
+            except StoreError:
+                database.close()
+                raise
+            self._database = database
+        return self._database
+
+    def _step(self) -> bool:
+        """Bring one batch into the store; whether there was one."""
+        database = self._open()
+        if database.plain and time.monotonic() > self._pruned:  # other servers do it themselves
+            self._pruned = time.monotonic() + PRUNE_S
+            retention.prune(database, time.time_ns())
+        batch = self.spool.first()
+        if batch is None:
+            self.error = None
+            return False
+        with self.lock:
+            flows = self.spool.read(batch)
+        if flows is not None:
+            again = batch in self._sent or batch.made_ns < self._earlier
+            self._sent = {batch}
+            self._insert(database, batch, flows, again=again)
+            with self.lock:
+                self.spool.remove(batch)
+                self.done = 0
+        if self.error:
+            say("store takes again", store=self.where)
+        self.error = None
+        return True
+
+    def _insert(self, database: Database, batch: Batch, flows: Flows, *, again: bool) -> None:
+        flow_table, pair_table = self._tables
+        self.done = 0
+        fates: Counter[str] = Counter()
+        for number, rows in flowrows.pieces(flows.start_ns, self._partition_ns).items():
+            part = flows if len(rows) == len(flows) else flows.take(rows)
+            token = f"{batch.token}-{number}"
+            columns = flowrows.rows(part)
+            new = database.insert(flow_table, columns, token=token, again=again)
+            database.insert(pair_table, flowrows.pair_rows(part), token=token, again=again)
+            fates["stored" if new else "deduplicated"] += len(part)
+        with self.lock:
+            self.tally.update(fates)
+            self.done = len(flows)
+
+
+def _batches(flows: Flows, most: int) -> Iterator[Flows]:
+    for start in range(0, len(flows), most):
+        yield flows if len(flows) <= most else flows.take(slice(start, start + most))  # type: ignore[arg-type]
+
+
+def storing_to(out: str) -> Storing:
+    """The sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, which may say `?spool=FOLDER`.
+
+    Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be.
+    """
+    if out.startswith("chdb:"):
+        return Storing(out, Path(out.removeprefix("chdb:")) / "spool")
+    parts = urlsplit(out)
+    options = dict(parse_qsl(parts.query))
+    state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    spool = options.pop("spool", "") or Path(state).expanduser() / "prism-spool"
+    return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

@@ -1,0 +1,69 @@
+"""Which cases are victims of others that are told: they are silent while their cause goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from prism.board import Case
+from prism.causes import RANK
+from prism.model import Finding, Severity
+from prism.topology import Topology
+
+WHOLE = ("crash", "hang")  # what stops a job explains whatever else it does
+
+
+def inhibited(cases: Iterable[Case], topology: Topology | None = None) -> dict[str, str]:
+    """Open cases that another open one explains: id → why, in words.
+
+    Only claims explain. In the same job, a crash or hang explains all that is no crash; a cause that comes earlier in
+    `causes.RANK` explains later kinds that name it, or its host. A slow switch explains slow links at it, of whatever job.
+    """
+    going = sorted((case for case in cases if case.state == "open"), key=lambda case: case.id)
+    claims: dict[str, list[Case]] = {}
+    for case in going:
+        if case.finding.severity is not Severity.INFO:
+            claims.setdefault(case.finding.job, []).append(case)
+    switches = [case for own in claims.values() for case in own if case.finding.kind == "slow_switch"]
+    hosts = topology.host if topology is not None else _unknown
+    named = {case.id: _named(case.finding, hosts) for case in going}
+    found: dict[str, str] = {}
+    for case in going:
+        near = claims.get(case.finding.job, []) + (switches if case.finding.kind == "slow_link" else [])
+        cause = next((other for other in near if other.id != case.id and _explains(other, case, named)), None)
+        if cause is not None:
+            found[case.id] = f"explained by {words(cause.finding)} ({cause.id})"
+    return found
+
+
+def words(finding: Finding) -> str:
+    """A finding in a few words: its kind and whom it names."""
+    ids = finding.ids[:3]
+    more = f" and {len(finding.ids) - 3} more" if len(finding.ids) > 3 else ""
+    return f"{finding.kind.replace('_', ' ')} {(' – ' if finding.subject == 'link' else ', ').join(ids)}{more}"
+
+
+def _explains(cause: Case, case: Case, named: Mapping[str, frozenset[str]]) -> bool:
+    one, other = cause.finding, case.finding
+    if one.kind == "slow_switch" and other.kind == "slow_link":
+        return bool(set(one.ids) & set(other.ids))
+    if one.job != other.job or _rank(one) >= _rank(other):
+        return False
+    return one.kind in WHOLE or bool(named[cause.id] & (set(other.ids) | named[case.id]))
+
+
+def _rank(finding: Finding) -> int:
+    """A crash ends a hang, but neither explains the other: two of them are two facts."""
+    return 0 if finding.kind in WHOLE else RANK.index(finding.kind)
+
+
+def _named(finding: Finding, host: Callable[[str], str | None]) -> frozenset[str]:
+    """Whom a finding names: its subject, the ends of its edges, and their hosts where a single endpoint is blamed."""
+    ends: Sequence[Sequence[str]] = finding.evidence.get("edges", ()) if finding.subject in ("link", "switch") else ()
+    ids = set(finding.ids) | {end for edge in ends for end in edge}
+    if finding.subject == "endpoint":
+        ids |= {found for found in map(host, finding.ids) if found}
+    return frozenset(ids)
+
+
+def _unknown(_address: str) -> None:
+    return None

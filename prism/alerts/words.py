@@ -1,0 +1,159 @@
+"""What an alert says to whom it wakes: what is wrong, how bad it is, what to do first, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from prism.board import Case, JobStatus
+from prism.model import Finding, JobDiagnosis
+from prism.topology import Topology
+
+LIKELY = 0.05  # alternatives below this are not told
+NAMED = 4  # names in a sentence
+
+# What to look at once the suspect is known; the order in which operators do.
+LOOK = {
+    "slow_rank": "Look at its GPU's clocks and throttle reasons, memory errors (ECC, Xid), temperature, other processes.",
+    "slow_link": "Look at its error and discard counters, optics, cable, speed, and pause frames (PFC) at both ends.",
+    "slow_switch": "Look at the switch's queues, drops, pause frames and temperature, and what changed there last.",
+    "slow_group": "Compare its members' placement with that of the other groups; they may share a switch or with other jobs.",
+    "slow_step": "Look at what all ranks share: storage, data loading, the scheduler, the network as a whole.",
+    "hang": "Take stacks of its ranks before anything is killed (py-spy dump), then look at Xid and link events on the host.",
+    "crash": "Look at the job's log and the host's kernel log (Xid, OOM killer); restart without it from the last checkpoint.",
+}
+
+
+def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
+    """Sentences by name. `summary` fits a telephone's lock screen; `description` is all of it, a line per fact.
+
+    In the order of somebody who was woken: is it still so and how bad, what to do first, where to look, why, what job it is.
+    """
+    finding, found = case.finding, job.found if job else None
+    said = {
+        "summary": summary(finding, topology),
+        "action": action(finding),
+        "look": LOOK.get(finding.kind, ""),
+        "reason": _sentence(finding.message),
+        "cost": cost(finding, len(found.job.endpoints) if found else 0),
+        "since": since(case, started_ns),
+        "confidence": f"{finding.confidence:.0%}" if finding.confidence else "",
+        "suspects": suspects(finding),
+        "about_job": about(found) if found else "",
+    }
+    if case.state == "closed":
+        said["action"] = said["look"] = said["suspects"] = ""
+    other = f"Else it may be: {said['suspects']}." if said["suspects"] else ""
+    state = " ".join(text for text in (said["since"], said["cost"]) if text)
+    lines = (state, said["action"], other, said["look"], f"Why: {said['reason']}", said["about_job"])
+    said |= {"description": "\n".join(line for line in lines if line), "finding": case.id}
+    return {name: text for name, text in said.items() if text}
+
+
+def summary(finding: Finding, topology: Topology | None = None) -> str:
+    """What is wrong with whom, and what that does to the job, in a line."""
+    who = f"{_what(finding)} {_who(finding, topology)}".strip()
+    if finding.kind == "crash":
+        return f"{who}: job {finding.job} stopped"
+    if finding.kind == "hang":
+        return f"{who}: job {finding.job} stands still"
+    slower = f"is {finding.slowdown:.2f}× slower" if _slower(finding) else "suffers"
+    return f"{who}: job {finding.job} {slower}"
+
+
+def action(finding: Finding) -> str:
+    """What to do first, and how likely that helps."""
+    isolate = finding.isolate
+    if isolate.parts:
+        whom, verb = " – ".join(isolate.parts), "Route around or drain"
+    elif isolate.hosts:
+        whom, verb = _some(isolate.hosts), "Isolate"
+    else:
+        return f"Whom to isolate is not known; begin with {_some(finding.ids)}." if finding.ids else ""
+    sure = f" ({finding.confidence:.0%} sure)" if finding.confidence else ""
+    return f"{verb} {whom} first: that holds the culprit with {isolate.confidence:.0%} probability, if this is right{sure}."
+
+
+def suspects(finding: Finding) -> str:
+    """Who else it may be, with probabilities; empty where nobody else is likely."""
+    first = set(finding.isolate.hosts or finding.isolate.parts)
+    rest = [(ids, p) for ids, p in finding.isolate.alternatives if p >= LIKELY and len(ids) <= NAMED and not set(ids) <= first]
+    return ", ".join(f"{_some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
+
+
+def cost(finding: Finding, ranks: int = 0) -> str:
+    """What it cost so far, and how many GPUs that is as long as it goes on; empty where neither is known."""
+    lost = finding.lost_gpu_s
+    if finding.kind in ("crash", "hang"):
+        idle = f"{ranks} GPU{'s' if ranks != 1 else ''} may stand idle until it is seen to." if ranks else ""
+    else:
+        share = 1 - 1 / finding.slowdown if _slower(finding) else 0.0
+        idle = f"As if {share * ranks:.1f} of its {ranks} GPUs stood idle." if share * ranks >= 0.05 else ""
+    amount = f"{lost / 3600:,.1f} GPU-hours" if lost >= 3600 else f"{lost:,.0f} GPU-seconds"
+    return " ".join(text for text in (f"Lost so far: {amount}." if lost >= 0.5 else "", idle) if text)
+
+
+def since(case: Case, started_ns: int) -> str:
+    """Since when, and when it was seen last; of one that is over, how long it lasted."""
+    begin = moment(started_ns)
+    if case.state == "open":
+        seen = case.finding.end_ns
+        return f"Since {begin}, last seen {moment(seen)}." if seen > started_ns else f"Since {begin}."
+    return f"Over: from {begin} to {moment(case.closed_ns)}, {lasting(case.closed_ns - started_ns)}."
+
+
+def about(found: JobDiagnosis) -> str:
+    """A job in a line: how big, and how it is parallelised."""
+    ranks, hosts, layout = len(found.job.endpoints), len(found.job.hosts), found.parallelism.layout
+    where = f" on {hosts} host{'s' if hosts != 1 else ''}" if hosts else ""
+    sizes = [f"{kind.upper()} {getattr(layout, kind)}" for kind in ("dp", "pp", "tp", "ep", "cp") if getattr(layout, kind) > 1]
+    return f"Job {found.job.id}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
+
+
+def moment(time_ns: int) -> str:
+    """A time for people, to the second; out of the calendar it is a number."""
+    try:
+        return f"{datetime.fromtimestamp(time_ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ns} ns"
+
+
+def lasting(length_ns: int) -> str:
+    """A duration for people."""
+    seconds = max(round(length_ns / 1e9), 0)
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _what(finding: Finding) -> str:
+    if finding.kind == "slow_link" and finding.subject == "endpoint":
+        return "Slow NIC"
+    named = {"crash": "Crash of", "hang": "Hang at"}
+    return named.get(finding.kind, finding.kind.replace("_", " ").capitalize())
+
+
+def _who(finding: Finding, topology: Topology | None) -> str:
+    """The subject; an endpoint with its host."""
+    if finding.subject == "job" or not finding.ids:
+        return ""
+    if finding.subject == "link":
+        return " – ".join(finding.ids[:2])
+    host = topology.host(finding.ids[0]) if topology is not None and len(finding.ids) == 1 else None
+    return f"{finding.ids[0]} ({host})" if host else _some(finding.ids)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _slower(finding: Finding) -> bool:
+    return math.isfinite(finding.slowdown) and finding.slowdown >= 1.01
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text[:1].upper() + text[1:] + ("" if not text or text[-1] in ".!?" else ".")

@@ -1,0 +1,46 @@
+"""A test alert: to see that a receiver can be reached, and what it makes of one. Nothing is kept."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import replace
+
+from prism.alerts.answers import Delivery
+from prism.alerts.bodies import post
+from prism.alerts.grouping import group_key
+from prism.alerts.model import Alert, Notification
+from prism.alerts.settings import Receiver, Settings
+from prism.webhooks import deliver
+
+
+def tried(receiver: Receiver, settings: Settings) -> Delivery:
+    """Tell a receiver of an alert, then that it is over: how the first went that was not taken, else the last."""
+    now = time.time_ns()
+    name = secrets.token_hex(6)
+    alert = Alert(
+        labels={**settings.labels, "alertname": "test", "severity": "warning", "test": name},
+        annotations={
+            "summary": "Test of Prism's alerts: nothing is wrong",
+            "description": "Somebody asked for this with `prism alert test`. Nothing is to be done.",
+        },
+        started_ns=now - 1_000_000_000,
+        link=settings.external_url,
+        case=f"test-{name}",
+    )
+    going = Notification(
+        f"prism_test_{name}", receiver.name, group_key({"test": name}), {"test": name}, (alert,), "a test", now, next_ns=now
+    )
+    over = replace(going, id=f"{going.id}_over", alerts=(replace(alert, ended_ns=now),), reason="the end of a test")
+    went = Delivery(False, "not tried")
+    for told in (going, over) if receiver.resolved else (going,):
+        went = deliver(
+            post(told, receiver, external_url=settings.external_url, now_ns=time.time_ns()),
+            allow=receiver.allow,
+            limits=settings.limits,
+            ca_file=receiver.ca_file,
+            hidden=receiver.hidden,
+        )
+        if not went.ok:
+            break
+    return went

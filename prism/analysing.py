@@ -1,0 +1,146 @@
+"""The thread of a service that analyses: looks when a window is due, keeps what must not be lost, reads what others stored."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from collectors.clickhouse import StoreError
+from collectors.logs import say
+from collectors.metrics import Count, keyed
+from collectors.record import Flows
+from collectors.sinks import Sink
+from prism.board import Board
+from prism.records import Records
+from prism.store import State
+from prism.watch import Watch
+from prism.windows import SECOND
+
+TURN_S = 0.05
+
+
+class Watched:
+    """A sink that hands records on to another one and to a watch: both have them the moment they come in."""
+
+    def __init__(self, sink: Sink, watch: Watch, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self.sink, self._watch, self._clock = sink, watch, clock
+
+    def write(self, flows: Flows) -> None:
+        """Take records."""
+        self._watch.add(flows, self._clock())
+        self.sink.write(flows)
+
+    def tick(self, now_ns: int) -> None:
+        """Time passes."""
+        self.sink.tick(now_ns)
+
+    def close(self) -> None:
+        """Close the other one."""
+        self.sink.close()
+
+    def counts(self) -> Iterator[Count]:
+        """Of the other one."""
+        return self.sink.counts()
+
+
+class Analysis:
+    """Runs a watch until it is stopped.
+
+    With `state`, jobs, cases and windows are kept there and found again. With `stored`, records are read from there as others
+    write them: again for `overlap_s`, so that what comes late is seen.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        state: State | None = None,
+        stored: Records | None = None,
+        *,
+        past: Records | None = None,
+        overlap_s: float = 30.0,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.watch, self.state, self.stored, self.past = watch, state, stored, past or stored
+        self.failed = self.unsaved = 0
+        self._overlap, self._clock = int(overlap_s * SECOND), clock
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop`. What fails is said and counted, and tried again with the next window."""
+        self._resume(stop)
+        while not stop.is_set():
+            try:
+                if not self.turn():
+                    stop.wait(TURN_S)
+            except StoreError as error:
+                self._failed("store", error, stop)
+            except Exception as error:  # one window that cannot be analysed must not end the service
+                self._failed("analysis", error, stop)
+        self._save(self.watch.boards.newest)
+
+    def turn(self) -> bool:
+        """Read what came in, and look if a window is due: whether it was."""
+        now = self._clock()
+        if self.stored is not None and now - self.watch.until_ns >= SECOND:
+            self._read(self.stored, now)
+        self.watch.take()
+        if not self.watch.due(now):
+            return False
+        self._save(self.watch.look(self.watch.watermark(now)))
+        return True
+
+    def _read(self, stored: Records, now: int) -> None:
+        since = (self.watch.until_ns or now) - self._overlap
+        self.watch.replace(since, stored.between(since, now + self._overlap), now)
+
+    def _resume(self, stop: threading.Event) -> None:
+        while self.state is not None and not stop.is_set():
+            try:
+                jobs, trails, until = self.state.load()
+                reach = until - int(self.watch.search_s * SECOND)
+                flows = self.past.between(reach, until + self._overlap) if self.past is not None and until else None
+                if until:
+                    self.watch.resume(jobs, trails, until, flows)
+                    say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
+                return
+            except StoreError as error:
+                self._failed("store", error, stop)
+
+    def _save(self, board: Board) -> None:
+        if self.state is None or not board.revision:
+            return
+        try:
+            self.state.save(self.watch.jobs, self.watch.trails, board.windows[:1], board.at_ns)
+        except StoreError as error:  # the next window saves what has changed since
+            self.unsaved += 1
+            say("state not saved", level=logging.ERROR, error=error)
+
+    def _failed(self, what: str, error: Exception, stop: threading.Event) -> None:
+        self.failed += 1
+        say(f"{what} failed", level=logging.ERROR, error=repr(error))
+        stop.wait(1.0)
+
+    def counts(self) -> Iterator[Count]:
+        """What the analysis counts."""
+        board, watch = self.watch.boards.newest, self.watch
+        took = board.windows[0].took_s if board.windows else 0.0
+        yield Count("prism_analysis_windows", "windows analysed", {(): board.revision})
+        yield Count("prism_analysis_failed", "windows that could not be analysed", {(): self.failed})
+        yield Count("prism_analysis_unsaved", "times that jobs and cases could not be kept", {(): self.unsaved})
+        yield Count("prism_analysis_records", "records given to the analysis", {(): board.source.flows})
+        yield Count("prism_analysis_skipped", "records left out or late", keyed(board.source.skipped), ("reason",))
+        yield Count("prism_analysis_window_seconds", "what the newest window took", {(): took}, level=True)
+        yield Count("prism_analysis_lag_seconds", "time not yet analysed", {(): self._lag_s()}, level=True)
+        yield Count("prism_analysis_rows", "records in memory", {(): len(watch.shelf)}, level=True)
+
+    def health(self) -> Mapping[str, Any]:
+        """How the analysis is."""
+        board = self.watch.boards.newest
+        took = board.windows[0].took_s if board.windows else 0.0
+        return {"ok": self.failed == 0 or self._lag_s() < 60, "failed": self.failed, "lag_s": self._lag_s(), "window_s": took}
+
+    def _lag_s(self) -> float:
+        at = self.watch.boards.newest.at_ns
+        return (self._clock() - at) / SECOND if at else 0.0

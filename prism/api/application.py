@@ -1,0 +1,51 @@
+"""The application: routes, errors, guard and pages put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache, partial
+
+from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+
+from prism.api import boards, events, findings, ops, pages, problems, replays, session
+from prism.api.described import described
+from prism.api.guard import Guard
+from prism.api.hub import Hub
+from prism.service import Service
+
+BASE = "/api/v1"
+
+
+def app(service: Service) -> FastAPI:
+    """The application that shows a service."""
+    hub = Hub(service.boards)
+    if service.uploads is not None:
+        service.uploads.told = hub.wake
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        async with hub.running():
+            yield
+
+    made = FastAPI(
+        title="Prism",
+        version="1",
+        summary="Training jobs as their traffic shows them.",
+        openapi_url=f"{BASE}/openapi.json",
+        docs_url=None,  # these pages ask other hosts for their scripts
+        redoc_url=None,
+        lifespan=life,
+    )
+    made.state.service, made.state.hub = service, hub
+    told = cache(partial(described, made))
+    made.openapi = told  # type: ignore[method-assign]
+    made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
+    made.add_middleware(Guard, service=service)
+    for router in (boards.router, findings.router, replays.router(), events.router, ops.router, session.router):
+        made.include_router(router, prefix=BASE)
+    made.include_router(ops.root)
+    problems.add_to(made)
+    pages.add_to(made)
+    return made

@@ -1,0 +1,165 @@
+"""What is read of a board: itself, jobs, windows, switches, hosts, flow records."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+
+from prism import views, views_graph, views_time
+from prism.api import schemas, schemas_findings, schemas_service
+from prism.api.answers import JSON, Shown, answer, listed, preferred
+from prism.api.asked import (
+    LAST,
+    AfterAsked,
+    LimitQuery,
+    RanksQuery,
+    ServiceAsked,
+    ShownAsked,
+    StretchAsked,
+    TimeQuery,
+    cursor_of,
+    span,
+)
+from prism.api.described import many, one
+from prism.board import JobStatus
+from prism.model import PHASES, PairKind
+
+router = APIRouter()
+IdPath = Annotated[str, Path(max_length=200, description="The job's id.", examples=["job-1"])]
+MEASURES = ("duration", *PHASES)
+
+
+@router.get("/board", response_model=schemas.Board, responses=one("board", 404))
+def board(request: Request, shown: ShownAsked) -> Response:
+    """What is known, in counts."""
+    return answer(request, shown, lambda: views.board(shown.board, shown.mode, shown.age_s))
+
+
+@router.get("/jobs", response_model=schemas.Listed[schemas.JobSummary], responses=many("jobs", 404))
+def jobs(request: Request, shown: ShownAsked, after: AfterAsked, limit: LimitQuery = 100) -> Response:
+    """All jobs in brief, in order of start."""
+
+    def make() -> tuple[list[views.Json], str | None]:
+        ranked = sorted(shown.board.jobs, key=views.job_key)
+        some, key = views.page(ranked, views.job_key, after=after, limit=limit)
+        return views.jobs(shown.board, some), cursor_of(key)
+
+    return listed(request, shown, make)
+
+
+@router.get("/jobs/{id}", response_model=schemas.Job, responses=one("job", 404))
+def job(request: Request, shown: ShownAsked, id: IdPath, ranks: RanksQuery = None) -> Response:  # noqa: A002
+    """A job with its groups, ranks and events."""
+    _job(shown, id)
+    return answer(request, shown, lambda: views.job(shown.board, id, ranks=span(ranks)))
+
+
+@router.get("/jobs/{id}/steps", response_model=schemas.Steps, responses=one("steps", 404))
+def steps(
+    request: Request,
+    shown: ShownAsked,
+    stretch: StretchAsked,
+    id: IdPath,  # noqa: A002
+    measure: Annotated[str, Query(pattern=f"^({'|'.join(MEASURES)})$")] = "duration",
+    max_cells: Annotated[int, Query(ge=1, le=200_000)] = views_time.MAX_CELLS,
+) -> Response:
+    """How long every step of every rank took."""
+    found = _job(shown, id).found
+    return answer(request, shown, lambda: views_time.steps(found, stretch, max_cells=max_cells, measure=measure))
+
+
+@router.get("/jobs/{id}/timeline", response_model=schemas.Timeline, responses=one("timeline", 404))
+def timeline(
+    request: Request,
+    shown: ShownAsked,
+    stretch: StretchAsked,
+    id: IdPath,  # noqa: A002
+    level: views_time.Level | None = None,
+    max_spans: Annotated[int, Query(ge=1, le=100_000)] = views_time.MAX_SPANS,
+) -> Response:
+    """What every rank did when."""
+    found = _job(shown, id).found
+    return answer(request, shown, lambda: views_time.timeline(found, stretch, max_spans=max_spans, level=level))
+
+
+@router.get("/jobs/{id}/graph", response_model=schemas.Graph, responses=one("graph", 404))
+def graph(
+    request: Request,
+    shown: ShownAsked,
+    id: IdPath,  # noqa: A002
+    by: views_graph.By = "endpoint",
+    kind: PairKind | None = None,
+) -> Response:
+    """Who sends how much to whom."""
+    found = _job(shown, id).found
+    return answer(request, shown, lambda: views_graph.graph(found, shown.board.topology, by=by, kind=kind))
+
+
+def _job(shown: Shown, id_: str) -> JobStatus:
+    found = views.job_of(shown.board, id_)
+    if found is None:
+        raise HTTPException(404, f"there is no job {id_!r}")
+    return found
+
+
+@router.get("/windows", response_model=schemas.Listed[schemas_service.Window], responses=many("windows", 404))
+def windows(request: Request, shown: ShownAsked) -> Response:
+    """The windows that were analysed."""
+    return listed(request, shown, lambda: (views.windows(shown.board), None))
+
+
+@router.get("/switches", response_model=schemas_findings.Switches, responses=one("switches", 404))
+def switches(
+    request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
+) -> Response:
+    """Switches and links; as CSV or Parquet the switches alone."""
+
+    def make() -> views.Json:
+        return _switches(shown, (start_ns, end_ns), service.limits.looked_at)
+
+    if preferred(request.headers.get("accept", "")) == JSON:
+        return answer(request, shown, make, tagged=shown.mode == "replay")
+    return listed(request, shown, lambda: (make()["items"], None), tagged=shown.mode == "replay")
+
+
+@router.get("/links", response_model=schemas.Listed[schemas_findings.Link], responses=many("links", 404))
+def links(
+    request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
+) -> Response:
+    """Links between switches, each direction."""
+    most = service.limits.looked_at
+    tagged = shown.mode == "replay"
+    return listed(request, shown, lambda: (_switches(shown, (start_ns, end_ns), most)["links"], None), tagged=tagged)
+
+
+def _switches(shown: Shown, times: tuple[int | None, int | None], most: int) -> views.Json:
+    """What the first `most` records of a time (the newest window, where none is named) show of switches."""
+    newest = shown.board.windows[0] if shown.board.windows else None
+    start, end = times
+    start = start if start is not None else newest.start_ns if newest else 0
+    end = end if end is not None else newest.end_ns if newest else 0
+    flows = shown.records.between(start, end, limit=most) if shown.records else None
+    cut = flows is not None and len(flows) >= most
+    return {"start_ns": views.ns(start), "end_ns": views.ns(end), "truncated": cut} | views_graph.switches(shown.board, flows)
+
+
+@router.get("/flows", response_model=schemas.Listed[schemas_service.Flow], responses=many("flows", 404))
+def flows(
+    request: Request,
+    shown: ShownAsked,
+    src: Annotated[str, Query(max_length=64, examples=["10.10.0.1"])],
+    dst: Annotated[str, Query(max_length=64, examples=["10.10.1.1"])],
+    start_ns: TimeQuery = None,
+    end_ns: TimeQuery = None,
+    limit: LimitQuery = 100,
+) -> Response:
+    """The flow records of a pair, from one to the other, by start."""
+    if shown.records is None:
+        raise HTTPException(404, "records are not kept here")
+    records, end = shown.records, LAST if end_ns is None else end_ns
+
+    def make() -> tuple[list[views.Json], None]:
+        return views_graph.pair_rows(records, (src, dst), (start_ns or 0, end), limit), None
+
+    return listed(request, shown, make, tagged=shown.mode == "replay")

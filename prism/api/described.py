@@ -1,0 +1,175 @@
+"""What OpenAPI says of answers: their schemas, errors, other forms, and examples, which are made as the answers are."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from collectors.record import Flows
+from prism import views, views_findings, views_graph, views_time
+from prism.api.answers import CSV, JSON, PARQUET
+from prism.api.problems import PROBLEM
+from prism.api.schemas import Problem
+from prism.board import Board, told
+from prism.model import (
+    PHASES,
+    Diagnosis,
+    Event,
+    Finding,
+    Group,
+    Isolation,
+    Job,
+    JobDiagnosis,
+    Layout,
+    Pair,
+    Parallelism,
+    Phases,
+    Severity,
+    Source,
+    Spans,
+    Timeline,
+)
+from prism.topology import Endpoint, Topology
+from prism.views import Json
+
+MARK, LIST = "example:", "[]"
+MS, START = 1_000_000, 1_795_214_542_677_184_076
+REASONS = {
+    304: "It is as the tag in If-None-Match says.",
+    400: "The request cannot be read.",
+    401: "A token is needed.",
+    403: "The token may only read, or a page of another site asks.",
+    404: "There is none.",
+    409: "It is being replayed.",
+    413: "It is too large.",
+    421: "The service is not called so.",
+    422: "A parameter cannot be understood.",
+    429: "Too many requests.",
+    503: "Not now.",
+}
+EVERYWHERE = (401, 403, 421, 422, 429)
+
+
+def errors(*more: int) -> dict[int | str, Json]:
+    """Errors that a route may answer with: those of all routes, and `more`."""
+    schema = Problem.model_json_schema()
+    out: dict[int | str, Json] = {}
+    for status in sorted({*EVERYWHERE, *more}):
+        example = {"type": "about:blank", "title": "…", "status": status, "detail": REASONS[status]}
+        content = {"content": {PROBLEM: {"schema": schema, "example": example}}} if status != 304 else {}
+        out[status] = {"description": REASONS[status]} | content
+    return out
+
+
+def one(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
+    """The responses of a route that answers with one thing."""
+    return {status: {"content": {JSON: {"example": MARK + example}}}} | errors(304, *more)
+
+
+def many(example: str, *more: int) -> dict[int | str, Json]:
+    """The responses of a route that answers with a list, in any of three forms."""
+    text, octets = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
+    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | errors(304, *more)
+
+
+def described(app: FastAPI) -> Json:
+    """What an application says of itself, with the examples put in: FastAPI drops what is null in them, so they come last."""
+    told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    for ways in told["paths"].values():
+        for way in ways.values():
+            for response in way["responses"].values():
+                for content in response.get("content", {}).values():
+                    mark = str(content.get("example", ""))
+                    if mark.startswith(MARK):
+                        content["example"] = _example(mark.removeprefix(MARK))
+    return told
+
+
+def _example(name: str) -> Json:
+    one = examples()[name.removesuffix(LIST)]
+    return {"items": [one], "next": None} if name.endswith(LIST) else one
+
+
+@cache
+def examples() -> dict[str, Json]:
+    """An example of every answer, made of a small board."""
+    board = _board()
+    found, case = board.jobs[0].found, board.cases[0]
+    columns = {"start_ns": [START], "end_ns": [START + MS], "src": [0], "dst": [1], "octets": [4 << 20], "packets": [1024]}
+    flows = Flows.build(
+        columns | {"messages": [1], "protocol": [17], "dst_port": [4791], "dst_qp": [71], "path": [1]},
+        endpoints=found.job.endpoints,
+        exporters=("leaf0",),
+        paths=((), ("leaf0", "spine0", "leaf1")),
+    )
+    replay = {"id": "0123456789abcdef", "state": "running", "stage": "packets", "done": 65536, "total": 0, "error": None}
+    stretch = {"start_ns": str(START), "end_ns": str(START + 2000 * MS), "truncated": False}
+    counter = {"name": "prism_collect_datagrams", "labels": {"kind": "sflow"}, "value": 171767.0}
+    return {
+        "board": views.board(board, "live", 1.5),
+        "jobs": views.jobs(board)[0],
+        "job": views.job(board, "job-1") or {},
+        "steps": views_time.steps(found),
+        "timeline": views_time.timeline(found),
+        "graph": views_graph.graph(found, board.topology),
+        "windows": views.windows(board)[0],
+        "switches": stretch | views_graph.switches(board, flows),
+        "links": views_graph.switches(board, flows)["links"][0],
+        "flows": views_graph.flow_rows(flows)[0],
+        "findings": views_findings.case(case),
+        "finding": views_findings.finding(board, case.id) or {},
+        "hosts": views_findings.hosts(board)[0],
+        "replay": replay | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
+        "health": {
+            "ok": True,
+            "mode": "live",
+            "board": {"revision": 1, "age_s": 1.5},
+            "parts": {"store": {"ok": True, "rows": 9312}},
+            "counters": [counter],
+        },
+        "session": {"needed": True, "scope": "read"},
+    }
+
+
+def _board() -> Board:
+    """Two pipelines of two stages, of which one rank is slow."""
+    ends = START + MS * np.array([[0, 1000], [1000, 2000]], np.int64)
+    names = tuple(f"10.10.{rank}.1" for rank in range(4))
+    places = {name: Endpoint(f"server{rank}", 0, f"leaf{rank // 2}") for rank, name in enumerate(names)}
+    rank = np.arange(4, dtype=np.int32)
+    at, dp = np.full(4, START, np.int64), np.full(4, PHASES.index("dp"), np.int8)
+    spans = Spans(at + 600 * MS, at + 900 * MS, rank, dp, ((rank + 2) % 4).astype(np.int32))
+    phases = Phases(
+        np.repeat(at, 2) + MS * np.tile([0, 600], 4),
+        np.repeat(at, 2) + MS * np.tile([600, 1000], 4),
+        np.repeat(rank, 2),
+        np.zeros(8, np.int32),
+        np.tile([PHASES.index("compute"), PHASES.index("dp")], 4).astype(np.int8),
+    )
+    found = JobDiagnosis(
+        Job("job-1", names, tuple(f"server{r}" for r in range(4)), START, START + 2000 * MS),
+        Parallelism(
+            Layout(dp=2, pp=2, confidence=0.98),
+            (Group("dp", names[::2], "traffic", 0.99), Group("pp", names[:2], "traffic", 0.97)),
+            (Pair(names[0], names[2], "dp", 4 << 20),),
+            {name: rank % 2 for rank, name in enumerate(names)},
+        ),
+        Timeline((ends,) * 4, (Event("checkpoint", START + 1200 * MS, START + 1300 * MS),), spans, phases),
+    )
+    finding = Finding(
+        *("slow_rank", "slow_rank", "job-1", Severity.CRITICAL, "endpoint", (names[1],)),
+        start_ns=START,
+        end_ns=START + 2000 * MS,
+        slowdown=1.42,
+        score=9.1,
+        message=f"{names[1]} computes 1.7 × longer than the other ranks of its stage, and its peers wait for it",
+        evidence={"compute_ms": 61.2},
+        confidence=0.97,
+        lost_gpu_s=312.4,
+        isolate=Isolation(("server1",), (), 0.93, ((("server1",), 0.93), (("server0",), 0.07))),
+    )
+    source = Source(("leaf0.pcap.gz",), 171_767, 9_312, {"not IP": 12}, START, START + 2000 * MS)
+    return told(Diagnosis(source, (found,), (finding,)), Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0"))))

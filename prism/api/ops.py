@@ -1,0 +1,72 @@
+"""What those who run the service ask: /metrics, /healthz, /readyz, and /health in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from collectors.metrics import Count, registry
+from prism import views
+from prism.api import schemas_service
+from prism.api.answers import JSON, encoded
+from prism.api.asked import ServiceAsked, hub
+from prism.api.described import errors, one
+from prism.api.problems import problem
+from prism.service import Service
+
+router = APIRouter()
+root = APIRouter()
+
+
+@router.get("/health", response_model=schemas_service.Health, responses=one("health"))
+def health(request: Request, service: ServiceAsked) -> Response:
+    """How collectors, spool, store and analysis are: counters by stage and reason, and what each part says of itself."""
+    counters = [
+        {"name": count.name, "labels": dict(zip(count.labels, values, strict=True)), "value": number}
+        for count in service.counts()
+        for values, number in count.values.items()
+    ]
+    parts = {str(name): part for name, part in service.health().items()}
+    board = {"revision": service.boards.newest.revision, "age_s": round(hub(request).age_s(), 3)}
+    body = {"ok": _ok(parts), "mode": service.mode, "board": board, "parts": parts, "counters": counters}
+    return Response(encoded(body), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+def _ok(parts: dict[str, Any]) -> bool:
+    return all(part.get("ok", True) for part in parts.values() if isinstance(part, dict))
+
+
+@root.get("/metrics", response_class=PlainTextResponse, responses=errors())
+def metrics(service: ServiceAsked) -> Response:
+    """Counters of all parts, for Prometheus."""
+    return Response(generate_latest(registry(lambda: [*service.counts(), *_own(service)])), media_type=CONTENT_TYPE_LATEST)
+
+
+def _own(service: Service) -> list[Count]:
+    """What the board comes to."""
+    board = service.boards.newest
+    counts = views.counts(board)
+    found: dict[tuple[str, ...], float] = {(severity,): n for severity, n in counts["findings"].items()}
+    return [
+        Count("prism_board_revision", "Revision of the newest board.", {(): board.revision}, level=True),
+        Count("prism_jobs", "Training jobs that run.", {(): counts["jobs"]}, level=True),
+        Count("prism_findings_open", "Open findings.", found, ("severity",), level=True),
+    ]
+
+
+@root.get("/healthz", response_model=schemas_service.Ok, responses=errors())
+def healthz() -> dict[str, bool]:
+    """Whether the process answers."""
+    return {"ok": True}
+
+
+@root.get("/readyz", response_model=schemas_service.Ok, responses=errors(503))
+def readyz(service: ServiceAsked) -> Response:
+    """Whether every part says that it is well; 503 where one does not."""
+    bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]
+    if bad:
+        return problem(503, f"not ready: {', '.join(map(str, bad))}")
+    return Response(encoded({"ok": True}), media_type=JSON)

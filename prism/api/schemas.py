@@ -1,0 +1,251 @@
+"""What answers look like, for OpenAPI. `prism.views` makes them, and they are not passed through these: tests compare."""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from prism.board import JobState
+from prism.model import EventKind, GroupKind, PairKind, Phase
+from prism.views import Mode
+from prism.views_graph import By
+from prism.views_time import Level
+
+Ns = Annotated[str, Field(pattern=r"^-?[0-9]+$", description="Nanoseconds since the epoch, as text.")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = dict[Phase, Share]
+Number = float | None
+Item = TypeVar("Item")
+
+
+class Model(BaseModel):
+    """Nothing is answered that is not written here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Model):
+    """An error, as RFC 9457 has it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = None
+
+
+class Listed(Model, Generic[Item]):
+    """A page of a list; `next` is the cursor of the next one."""
+
+    items: list[Item]
+    next: str | None
+
+
+class Severities(Model):
+    """Open findings by severity."""
+
+    critical: int
+    warning: int
+    info: int
+
+
+class Counts(Model):
+    """What runs and what is wrong."""
+
+    jobs: int
+    endpoints: int
+    findings: Severities
+
+
+class Source(Model):
+    """What was read."""
+
+    files: list[str]
+    packets: int
+    flows: int
+    skipped: dict[str, int]
+    warnings: list[str]
+    start_ns: Ns
+    end_ns: Ns
+
+
+class Board(Model):
+    """What is known. `age_s`: since it was published; null in a replay."""
+
+    revision: int
+    at_ns: Ns
+    age_s: float | None
+    mode: Mode
+    source: Source
+    unexplained: list[str]
+    counts: Counts
+
+
+class Layout(Model):
+    """Sizes of the parallel dimensions."""
+
+    dp: int
+    pp: int
+    tp: int
+    ep: int
+    cp: int
+
+
+class StepMs(Model):
+    """Durations of steps, ms."""
+
+    median: Number
+    p95: Number
+
+
+class JobSummary(Model):
+    """A job in brief. `sparkline`: step durations, ms, the greatest of neighbours where they are many."""
+
+    id: str
+    state: JobState
+    endpoints: int
+    hosts: int
+    layout: Layout
+    confidence: Number
+    start_ns: Ns
+    end_ns: Ns
+    steps: int
+    step_ms: StepMs
+    sparkline: list[Number]
+    phases: Shares
+    lost_gpu_seconds: Number
+    findings: Severities
+
+
+class Group(Model):
+    """Ranks that share a collective."""
+
+    kind: GroupKind
+    members: list[str]
+    evidence: Literal["traffic", "placement"]
+    confidence: Number
+
+
+class Rank(Model):
+    """A rank. `groups`: which group of each kind, counted within the kind; `phases`: null where many ranks are asked for."""
+
+    rank: int
+    endpoint: str
+    host: str | None
+    rail: int | None
+    leaf: str | None
+    stage: int | None
+    groups: dict[GroupKind, int]
+    steps: int
+    median_ms: Number
+    phases: Shares | None
+
+
+class Event(Model):
+    """Something a job did that is no fault."""
+
+    kind: EventKind
+    start_ns: Ns
+    end_ns: Ns
+
+
+class Job(JobSummary):
+    """A job. `cases`: the ids of its findings."""
+
+    groups: list[Group]
+    ranks: list[Rank]
+    ranks_total: int
+    events: list[Event]
+    pairs_total: int
+    cases: list[str]
+
+
+class JobSteps(Model):
+    """Steps of the job as a whole: begin since `zero_ns`, and duration, ms."""
+
+    start_ms: list[float]
+    duration_ms: list[Number]
+
+
+class Binned(Model):
+    """How many ranks and steps share a cell."""
+
+    ranks: int
+    steps: int
+
+
+class Heat(Model):
+    """A cell per rank (row) and step (column), ms; of a bin the greatest. Numbers, or [first, last] where they are binned."""
+
+    ranks: list[int] | list[list[int]]
+    steps: list[int] | list[list[int]]
+    value: list[list[Number]]
+    binned: Binned
+
+
+class Steps(Model):
+    """How long steps took."""
+
+    zero_ns: Ns
+    measure: str
+    job: JobSteps
+    heat: Heat
+
+
+class Row(Model):
+    """A row of a timeline. `group`: its DP group."""
+
+    rank: int
+    endpoint: str
+    stage: int | None
+    group: int | None
+
+
+class Spans(Model):
+    """Bars, by column: index into rows, ms since `zero_ns`, index into phases (-1: a step), the peer's rank (-1: none)."""
+
+    row: list[int]
+    start_ms: list[float]
+    end_ms: list[float]
+    phase: list[int]
+    peer: list[int]
+
+
+class Timeline(Model):
+    """What ranks did when. `truncated`: not all ranks, or steps joined."""
+
+    zero_ns: Ns
+    level: Level
+    phases: list[Phase]
+    rows: list[Row]
+    ranks_total: int
+    spans: Spans
+    truncated: bool
+
+
+class Node(Model):
+    """An endpoint, a host or a leaf."""
+
+    id: str
+    leaf: str | None
+    host: str | None
+    stage: int | None
+    rank: int | None
+
+
+class Edge(Model):
+    """Traffic from one node to another."""
+
+    src: str
+    dst: str
+    kind: PairKind
+    octets: int
+
+
+class Graph(Model):
+    """Who sends to whom; `by` says what nodes are."""
+
+    by: By
+    nodes: list[Node]
+    edges: list[Edge]

@@ -1,0 +1,113 @@
+"""An application on a socket: uvicorn in a thread of its own, which ends when it is told."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import uvicorn
+
+from collectors.admission import networks
+from collectors.receiving import endpoint
+from prism.api.application import app
+from prism.service import LOOPBACK_NAMES, Service
+from prism.tokens import Tokens
+from prism.uploads import Uploads
+
+BACKLOG = 1024
+GRACE_S = 3  # for answers that are under way at the end
+
+
+@contextmanager
+def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies: Sequence[str] = ()) -> Iterator[int]:
+    """A service on host:port while the context lasts; the port, which is any free one for 0.
+
+    `proxies`: CIDRs of those whose X-Forwarded-For and X-Forwarded-Proto are believed. Raises ValueError where others than this
+    host could ask and there are no tokens, OSError where the port is taken.
+    """
+    check(service, host)
+    made = app(service)
+    config = uvicorn.Config(
+        made,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=30,
+        limit_concurrency=1000,
+        lifespan="on",
+        ws="none",
+    )
+    listening = _listening(host, port)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="prism-api")
+    try:
+        thread.start()
+        while not server.started and thread.is_alive():
+            thread.join(0.005)
+        yield listening.getsockname()[1]
+    finally:
+        made.state.hub.close()
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def check(service: Service, host: str) -> None:
+    """Raises ValueError where the service would be open to others without tokens."""
+    if not loopback(host) and not (service.tokens and service.tokens.all()):
+        raise ValueError(
+            f"{host}: others than this host could ask; create a token first (prism token create), or listen on 127.0.0.1"
+        )
+
+
+def loopback(host: str) -> bool:
+    """Whether an address to listen on is one that only this host reaches."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in LOOPBACK_NAMES
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; on all addresses where none is named. Raises OSError."""
+    both = not host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both or ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
+    except OSError as error:
+        raise OSError(error.errno, os.strerror(error.errno or 0), f"{host}:{port}") from None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a service is shown: `at`, [ADDRESS:]PORT; files and folders of `tokens` and `uploads`, where there are any; `proxies`
+    as in `served`; the `names` it is called by.
+    """
+
+    at: str = "8080"
+    tokens: str | Path | None = None
+    uploads: str | Path | None = None
+    proxies: Sequence[str] = ()
+    names: Sequence[str] = ()
+
+
+@contextmanager
+def shown(service: Service, wish: Wish) -> Iterator[str]:
+    """A service with what is wished besides, while the context lasts; its address. Raises ValueError, OSError."""
+    where = endpoint("pages", wish.at)
+    proxies = [str(network) for network in networks(wish.proxies)]
+    tokens = Tokens(wish.tokens) if wish.tokens else None
+    with ExitStack() as stack:
+        uploads = stack.enter_context(Uploads(wish.uploads)) if wish.uploads else None
+        whole = replace(service, tokens=tokens, uploads=uploads, names=tuple(wish.names))
+        port = stack.enter_context(served(whole, where.host, where.port, proxies=proxies))
+        yield f"http://{replace(where, port=port)}"

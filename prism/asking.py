@@ -1,0 +1,76 @@
+"""Questions to a running service, for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from prism.views import Json
+
+BASE = "/api/v1"
+WAIT_S = 30.0
+
+
+class Asking:
+    """A service at an address, asked with the token of a file. A context."""
+
+    def __init__(self, url: str, token_file: str | Path | None = None) -> None:
+        """Raises ValueError where the file holds no token, OSError."""
+        headers = {"Authorization": f"Bearer {_token(token_file)}"} if token_file else {}
+        self._url = url.rstrip("/")
+        try:
+            self._client = httpx.Client(base_url=self._url + BASE, headers=headers, timeout=WAIT_S)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise ValueError(f"{url}: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._client.close()
+
+    def get(self, path: str, **parameters: Any) -> Json:
+        """What a path answers. Raises ValueError with what went wrong."""
+        asked = {name: value for name, value in parameters.items() if value is not None}
+        try:
+            answer = self._client.get(path, params=asked)
+            found = answer.json()
+        except httpx.HTTPError as error:
+            raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}") from None
+        except ValueError:
+            raise ValueError(f"{self._url}: no service of Prism answers there") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"{self._url}: no service of Prism answers there")
+        if answer.is_success:
+            return found
+        raise ValueError(f"{self._url}: {_reason(found, answer)}")
+
+    def all(self, path: str, *, most: int, **parameters: Any) -> Iterator[Json]:
+        """The first `most` items of a list, page after page. Raises as `get`."""
+        cursor = None
+        while most > 0:
+            page = self.get(path, cursor=cursor, limit=min(most, 1000), **parameters)
+            yield from page["items"]
+            most, cursor = most - len(page["items"]), page["next"]
+            if cursor is None:
+                return
+
+
+def _reason(found: Mapping[str, Any], answer: httpx.Response) -> str:
+    if answer.status_code == 401:
+        return "a token is needed; name its file with --token-file"
+    return str(found.get("detail") or answer.reason_phrase)
+
+
+def _token(path: str | Path) -> str:
+    try:
+        text = Path(path).read_text("utf-8").strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError(f"{path}: no token in it")
+    return text

@@ -1,0 +1,199 @@
+"""`prism silence` and `prism alert`: who is not to be told what, whether receivers can be reached, what they never got."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from prism.alerts.matching import Silence
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LISTING_MOST = 1 << 26
+SettingsOption = Annotated[
+    str, typer.Option("--settings", metavar="FILE", envvar="PRISM_ALERTS", help="The settings of alerts, in YAML.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="As JSON.")]
+FORM = {"no_args_is_help": True, "rich_markup_mode": None, "context_settings": {"help_option_names": ["-h", "--help"]}}
+
+silences = typer.Typer(help="Silence alerts for a while, by their labels.", **FORM)  # type: ignore[arg-type]
+alerts = typer.Typer(help="Try receivers, and see what was not delivered.", **FORM)  # type: ignore[arg-type]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(silences, name="silence")
+    app.add_typer(alerts, name="alert")
+
+
+@silences.command("add")
+def add(
+    matchers: Annotated[
+        list[str], typer.Argument(metavar="MATCHER...", help="All must fit: job=…, host=~'server1.*', severity!=critical.")
+    ],
+    lasting: Annotated[str, typer.Option("--for", metavar="TIME", help="How long: 90m, 2h, 1d12h.")] = "2h",
+    begin: Annotated[str | None, typer.Option("--from", metavar="WHEN", help="ISO time, UTC; now by default.")] = None,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="For those who come after you.")] = "",
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who; you by default.")] = None,
+    settings: SettingsOption = "alerts.yaml",
+) -> None:
+    """Silence alerts whose labels fit all MATCHERs. A running service heeds it at once; prints the silence's id."""
+    from collectors.cli import complaints
+
+    with complaints("prism"):
+        from prism.alertfile import read_alerts
+        from prism.alerts.matching import parse_matcher
+        from prism.silencing import add as run
+
+        start = _moment(begin) if begin else time.time_ns()
+        parsed = [parse_matcher(text) for text in matchers]
+        end = start + round(seconds(lasting) * 1e9)
+        made = run(read_alerts(settings).folder, parsed, start, end, by=_name() if by is None else by, why=why)
+        typer.echo(made.id)
+
+
+@silences.command("list")
+def show(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
+    """List silences in force, to come, and over within 30 days."""
+    from collectors.cli import complaints
+
+    with complaints("prism"):
+        from prism.alertfile import read_alerts
+        from prism.silencing import read
+
+        found = sorted(read(read_alerts(settings).folder), key=lambda one: (-one.end_ns, one.id))
+        if as_json:
+            typer.echo(json.dumps([one.to_json() for one in found], indent=1))
+            return
+        for one in found:
+            typer.echo(_plain(_told(one, time.time_ns())))
+
+
+@silences.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(metavar="ID", help="The silence's id, or the beginning of it.")],
+    settings: SettingsOption = "alerts.yaml",
+) -> None:
+    """End a silence now."""
+    from collectors.cli import complaints
+
+    with complaints("prism"):
+        from prism.alertfile import read_alerts
+        from prism.silencing import remove as run
+
+        gone = run(read_alerts(settings).folder, name, time.time_ns())
+        typer.echo(_plain(f"removed {gone.id}: {' '.join(map(str, gone.matchers))}"))
+
+
+@alerts.command("test")
+def try_out(
+    receiver: Annotated[list[str] | None, typer.Option("--receiver", metavar="NAME", help="Only this one.")] = None,
+    settings: SettingsOption = "alerts.yaml",
+) -> None:
+    """Send a test alert, and its end, to each receiver; says what they answered. Exits 1 if any did not take it."""
+    from collectors.cli import complaints
+
+    with complaints("prism"):
+        from prism.alertfile import read_alerts
+        from prism.alerttest import tried
+
+        read = read_alerts(settings)
+        asked = [one for one in read.receivers if not receiver or one.name in receiver]
+        for name in receiver or ():
+            if name not in {one.name for one in asked}:
+                raise ValueError(f"{settings}: there is no receiver {name!r}")
+        if not asked:
+            raise ValueError(f"{settings}: there are no receivers")
+        failed = False
+        for one in asked:
+            went = tried(one, read)
+            failed |= not went.ok
+            typer.echo(_plain(f"{one.name} ({one.kind}): {'delivered' if went.ok else 'FAILED'}, {went.why}"))
+    if failed:
+        raise typer.Exit(1)
+
+
+@alerts.command("list")
+def listing(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
+    """List what waits for a receiver, what nobody got (dead letters), and what is muted, as the service last wrote it."""
+    from collectors.cli import complaints
+
+    with complaints("prism"):
+        from prism.alertfile import read_alerts
+        from prism.alerts.listing import LISTING
+
+        found = _listing(Path(read_alerts(settings).folder) / LISTING)
+        if as_json:
+            typer.echo(json.dumps(found, indent=1))
+            return
+        for line in _lines(found):
+            typer.echo(_plain(line))
+
+
+def seconds(text: str) -> float:
+    """A duration such as 90m or 1d12h, s. Raises ValueError."""
+    parts = re.findall(r"(\d{1,9})([smhdw])", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise ValueError(f"{text!r} is no duration: 90m, 2h, 1d12h")
+    return float(sum(int(number) * UNITS[unit] for number, unit in parts))
+
+
+def _moment(text: str) -> int:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time: 2026-11-20T22:00") from None
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()) * 10**9
+
+
+def _told(one: Silence, now_ns: int) -> str:
+    from prism.alerts.words import moment
+
+    state = "over" if one.end_ns <= now_ns else "to come" if one.start_ns > now_ns else "in force"
+    said = f": {one.why}" if one.why else ""
+    fits = " ".join(map(str, one.matchers))
+    return f"{one.id}  {state}  {moment(one.start_ns)} … {moment(one.end_ns)}  {fits}  {one.by}{said}"
+
+
+def _listing(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(LISTING_MOST))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: not there; a service with these settings writes it") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a list of alerts: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: not a list of alerts")
+    return found
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    out = [f"DISABLED {one['name']} ({one['host']}): {one['disabled']}" for one in found["receivers"] if one["disabled"]]
+    out += [f"WAITING {_letter(one)}, next try {one['next']}" for one in found["waiting"]]
+    out += [f"DEAD {_letter(one)}  ({one['id']})" for one in found["dead"]]
+    out += [f"MUTED {one['summary']}  {one['why']}" for one in found["muted"]]
+    return out or ["All was delivered, and nothing is muted."]
+
+
+def _letter(one: dict[str, Any]) -> str:
+    tries = "1 try" if one["tries"] == 1 else f"{one['tries']} tries"
+    return f"{one['receiver']}  {one['summary']}  made {one['made']}, {tries}" + (f": {one['error']}" if one["error"] else "")
+
+
+def _name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)

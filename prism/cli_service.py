@@ -1,0 +1,184 @@
+"""`prism open`, and the commands that ask a running service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from collectors.cli import complaints, named_inputs
+
+GLANCE = 0.1  # seconds
+
+TopologyOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
+]
+
+
+@contextmanager
+def needed() -> Iterator[None]:
+    """What the service needs and is not installed becomes a ValueError that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("collectors", "prism"):
+            raise
+        raise ValueError(f"this needs {name}: pip install 'llm-prism[service]'") from None
+
+
+def open_(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
+    topology: TopologyOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On loopback; 0 is any free one.")] = 8080,
+    columns: Annotated[
+        str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+) -> None:
+    """Replay captures or flow records and show them in a browser, until Ctrl-C."""
+    with complaints("prism"), needed():
+        from tempfile import TemporaryDirectory
+
+        from collectors.compiling import announce
+        from collectors.live import signals
+        from prism.api.serving import Wish, shown
+        from prism.cli import _progress, _topology
+        from prism.opening import opened
+
+        announce("prism")
+        inputs = named_inputs(files)
+        placed = _topology(topology) if topology else None
+        with _progress(quiet=quiet) as progress:
+            service = opened(inputs, placed, progress, columns)
+        with (
+            signals() as asked,
+            TemporaryDirectory(prefix="prism-") as spool,
+            shown(service, Wish(str(port), uploads=spool)) as address,
+        ):
+            typer.echo(f"{address}/")
+            while not asked.stop.is_set():
+                time.sleep(GLANCE)
+
+
+UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Where the service is.")]
+TokenFileOption = Annotated[str | None, typer.Option(metavar="FILE", help="A file with the token, where one is needed.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="As JSON.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")]
+AT = "http://127.0.0.1:8080"
+
+
+def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
+    """The jobs that a running service knows."""
+    with complaints("prism"), needed():
+        from prism import terminal, terminal_service
+        from prism.asking import Asking
+
+        with Asking(url, token_file) as service:
+            found = list(service.all("/jobs", most=limit))
+        _print_json(found) if json else terminal_service.show_jobs(found, terminal.console())
+
+
+def findings(
+    url: UrlOption = AT,
+    token_file: TokenFileOption = None,
+    json: JsonOption = False,
+    limit: LimitOption = 20,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Of this job.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Of this kind, such as slow_rank.")] = None,
+    severity: Annotated[str | None, typer.Option(help="info, warning or critical.")] = None,
+    state: Annotated[str | None, typer.Option(help="open or closed.")] = None,
+) -> None:
+    """The findings that a running service follows, what began last first."""
+    with complaints("prism"), needed():
+        from prism import terminal, terminal_service
+        from prism.asking import Asking
+
+        with Asking(url, token_file) as service:
+            asked = service.all("/findings", most=limit, job=job, kind=kind, severity=severity, state=state)
+            found = list(asked)
+        _print_json(found) if json else terminal_service.show_findings(found, terminal.console())
+
+
+def job(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],  # noqa: A002
+    url: UrlOption = AT,
+    token_file: TokenFileOption = None,
+    json: JsonOption = False,
+) -> None:
+    """One job of a running service: layout, ranks, where its time goes, findings."""
+    with complaints("prism"), needed():
+        from urllib.parse import quote
+
+        from prism import terminal, terminal_service
+        from prism.asking import Asking
+
+        with Asking(url, token_file) as service:
+            found = service.get(f"/jobs/{quote(id, safe='')}")
+            cases = list(service.all("/findings", most=100, job=id, state="open"))
+        _print_json(found) if json else terminal_service.show_job(found, cases, terminal.console())
+
+
+def _print_json(found: object) -> None:
+    from json import dumps
+
+    typer.echo(dumps(found, indent=1))
+
+
+tokens = typer.Typer(help="Who may ask a service: bearer tokens, of which only hashes are kept.", no_args_is_help=True)
+TokensOption = Annotated[str, typer.Option("--tokens", metavar="FILE", help="Where tokens are kept.")]
+TOKENS = "tokens.json"
+
+
+class Scope(StrEnum):
+    """What a token allows."""
+
+    read = "read"
+    admin = "admin"
+
+
+@tokens.command("create")
+def create_token(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.")],
+    scope: Annotated[Scope, typer.Option(help="read, or admin: uploads too.")] = Scope.read,
+    where: TokensOption = TOKENS,
+) -> None:
+    """Make a token and print it; it cannot be shown again."""
+    with complaints("prism"):
+        from prism.tokens import Tokens
+
+        typer.echo(Tokens(where).create(name, scope.value))
+
+
+@tokens.command("list")
+def list_tokens(where: TokensOption = TOKENS) -> None:
+    """Show whose tokens there are."""
+    with complaints("prism"):
+        from prism.terminal import console
+        from prism.terminal_service import show_tokens
+        from prism.tokens import Tokens
+
+        show_tokens(Tokens(where).all(), console())
+
+
+@tokens.command("revoke")
+def revoke_token(
+    which: Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.")], where: TokensOption = TOKENS
+) -> None:
+    """Forget a token; a service knows at its next request."""
+    with complaints("prism"):
+        from prism.tokens import Tokens
+
+        Tokens(where).revoke(which)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give a program these commands."""
+    app.command("open")(open_)
+    for command in (jobs, job, findings):
+        app.command()(command)
+    app.add_typer(tokens, name="token")

@@ -1,0 +1,197 @@
+"""Findings as they are followed from window to window: opened once, updated, closed.
+
+A finding comes and goes at the edges of windows, and its culprit may be told as a rank in one and as its host in the next. So
+one that blames the same for the same time is the same case. It is told once enough windows are sure of it, and is over when
+what it says has not gone on for some steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.board import Case, case_id
+from prism.model import Finding, Severity
+from prism.topology import Topology
+
+OUTAGES = ("hang", "crash")
+NO_STEPS = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns."""
+
+    step_ns: float
+    talked_ns: int
+    running: bool
+    ends: NDArray[np.int64]
+
+    def before(self, time_ns: int, *, least: int = 4, most: int = 32) -> float:
+        """The usual step before a time, ns; 0 where too few are known."""
+        steps = np.diff(self.ends[self.ends <= time_ns])[-most:]
+        return float(np.median(steps)) if len(steps) >= least else 0.0
+
+    def lately(self, *, steps: int = 3) -> float:
+        """The usual of the newest steps, ns; 0 where there are none."""
+        return float(np.median(np.diff(self.ends)[-steps:])) if len(self.ends) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Trail:
+    """A finding that is followed; `told` once its case was opened. `doubt` is the chance that all its windows are wrong.
+
+    `active_ns` is up to when it went on; `missed` counts windows since. `windows` have said so. `usual_ns` is what a step took
+    before it began, 0 where that is not known; `first_ns` is up to when it had gone on when it was first seen.
+    """
+
+    case: Case
+    doubt: float
+    active_ns: int
+    told: bool = False
+    missed: int = 0
+    windows: int = 1
+    usual_ns: float = 0.0
+    first_ns: int = 0
+
+
+def follow(
+    trails: Sequence[Trail],
+    findings: Iterable[Finding],
+    jobs: Mapping[str, Watched],
+    now_ns: int,
+    *,
+    topology: Topology | None = None,
+    doubt: float = 0.2,
+    hold: float = 3.0,
+    windows: int = 2,
+) -> tuple[Trail, ...]:
+    """The trails after a window that ends at `now_ns`; of the `jobs` that were looked at in it.
+
+    A case opens when the chance that all windows that said so are wrong falls below `doubt`, `windows` said so and it goes on;
+    that a job stands still is told at once. It is over when it has not gone on for `hold` steps and `windows` windows, and
+    steps are no longer as slow as it made them, or another claim tells why they are.
+    """
+    out = list(trails)
+    found: set[int] = set()
+    for finding in sorted(findings, key=lambda f: (f.severity is Severity.INFO, -f.score)):
+        step = jobs[finding.job].step_ns
+        at = _match(out, finding, step, topology)
+        if at is None:
+            found.add(len(out))
+            case = Case(case_id(finding), finding, "open", now_ns, now_ns)
+            usual = jobs[finding.job].before(finding.start_ns)
+            end = finding.end_ns
+            out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end))
+        elif at not in found:
+            found.add(at)
+            out[at] = _again(out[at], finding, step, now_ns)
+    told = {out[i].case.finding.job for i in found if out[i].told and loud(out[i].case.finding)}
+    for i, trail in enumerate(out):
+        job = jobs.get(trail.case.finding.job)
+        if job is not None and trail.case.state == "open":
+            out[i] = _aged(trail, job, now_ns, i in found, doubt, hold, windows, trail.case.finding.job in told)
+    return tuple(trail for trail in out if trail.told or trail.missed <= windows)
+
+
+def loud(finding: Finding) -> bool:
+    """Whether a finding claims that something is wrong and who is to blame."""
+    return finding.severity is not Severity.INFO
+
+
+def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
+    """The newest trail that a finding goes on with."""
+    for i in range(len(trails) - 1, -1, -1):
+        known = trails[i].case.finding
+        if known.job != finding.job or not _alike(known, finding, topology):
+            continue
+        if finding.start_ns <= trails[i].active_ns + 2 * step and finding.end_ns >= known.start_ns - 2 * step:
+            return i
+    return None
+
+
+def _alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:
+    """Whether two findings blame the same. A claim that is told as info in a window is still that claim."""
+    if not loud(known):
+        return not loud(finding) and (known.kind, known.ids) == (finding.kind, finding.ids)
+    same = (known.kind in OUTAGES) == (finding.kind in OUTAGES)
+    return same and bool(_blamed(known, topology) & _blamed(finding, topology))
+
+
+def _blamed(finding: Finding, topology: Topology | None) -> set[str]:
+    if finding.kind in ("slow_step", "slow_group"):
+        return {finding.kind, *finding.ids} if finding.kind == "slow_group" else {finding.kind}
+    names = set(finding.ids)
+    return names | {host for name in names if topology is not None and (host := topology.host(name)) is not None}
+
+
+def _again(trail: Trail, finding: Finding, step: float, now_ns: int) -> Trail:
+    """A trail with what a later window says of it."""
+    known = trail.case.finding
+    if loud(known) and not loud(finding):
+        return replace(trail, active_ns=max(trail.active_ns, finding.end_ns))
+    if trail.case.state == "closed":
+        if finding.end_ns <= trail.active_ns + 2 * step:
+            return trail
+        trail = replace(trail, case=replace(trail.case, state="open", closed_ns=0))
+    start = min(known.start_ns, finding.start_ns)
+    lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
+    lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
+    told = replace(finding, start_ns=start, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))
+    case = replace(trail.case, finding=told, updated_ns=now_ns)
+    return replace(
+        trail,
+        case=case,
+        doubt=trail.doubt * (1 - finding.confidence),
+        windows=trail.windows + 1,
+        active_ns=max(trail.active_ns, finding.end_ns),
+    )
+
+
+def _aged(
+    trail: Trail, job: Watched, now_ns: int, found: bool, doubt: float, hold: float, windows: int, explained: bool
+) -> Trail:
+    """A trail when a window has passed: opened, over, or as it was."""
+    finding = trail.case.finding
+    lasts = _still_out(finding, job) or (not explained and _still_slow(trail, job))
+    active = now_ns if trail.told and lasts else trail.active_ns
+    over = now_ns - active > hold * job.step_ns
+    trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
+    if not trail.told and found and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows))):
+        trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
+    if trail.told and over and trail.missed >= windows:
+        trail = replace(trail, case=replace(trail.case, state="closed", closed_ns=now_ns))
+    return trail
+
+
+def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.3) -> bool:
+    """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
+
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow.
+    """
+    finding = trail.case.finding
+    if finding.kind in OUTAGES:
+        return True
+    goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
+    grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
+    return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
+
+
+def _cost(finding: Finding) -> float:
+    """How much longer steps took, as far as it is known."""
+    return max(finding.slowdown, float(finding.evidence.get("observed_slowdown", 1.0)))
+
+
+def _still_out(finding: Finding, job: Watched) -> bool:
+    """Whether a job has stood still since."""
+    return finding.kind in OUTAGES and not job.running and job.talked_ns <= finding.end_ns + job.step_ns
+
+
+def _still_slow(trail: Trail, job: Watched, *, least: float = 1.05) -> bool:
+    """Whether the newest steps take more of the time that the finding cost than half, by what a step took before it."""
+    cost = _cost(trail.case.finding)
+    loses = loud(trail.case.finding) and trail.case.finding.kind not in OUTAGES and trail.usual_ns > 0 and cost >= least
+    return loses and job.lately() >= trail.usual_ns * (1 + (cost - 1) / 2)

@@ -1,0 +1,61 @@
+"""Recordings through the live analysis, by the clock of the recording."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from collectors.mapping import Columns
+from prism.board import Board
+from prism.playing import play, ticks
+from prism.replay import read
+from prism.telling import changes, json_line, line
+from prism.topology import Topology
+from prism.watch import Watch
+from prism.windows import SECOND
+
+
+def rate(text: str) -> float:
+    """A speed as a number; 0 stands for as fast as can be. Raises ValueError where it is none."""
+    try:
+        speed = 0.0 if text == "max" else float(text)
+    except ValueError:
+        speed = -1.0
+    if not 0 <= speed < float("inf"):
+        raise ValueError(f"--speed {text}: is no number from 0 on, nor max")
+    return speed
+
+
+def by_clock(
+    speed: float, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+) -> Callable[[int], bool]:
+    """Waits until a recorded time has come, `speed` times as fast as it went; not at all at speed 0."""
+    first: list[tuple[int, float]] = []
+
+    def wait(recorded_ns: int) -> bool:
+        if speed:
+            if not first:
+                first.append((recorded_ns, clock()))
+            ahead = first[0][1] + (recorded_ns - first[0][0]) / SECOND / speed - clock()
+            if ahead > 0:
+                sleep(ahead)
+        return True
+
+    return wait
+
+
+def play_files(
+    inputs: Sequence[tuple[str, str]],
+    topology: Topology | None,
+    *,
+    speed: float = 1.0,
+    as_json: bool = False,
+    columns: Columns | None = None,
+) -> Iterator[str]:
+    """The lines that files give as they are played. Raises as `prism.replay.read`."""
+    flows, transits, _ = read(inputs, topology, lambda *_: None, columns)
+    watch, before = Watch(topology), Board()
+    for board in play(watch, ticks(flows, transits), wait=by_clock(speed)):
+        for change in changes(before, board):
+            yield json_line(change) if as_json else line(change)
+        before = board

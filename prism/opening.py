@@ -1,0 +1,36 @@
+"""Files of the past as a service that shows one board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collectors.inputs import read_columns
+from collectors.mapping import Columns
+from collectors.record import Flows
+from prism.board import Board, Boards, told
+from prism.diagnose import diagnose
+from prism.records import Memory
+from prism.replay import Progress, read
+from prism.service import Service
+from prism.topology import Topology
+
+
+def replayed(
+    inputs: Sequence[tuple[str, str]], topology: Topology | None, progress: Progress, columns: Columns | None = None
+) -> tuple[Board, Flows]:
+    """The board of files, each with the name of the switch that saw it, and their records. Raises as `replay.replay`."""
+    flows, transits, source = read(inputs, topology, progress, columns)
+
+    def tell(done: int, total: int) -> None:
+        progress("jobs", done, total)
+
+    found = diagnose(flows, source, topology=topology, transits=transits, progress=tell)
+    return told(found, topology), flows
+
+
+def opened(
+    inputs: Sequence[tuple[str, str]], topology: Topology | None, progress: Progress, columns: str | None = None
+) -> Service:
+    """A service that shows a replay of files; `columns` names a file. Raises as `replayed`."""
+    board, flows = replayed(inputs, topology, progress, read_columns(columns) if columns else None)
+    return Service(Boards(board), Memory(flows), "replay")

@@ -1,0 +1,159 @@
+"""`prism serve`: collectors, store, analysis and what shows them, composed in one process.
+
+The parts do not know one another. Records come from sockets (and go to the store and the analysis at once), or from a store
+that `prism-collect` fills elsewhere. Whoever shows boards (pages, alerts) is given the `Parts`, as long as the service lasts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collectors import clickhouse
+from collectors.admission import Admission
+from collectors.clickhouse import Database
+from collectors.inbox import Inbox
+from collectors.intake import Intake
+from collectors.listen import Listener
+from collectors.listening import decoders, opened_sockets
+from collectors.live import allow_list, signals
+from collectors.logs import say
+from collectors.metrics import Count, flat
+from collectors.receiving import endpoint
+from collectors.storing import Storing
+from prism.analysing import Analysis, Watched
+from prism.board import Board
+from prism.records import Records
+from prism.store import State
+from prism.stored import StoredRecords
+from prism.telling import changes, json_line, line
+from prism.topology import Topology
+from prism.watch import Watch
+
+KINDS = ("sflow", "netflow", "ipfix")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of `prism serve`. `listen` are URLs such as sflow://127.0.0.1:6343; `store` as in `clickhouse.opened`.
+
+    Records on their way to the store wait in the folder `spool`.
+    """
+
+    store: str
+    spool: str | Path
+    listen: Sequence[str] = ()
+    topology: Topology | None = None
+    allow: Sequence[str] | None = None
+    allow_file: str | None = None
+    exporters: int = 1000
+    rate: float | None = None
+    buffer: int = 32 << 20
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What runs: for whoever shows it."""
+
+    watch: Watch
+    analysis: Analysis
+    database: Database
+    records: Records
+    counts: Callable[[], Iterator[Count]]
+    health: Callable[[], Mapping[str, Any]]
+
+
+Shown = Callable[[Parts], AbstractContextManager[Any]]  # pages, alerts: what lasts as long as the service
+
+
+def place(text: str) -> tuple[str, str]:
+    """What comes there and where to listen: of sflow://[ADDRESS]:PORT. Raises ValueError."""
+    kind, slashes, where = text.partition("://")
+    if not slashes or kind not in KINDS or not where:
+        raise ValueError(f"{text}: is none of {', '.join(f'{kind}://ADDRESS:PORT' for kind in KINDS)}")
+    return kind, where.rstrip("/")
+
+
+def made(folder: str) -> Path:
+    """A folder for data, made for this user alone if it is not there. Raises OSError."""
+    path = Path(folder)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def serve(
+    wish: Wish,
+    *,
+    shown: Sequence[Shown] = (),
+    tell: Callable[[str], None] | None = None,
+    as_json: bool = False,
+) -> None:
+    """Run until SIGTERM or SIGINT.
+
+    `shown` are pages, alerts and the like; `tell` is given a line for what opens and closes. Raises OSError, ValueError and
+    StoreError at the start.
+    """
+    places = [endpoint(kind, where) for kind, where in map(place, wish.listen)]
+    with signals() as asked, ExitStack() as undo:
+        database = clickhouse.opened(wish.store)
+        undo.callback(database.close)
+        read, watch = StoredRecords(database), Watch(wish.topology)
+        analysis = Analysis(watch, State(database), None if places else read, past=read)
+        listener: Listener | None = None
+        sink: Storing | None = None
+        if places:
+            admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
+            inbox, ready = Inbox(), decoders({one.kind for one in places})
+            sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
+            sink = Storing(wish.store, wish.spool)
+            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
+
+        def counts() -> Iterator[Count]:
+            yield from analysis.counts()
+            if listener is not None:
+                yield from listener.counts()
+
+        def health() -> Mapping[str, Any]:
+            kept = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
+            return {"analysis": analysis.health(), **kept}
+
+        parts = Parts(watch, analysis, database, read, counts, health)
+        stop = threading.Event()
+        undo.enter_context(_thread(analysis.run, stop, "prism-analysis"))
+        for one in shown:
+            undo.enter_context(one(parts))
+        if tell is not None:
+            undo.enter_context(_thread(lambda until: _tell(watch, tell, until, as_json), stop, "prism-tell"))
+        say("serving", store=database.where, listening=len(places))
+        try:
+            if listener is not None:
+                listener.run(asked.stop)
+            while not asked.stop.is_set():
+                stop.wait(0.1)
+        finally:
+            stop.set()
+            say("stopped", **{name: int(number) for name, number in flat(counts()).items()})
+
+
+@contextmanager
+def _thread(run: Callable[[threading.Event], None], stop: threading.Event, name: str) -> Iterator[None]:
+    thread = threading.Thread(target=run, args=(stop,), name=name)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _tell(watch: Watch, tell: Callable[[str], None], stop: threading.Event, as_json: bool) -> None:
+    before = Board()
+    while not stop.is_set():
+        board = watch.boards.after(before.revision, timeout_s=0.5)
+        for change in changes(before, board):
+            tell(json_line(change) if as_json else line(change))
+        before = board

@@ -1,0 +1,50 @@
+"""What a service shows, to whom, and within which bounds: all that the REST interface is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from prism.board import Boards
+from prism.records import Records
+
+if TYPE_CHECKING:
+    from collectors.metrics import Count
+    from prism.tokens import Tokens
+    from prism.uploads import Uploads
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of what one client, and all of them, may ask for."""
+
+    body: int = 64 << 10  # octets of a request that is no upload
+    per_second: float = 50.0  # requests of one client address, in the long run ...
+    burst: int = 200  # ... and at once
+    clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
+    streams: int = 64  # event streams at a time
+    looked_at: int = 2_000_000  # flow records looked at for an answer
+
+
+@dataclass(frozen=True)
+class Service:
+    """Where the REST interface finds what it shows.
+
+    `counts` are the counters of all parts, for /metrics; `health` says in plain values how the parts are, by part: each a
+    mapping that may have `ok`. Without `tokens` everybody may read and upload, which is for loopback alone (`api.serving`
+    refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in Host headers besides
+    loopback's names.
+    """
+
+    boards: Boards
+    records: Records | None = None
+    mode: Literal["live", "replay"] = "live"
+    counts: Callable[[], Iterable[Count]] = tuple
+    health: Callable[[], Mapping[str, Any]] = dict
+    uploads: Uploads | None = None
+    tokens: Tokens | None = None
+    limits: Limits = field(default_factory=Limits)
+    names: tuple[str, ...] = ()

@@ -1,0 +1,106 @@
+"""One timeline of a job from those of its windows, in bounded memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.model import Event, Phases, Spans, Timeline
+
+Steps = tuple[NDArray[np.int64], ...]
+
+
+def stitched(
+    old: Timeline, new: Timeline, *, kept: int = 4096, spans: int = 200_000, intervals: int = 200_000, near: float = 0.25
+) -> Timeline:
+    """What was known and what a later window shows, of the same ranks: the later one is right about the time that it shows.
+
+    The step in which a window begins is not seen whole, so the old one stands. Boundaries are the same when they are less than
+    the share `near` of a step apart. Kept are the newest steps of every rank, and the newest spans and phases.
+    """
+    ends = job_ends(new)
+    if not len(ends):
+        return replace(old, events=_events(old.events, new.events, _since(new), 0.0))
+    before = job_ends(old)
+    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
+    seam = int(ends[0])
+    count = int(np.searchsorted(before, seam + near * period, "right"))
+    fresh = 0 if count == 0 else 1  # steps of the new window that the old one knows better
+    back = len(before) - count
+    steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
+    events = _events(old.events, new.events, _since(new), period)
+    first = min((int(s[0, 0]) for s in steps if len(s)), default=0)
+    return Timeline(
+        steps,
+        tuple(event for event in events if event.end_ns >= first),
+        _spans(old.spans, new.spans, seam if fresh else _since(new), spans),
+        _phases(old.phases, new.phases, count, fresh, gone, intervals),
+    )
+
+
+def job_ends(timeline: Timeline) -> NDArray[np.int64]:
+    """Step ends of a whole job, ns: the median over the ranks that have most steps."""
+    most = max((len(s) for s in timeline.steps), default=0)
+    if not most:
+        return np.zeros(0, np.int64)
+    full = np.stack([s[:, 1] for s in timeline.steps if len(s) == most])
+    first = full.min()  # a float64 holds no ns since the epoch
+    return np.asarray(np.median(full - first, axis=0).astype(np.int64) + first, dtype=np.int64)
+
+
+def _since(timeline: Timeline) -> int:
+    """When the first step of a window begins, ns; the largest number where there is none."""
+    return min((int(s[0, 0]) for s in timeline.steps if len(s)), default=np.iinfo(np.int64).max)
+
+
+def _steps(old: Steps, new: Steps, back: int, fresh: int, kept: int) -> tuple[Steps, int]:
+    """Of each rank the old steps but for the last `back`, then the new ones from `fresh` on; and how many old ones go."""
+    out, gone = [], 0
+    most = max((len(s) for s in old), default=0)
+    for a, b in zip(old, new, strict=True):
+        known = a[: max(len(a) - back, 0)]
+        rest = b[fresh:].copy()
+        if len(known) and len(rest):
+            rest[0, 0] = known[-1, 1]
+        whole = np.concatenate([known, rest])
+        gone = max(gone, len(whole) - kept) if len(a) == most else gone
+        out.append(whole[-kept:])
+    return tuple(out), max(gone, 0)
+
+
+def _events(old: tuple[Event, ...], new: tuple[Event, ...], since: int, period: float) -> tuple[Event, ...]:
+    """Old events that ended before the new window, and those of the new one that are not among them."""
+    known = [event for event in old if event.end_ns < since]
+    out = list(known)
+    for event in new:
+        if event.kind == "start" and known:
+            continue  # the job was there before the window
+        if not any(event.kind == k.kind and abs(event.start_ns - k.start_ns) <= period for k in known):
+            out.append(event)
+    return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
+
+
+def _spans(old: Spans, new: Spans, seam: int, most: int) -> Spans:
+    keep, take = np.flatnonzero(old.start_ns < seam), np.flatnonzero(new.start_ns >= seam)
+    names = ("start_ns", "end_ns", "rank", "phase", "peer")
+    columns = {name: np.concatenate([getattr(old, name)[keep], getattr(new, name)[take]]) for name in names}
+    if len(columns["start_ns"]) > most:
+        rows = np.sort(np.argsort(columns["start_ns"], kind="stable")[-most:])
+        columns = {name: column[rows] for name, column in columns.items()}
+    return Spans(**columns)
+
+
+def _phases(old: Phases, new: Phases, count: int, fresh: int, gone: int, most: int) -> Phases:
+    """Phases by the numbers of the steps as stitched: `count` old ones, of which the first `gone` go."""
+    keep, take = np.flatnonzero(old.step < count), np.flatnonzero(new.step >= fresh)
+    step = np.concatenate([old.step[keep], new.step[take] - fresh + count]).astype(np.int32) - np.int32(gone)
+    names = ("start_ns", "end_ns", "rank", "phase")
+    columns = {name: np.concatenate([getattr(old, name)[keep], getattr(new, name)[take]]) for name in names}
+    first = 0
+    if len(step) > most:
+        first = int(np.sort(step)[-most]) + 1  # whole steps
+    rows = np.lexsort((columns["start_ns"], columns["rank"]))
+    rows = rows[step[rows] >= first]
+    return Phases(step=step[rows], **{name: column[rows] for name, column in columns.items()})

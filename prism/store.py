@@ -1,0 +1,182 @@
+"""What the live analysis must know after a restart, in the store: jobs, cases, windows. The rest it sees in the records again.
+
+Jobs and cases are rows with what is searched in columns and the whole as JSON; of an id the newest version counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from collectors.clickhouse import Database, Table, TableColumn
+from prism.board import Case, Window
+from prism.following import Trail
+from prism.model import Finding, Isolation, Job, Severity
+from prism.report import finding_json
+from prism.tracking import Followed
+
+DAY = 86_400
+
+
+def _table(name: str, *, days: int) -> Table:
+    return Table(
+        name=name,
+        columns=(
+            TableColumn("id", "String"),
+            TableColumn("version", "UInt64"),
+            TableColumn("begun_ns", "Int64"),
+            TableColumn("state", "LowCardinality(String)", "String"),
+            TableColumn("told", "String", codec="ZSTD(1)"),
+        ),
+        order=("id",),
+        time="begun_ns",
+        keep_s=days * DAY,
+        replacing="version",
+    )
+
+
+JOBS, CASES = _table("jobs", days=90), _table("cases", days=90)
+WINDOWS = Table(
+    name="windows",
+    columns=(
+        TableColumn("start_ns", "Int64"),
+        TableColumn("end_ns", "Int64"),
+        TableColumn("flows", "UInt64"),
+        TableColumn("late", "UInt64"),
+        TableColumn("took_s", "Float64"),
+    ),
+    order=("end_ns",),
+    time="end_ns",
+    keep_s=14 * DAY,
+)
+
+
+class State:
+    """Jobs, cases and windows of a database. Methods raise StoreError; `unread` counts rows that are neither."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._saved: dict[str, dict[str, str]] = {}
+        self.unread: Counter[str] = Counter()
+        for table in (JOBS, CASES, WINDOWS):
+            database.create(table)
+
+    def save(self, jobs: Iterable[Followed], trails: Iterable[Trail], windows: Iterable[Window], at_ns: int) -> None:
+        """Keep what has changed; `at_ns`, the end of the newest window, is its version."""
+        told = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
+        self._put(JOBS, told, at_ns)
+        cases = [(t.case.id, t.case.opened_ns, t.case.state, trail_json(t)) for t in trails if t.told]
+        self._put(CASES, cases, at_ns)
+        rows = list(windows)
+        if rows:
+            names = [column.name for column in WINDOWS.columns]
+            for day in _partitions(WINDOWS, [row.end_ns for row in rows]):
+                columns = {str(name): [getattr(rows[i], name) for i in day] for name in names}
+                self._database.insert(WINDOWS, columns, token=f"windows {rows[day[0]].end_ns}", again=False)
+
+    def load(self) -> tuple[tuple[Followed, ...], tuple[Trail, ...], int]:
+        """Jobs and cases as they were last, and up to when records had been analysed, 0 without any."""
+        jobs = [one for told in self._newest(JOBS) if (one := self._read(JOBS.name, told, job_from)) is not None]
+        trails = [one for told in self._newest(CASES) if (one := self._read(CASES.name, told, trail_from)) is not None]
+        ends = [int(end) for end in self._database.query(f"SELECT max(end_ns) AS last FROM {WINDOWS.name}")["last"]]
+        return tuple(jobs), tuple(trails), max(ends, default=0)
+
+    def _put(self, table: Table, rows: Sequence[tuple[str, int, str, dict[str, Any]]], at_ns: int) -> None:
+        texts = {name: json.dumps(told, allow_nan=False) for name, _, _, told in rows}
+        before = self._saved.get(table.name, {})
+        rows = [row for row in rows if before.get(row[0]) != texts[row[0]]]
+        for day in _partitions(table, [begun for _, begun, _, _ in rows]):
+            own = [rows[i] for i in day]
+            columns: Mapping[str, list[Any]] = {
+                "id": [name for name, _, _, _ in own],
+                "version": [at_ns] * len(own),
+                "begun_ns": [begun for _, begun, _, _ in own],
+                "state": [state for _, _, state, _ in own],
+                "told": [texts[name] for name, _, _, _ in own],
+            }
+            self._database.insert(table, columns, token=f"{table.name} {at_ns} {own[0][0]}", again=False)
+        self._saved[table.name] = texts
+
+    def _newest(self, table: Table) -> list[str]:
+        sql = f"SELECT argMax(told, version) AS newest FROM {table.name} GROUP BY id"
+        return [str(told) for told in self._database.query(sql).get("newest", ())]
+
+    def _read(self, name: str, told: str, made: Any) -> Any:
+        try:
+            return made(json.loads(told))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            self.unread[name] += 1
+            return None
+
+
+def _partitions(table: Table, times: list[int]) -> list[list[int]]:
+    """Places of rows by the partition that each is in."""
+    out: dict[int, list[int]] = {}
+    for i, time in enumerate(times):
+        out.setdefault(time // table.partition_ns, []).append(i)
+    return list(out.values())
+
+
+def job_json(one: Followed) -> dict[str, Any]:
+    """A job as it is followed, without what the records show again."""
+    job = one.job
+    return {
+        "job": {"id": job.id, "endpoints": job.endpoints, "hosts": job.hosts, "start_ns": job.start_ns},
+        "met_ns": one.met_ns,
+        "step_ns": _roughly(one.step_ns),
+        "state": one.state,
+        "layouts": one.layouts[-1:],
+    }
+
+
+def _roughly(step_ns: float) -> float:
+    """To one part in twenty: what wavers by less is not saved again and again."""
+    return float(round(1.05 ** round(math.log(step_ns, 1.05)))) if step_ns > 0 else 0.0
+
+
+def job_from(told: Mapping[str, Any]) -> Followed:
+    """The job of `job_json`. Raises ValueError, TypeError or KeyError where it is none."""
+    job = told["job"]
+    start = int(job["start_ns"])
+    return Followed(
+        Job(str(job["id"]), tuple(job["endpoints"]), tuple(job["hosts"]), start, start),
+        int(told["met_ns"]),
+        step_ns=float(told["step_ns"]),
+        talked_ns=start,
+        state=told["state"],
+        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]),
+    )
+
+
+def trail_json(trail: Trail) -> dict[str, Any]:
+    """A case as it is followed."""
+    case = {name: value for name, value in asdict(replace(trail.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
+    rest = {name: getattr(trail, name) for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns")}
+    return {"case": case, "finding": finding_json(trail.case.finding), **rest}
+
+
+def trail_from(told: Mapping[str, Any]) -> Trail:
+    """The trail of `trail_json`. Raises ValueError, TypeError or KeyError where it is none."""
+    rest = {name: value for name, value in told.items() if name not in ("case", "finding")}
+    return Trail(Case(finding=finding_from(told["finding"]), **told["case"]), **rest)
+
+
+def finding_from(told: Mapping[str, Any]) -> Finding:
+    """The finding of `prism.report.finding_json`. Raises ValueError, TypeError or KeyError where it is none."""
+    fields = dict(told)
+    subject, isolate, lost = fields.pop("subject"), fields.pop("isolate"), float(fields.pop("lost_gpu_seconds"))
+    alternatives = tuple((tuple(one["ids"]), float(one["probability"])) for one in isolate["alternatives"])
+    return Finding(
+        **{
+            **fields,
+            "severity": Severity(fields["severity"]),
+            "subject": subject["type"],
+            "ids": tuple(subject["ids"]),
+            "lost_gpu_s": lost,
+            "isolate": Isolation(tuple(isolate["hosts"]), tuple(isolate["parts"]), float(isolate["confidence"]), alternatives),
+        }
+    )

@@ -1,0 +1,97 @@
+"""What changed from one board to the next, in lines: for the terminal, and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from prism.board import Board, Case
+from prism.following import loud
+from prism.report import finding_json, step_ms
+from prism.windows import SECOND
+
+What = Literal["opened", "updated", "closed", "job", "unexplained"]
+
+
+class Change(NamedTuple):
+    """Something that is news; `case` is None where it is about a job or about what is not understood."""
+
+    what: What
+    at_ns: int
+    text: str
+    case: Case | None = None
+    job: str = ""
+
+
+def changes(before: Board, now: Board, *, grown: float = 1.25) -> Iterator[Change]:
+    """What a board tells that the one before did not. Claims alone; that one lasts is told when what it costs has `grown`."""
+    yield from _of_jobs(before, now)
+    known = {case.id: case for case in before.cases}
+    for case in sorted(now.cases, key=lambda case: case.opened_ns):
+        if not loud(case.finding):
+            continue
+        old = known.get(case.id)
+        if old is None or not loud(old.finding) or (old.state, case.state) == ("closed", "open"):
+            yield Change("opened", now.at_ns, case.finding.message, case, case.finding.job)
+        elif old.state != case.state:
+            yield Change("closed", now.at_ns, f"over: {_who(case)} {case.finding.kind}", case, case.finding.job)
+            continue
+        elif _differs(old, case, grown):
+            yield Change("updated", now.at_ns, case.finding.message, case, case.finding.job)
+        if old is None and case.state == "closed":
+            yield Change("closed", now.at_ns, f"over: {_who(case)} {case.finding.kind}", case, case.finding.job)
+    for text in now.unexplained:
+        if text not in before.unexplained:
+            yield Change("unexplained", now.at_ns, text)
+
+
+def line(change: Change) -> str:
+    """A change for people to read."""
+    when = datetime.fromtimestamp(change.at_ns / SECOND, UTC).strftime("%H:%M:%S.%f")[:-5]
+    case = change.case
+    if case is None:
+        return f"{when} {change.what:8} {change.text}"
+    finding = case.finding
+    if change.what == "closed":
+        lasted = (finding.end_ns - finding.start_ns) / SECOND
+        return f"{when} closed   {case.id} {change.text}, after {lasted:.1f} s and {finding.lost_gpu_s:.0f} GPU seconds lost"
+    sure = f"{finding.kind} {_who(case)}, {finding.slowdown:.2f}×, confidence {finding.confidence:.2f}"
+    return f"{when} {change.what:8} {case.id} {finding.severity} {sure}: {change.text}"
+
+
+def json_line(change: Change) -> str:
+    """A change for programs: one line of JSON, times as text."""
+    told: dict[str, Any] = {"what": change.what, "at_ns": str(change.at_ns), "job": change.job, "text": change.text}
+    if change.case is not None:
+        case = change.case
+        told |= {"case": case.id, "state": case.state, "finding": finding_json(case.finding)}
+        told |= {name: str(getattr(case, name)) for name in ("opened_ns", "updated_ns", "closed_ns")}
+    return json.dumps(told, allow_nan=False)
+
+
+def _of_jobs(before: Board, now: Board) -> Iterator[Change]:
+    known = {status.id: status for status in before.jobs}
+    for status in now.jobs:
+        old, job, layout = known.pop(status.id, None), status.found.job, status.found.parallelism.layout
+        sizes = " × ".join(
+            f"{kind.upper()}{size}" for kind in ("tp", "pp", "dp", "ep", "cp") if (size := getattr(layout, kind)) > 1
+        )
+        step = step_ms(status.found)["median"]
+        text = f"job {job.id}: {len(job.endpoints)} endpoints, {sizes or 'no layout'}, steps of {step or 0:.0f} ms"
+        if old is None:
+            yield Change("job", now.at_ns, f"{text}, {status.state}", None, job.id)
+        elif old.state != status.state:
+            yield Change("job", now.at_ns, f"job {job.id} is {status.state}", None, job.id)
+    for gone in known:
+        yield Change("job", now.at_ns, f"job {gone} is no longer followed", None, gone)
+
+
+def _who(case: Case) -> str:
+    return " – ".join(case.finding.ids)
+
+
+def _differs(old: Case, case: Case, grown: float) -> bool:
+    a, b = old.finding, case.finding
+    return (a.kind, a.ids, a.severity) != (b.kind, b.ids, b.severity) or b.lost_gpu_s > grown * max(a.lost_gpu_s, 1.0)

@@ -1,0 +1,118 @@
+"""Who may ask: bearer tokens in a file, of which only hashes are kept.
+
+A token has 256 random bits, so a plain SHA-256 of it can be stored: there is nothing to guess. The file is JSON, readable by
+its owner alone, written whole and renamed into place; a service reads it again when it has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+Scope = Literal["read", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "admin")
+PREFIX = "prism_"  # so that scanners for secrets know one
+LONGEST = 64  # of a name
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as it is kept. `id` names it and is no secret; `digest` is SHA-256 of the token, hex."""
+
+    id: str
+    name: str
+    scope: Scope
+    digest: str
+    created_ns: int
+
+
+class Tokens:
+    """The tokens of a file. A file that is not there holds none."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._seen: tuple[int, int, int] | None = None
+        self._known: tuple[Token, ...] = ()
+
+    def all(self) -> tuple[Token, ...]:
+        """All tokens, in order of creation. Raises ValueError where the file cannot be understood, OSError."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            self._seen, self._known = None, ()
+            return ()
+        now = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if now != self._seen:
+            self._known, self._seen = tuple(_parsed(self.path)), now
+        return self._known
+
+    def create(self, name: str, scope: Scope) -> str:
+        """A new token, which is told this once. Raises ValueError where the name is taken or no name, OSError."""
+        if not name or len(name) > LONGEST or not name.isprintable():
+            raise ValueError(f"a token's name has 1 to {LONGEST} printable characters")
+        known = self.all()
+        if any(token.name == name for token in known):
+            raise ValueError(f"there is a token {name!r} already; revoke it first")
+        secret = PREFIX + secrets.token_urlsafe(32)
+        self._write([*known, Token(secrets.token_hex(4), name, scope, digest(secret), time.time_ns())])
+        return secret
+
+    def revoke(self, which: str) -> None:
+        """Forget the token of that name or id. Raises ValueError where there is none, OSError."""
+        known = self.all()
+        kept = [token for token in known if which not in (token.name, token.id)]
+        if len(kept) == len(known):
+            raise ValueError(f"there is no token {which!r}")
+        self._write(kept)
+
+    def scope(self, secret: str) -> Scope | None:
+        """What a token allows; None where it is unknown. Every token is compared, each in constant time."""
+        given, found = digest(secret), None
+        for token in self.all():
+            if hmac.compare_digest(token.digest, given):
+                found = token.scope
+        return found
+
+    def _write(self, tokens: Iterable[Token]) -> None:
+        text = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1) + "\n"
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")  # mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self.path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+def digest(secret: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _parsed(path: Path) -> Iterable[Token]:
+    try:
+        listed = json.loads(path.read_text("utf-8"))["tokens"]
+        tokens = [Token(**one) for one in listed]
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path}: no file of tokens") from None
+    for token in tokens:
+        texts = (token.id, token.name, token.digest)
+        if (
+            token.scope not in SCOPES
+            or not all(isinstance(text, str) for text in texts)
+            or not isinstance(token.created_ns, int)
+        ):
+            raise ValueError(f"{path}: no file of tokens")
+    return tokens

@@ -1,0 +1,54 @@
+"""Where traces go: to a file for Perfetto, or to a folder with a folder per job and a file per rank, as PyTorch has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from collectors.files import written
+from prism import kineto, trace
+from prism.model import Diagnosis
+
+
+def is_folder(path: str) -> bool:
+    """Whether a trace goes to a folder: it is one, or ends as one."""
+    return path.endswith("/") or Path(path).is_dir()
+
+
+def check_folder(path: str) -> None:
+    """Raises ValueError where a folder could not be written to, before any work is done."""
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{path}: is a file, not a folder")
+    if not target.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {target.parent}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise ValueError(f"{path}: may not be written")
+
+
+def write(path: str, diagnosis: Diagnosis) -> Sequence[str]:
+    """Write the trace to a file or folder; says of which jobs there is none. Raises OSError."""
+    if not is_folder(path):
+        _write(path, trace.dumps(diagnosis))
+        return ()
+    without = []
+    for found in diagnosis.jobs:
+        folder = Path(path) / f"job-{quote(found.job.id, safe='')}"  # a name may come from another report
+        names = set()
+        for name, text in kineto.files(found):
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(str(folder / name), text)
+            names.add(name)
+        for old in folder.glob("rank*.json"):  # whoever reads the folder takes all that is in it for one job
+            if old.name not in names:
+                old.unlink()
+        if not names:
+            without.append(f"job {found.job.id}: without steps there are no traces of its ranks")
+    return without
+
+
+def _write(path: str, text: str) -> None:
+    with written(path) as name:
+        Path(name).write_text(text, encoding="utf-8")

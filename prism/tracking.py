@@ -1,0 +1,202 @@
+"""Jobs as they are followed from window to window: who they are, how long their steps take, whether they go on.
+
+What a short look shows of a job may be wrong: half of its ranks have not spoken, parts of steps are taken for steps. So a
+job is believed once several windows in a row agree on its members and on its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.board import JobState
+from prism.identity import Marks, distinct, marks, recognised
+from prism.jobs import rows_of
+from prism.model import Job, JobDiagnosis, Spans, Timeline
+from prism.stitching import job_ends, stitched
+from prism.windows import SECOND, steps_back
+
+AGREE, LAYOUTS = 3, 9  # windows
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A job that is followed, first seen with its members in a window that ended at `met_ns`.
+
+    `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before. `lately` are the steps that
+    the newest windows told, `other` the members that they saw instead of the job's, `missed` how often in a row it was not
+    recognised.
+    """
+
+    job: Job
+    met_ns: int
+    found: JobDiagnosis | None = None
+    step_ns: float = 0.0
+    lately: tuple[float, ...] = ()
+    other: tuple[Job, ...] = ()
+    missed: int = 0
+    talked_ns: int = 0
+    state: JobState = "running"
+    layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
+    doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.job.id
+
+    @property
+    def trusted(self) -> bool:
+        """Whether windows have agreed on its step."""
+        return self.step_ns > 0
+
+    def since(self, now_ns: int, search_ns: int) -> int:
+        """When its next window begins, ns: with a step that was seen, so many back; `search_ns` ago where none are known."""
+        ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
+        back = steps_back(self.step_ns) if self.trusted else 0
+        if len(ends) < 2:
+            return now_ns - (int(back * self.step_ns) or search_ns)
+        return int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
+
+
+def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:
+    """Those followed, after a look at who trains: new ones are added; names and members are kept until several looks agree."""
+    whole = [set(job.endpoints) for job in jobs]
+    followed = [one for one in followed if not any(set(one.job.endpoints) < members for members in whole) or one.trusted]
+    before = {one.id: marks(one.found) if one.found else Marks(frozenset(one.job.endpoints)) for one in followed}
+    names = recognised(before, [Marks(frozenset(job.endpoints)) for job in jobs])
+    sighted = {name: job for name, job in zip(names, jobs, strict=True) if name is not None}
+    out = [_seen(one, sighted.get(one.id), now_ns) for one in followed]
+    fresh = [job for name, job in zip(names, jobs, strict=True) if name is None]
+    return tuple(one for one in out if one is not None) + tuple(
+        Followed(job, now_ns) for job in distinct(fresh, tuple(one.id for one in followed))
+    )
+
+
+def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
+    """A job after a look that saw it as `job`, or did not; None where it is forgotten."""
+    if job is None:
+        silent = one.trusted and one.state != "running"  # who says nothing cannot be recognised
+        return replace(one, missed=0 if silent else one.missed + 1) if one.missed < AGREE else None
+    if job.endpoints == one.job.endpoints:
+        return replace(one, missed=0, other=())
+    other = (*one.other, job) if not one.other or one.other[-1].endpoints == job.endpoints else (job,)
+    if one.trusted and len(other) < AGREE:
+        return replace(one, missed=0, other=other)
+    moved = replace(job, id=one.id)
+    found = None if one.found is None else replace(one.found, job=moved, timeline=placed(one.found.timeline, one.job, moved))
+    met = one.met_ns if one.trusted else now_ns
+    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=())
+
+
+def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
+    """A timeline by the ranks of a job whose members have changed; who is new has no steps yet."""
+    place = {address: i for i, address in enumerate(now.endpoints)}
+    to = np.array([place.get(address, -1) for address in before.endpoints] or [-1], np.int32)
+    steps = [np.zeros((0, 2), np.int64)] * len(place)
+    for i, own in enumerate(timeline.steps):
+        if to[i] >= 0:
+            steps[to[i]] = own
+    spans, phases = timeline.spans, timeline.phases
+    rows, slots = to[spans.rank] >= 0, to[phases.rank] >= 0
+    peer = np.where(spans.peer >= 0, to[spans.peer], -1).astype(np.int32)
+    moved = Spans(spans.start_ns[rows], spans.end_ns[rows], to[spans.rank][rows], spans.phase[rows], peer[rows])
+    columns: dict[str, Any] = {name: getattr(phases, name)[slots] for name in ("start_ns", "end_ns", "step", "phase")}
+    return Timeline(tuple(steps), timeline.events, moved, replace(phases, rank=to[phases.rank][slots], **columns))
+
+
+def around(flows: Flows, job: Job) -> np.ndarray:
+    """Places of the records of which an end is a member."""
+    members = np.isin(np.array(flows.endpoints), job.endpoints)
+    return np.flatnonzero(members[flows.src] | members[flows.dst]) if len(members) else np.zeros(0, np.intp)
+
+
+def sighted(job: Job, flows: Flows) -> Job | None:
+    """The job with the time in which it moves payload in `flows`; None where it does not."""
+    rows = rows_of(flows, job) if len(flows) else np.zeros(0, np.intp)
+    rows = rows[~flows.control()[rows]] if len(rows) else rows
+    if not len(rows):
+        return None
+    return replace(job, start_ns=int(flows.start_ns[rows].min()), end_ns=int(flows.end_ns[rows].max()))
+
+
+def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0) -> Followed:
+    """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
+
+    A layout is doubted until it has most of the newest windows behind it, each as sure as it was.
+
+    Nothing is agreed on before its members have been known for `known_s`.
+    """
+    ends = job_ends(found.timeline)
+    step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
+    lately = (*one.lately, step)[-AGREE:]
+    talked = max(one.talked_ns, found.job.end_ns)
+    agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
+    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
+    layout = marks(found).layout
+    layouts = (*one.layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
+    strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
+    if (strange and not agreed) or _favoured(layouts) != layout:
+        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else found
+        return replace(
+            one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, doubtful=True, job=_lasting(one, found)
+        )
+    timeline = found.timeline
+    if one.found is not None and one.trusted:
+        timeline = stitched(one.found.timeline, found.timeline, kept=kept)
+    trusted = float(np.median([s for s in lately if s > 0])) if agreed else one.step_ns
+    job = _lasting(one, found)
+    return replace(
+        one,
+        job=job,
+        found=replace(found, job=job, timeline=timeline),
+        step_ns=trusted,
+        lately=lately,
+        layouts=layouts,
+        talked_ns=talked,
+        doubtful=False,
+    )
+
+
+def _favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
+    """The layout that most of the windows told, each counted as sure as it was; of equals the newest."""
+    votes: dict[tuple[int, ...], float] = {}
+    for layout, sure in layouts:
+        votes[layout] = votes.get(layout, 0.0) + sure
+    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout])
+
+
+def _lasting(one: Followed, found: JobDiagnosis) -> Job:
+    """The job over all its windows."""
+    start = one.job.start_ns if one.found is not None else found.job.start_ns
+    return replace(found.job, start_ns=min(start, found.job.start_ns), end_ns=max(one.job.end_ns, found.job.end_ns))
+
+
+def aged(one: Followed, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0, gone_s: float = 1800.0) -> Followed:
+    """A job when time has passed: `silent` after so many steps without payload, `ended` after `gone_s`."""
+    quiet = now_ns - one.talked_ns
+    if quiet <= max(steps * one.step_ns, least_s * SECOND):
+        return replace(one, state="running")
+    return replace(one, state="ended" if quiet > gone_s * SECOND else "silent")
+
+
+def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
+    """Share of the payload in `flows` that is not between two members of one job that is followed."""
+    if not len(flows) or not flows.octets.sum():
+        return 0.0
+    inside = np.zeros(len(flows), np.bool_)
+    names = np.array(flows.endpoints)
+    for one in followed:
+        if one.trusted and not one.other:
+            members = np.isin(names, one.job.endpoints)
+            inside |= members[flows.src] & members[flows.dst]
+    return float(1 - flows.octets[inside].sum() / flows.octets.sum())
+
+
+def by_id(followed: Iterable[Followed]) -> Mapping[str, Followed]:
+    """Jobs by id."""
+    return {one.id: one for one in followed}

@@ -1,0 +1,93 @@
+"""What replays an upload, in a process of its own: `python -m prism.uploaded FOLDER MEMORY OCTETS`, started by `uploads`.
+
+Says its progress on standard output, a JSON object per line {stage, done, total}, and {error} where it cannot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+NICE = 10
+OFTEN_S = 0.1  # progress is said at most so often
+
+
+def main(folder: str, memory: str, octets: str) -> int:
+    """Replay the files named in FOLDER/asked.json into FOLDER/board; 0, or 2 where they cannot be read."""
+    for what, most in ((resource.RLIMIT_AS, int(memory)), (resource.RLIMIT_FSIZE, int(octets)), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(what)[1]
+        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard),) * 2)
+    os.nice(NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")  # where memory runs out, this goes and not the service
+    try:
+        replay(Path(folder))
+    except MemoryError:
+        return _failed(f"it takes more than {int(memory) >> 20} MiB of memory")
+    except (ValueError, OSError) as error:
+        text = str(error) if isinstance(error, ValueError) else error.strerror or str(error)
+        return _failed(text.replace(f"{folder}/", ""))
+    return 0
+
+
+def _failed(text: str) -> int:
+    _say({"error": " ".join(text.split())[:1000]})
+    return 2
+
+
+def replay(folder: Path) -> None:
+    """Replay the files named in FOLDER/asked.json into FOLDER/board. Raises as `replay.replay`."""
+    asked = json.loads((folder / "asked.json").read_text("utf-8"))
+    names = {str(folder / ours): shown for shown, ours in asked["files"]}
+    inputs = _named(names)
+
+    from prism import boardfile
+    from prism.opening import replayed
+    from prism.topology import parse
+
+    topology = parse(asked["topology"], "topology") if asked["topology"] else None
+    told, flows = replayed(inputs, topology, _Progress().tell)
+    source = replace(told.source, files=tuple(names.get(path, path) for path in told.source.files))
+    boardfile.save(folder / "board", replace(told, source=source), flows)
+
+
+class _Progress:
+    """Says how far it is, not too often."""
+
+    def __init__(self) -> None:
+        self._stage, self._next = "", 0.0
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Say it, where it is time or a stage begins."""
+        now = time.monotonic()
+        if stage != self._stage or now >= self._next:
+            self._stage, self._next = stage, now + OFTEN_S
+            _say({"stage": stage, "done": done, "total": total})
+
+
+def _say(what: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+def _named(names: dict[str, str]) -> list[tuple[str, str]]:
+    """The switch that saw each file: what its name as uploaded says. Raises ValueError where two say the same."""
+    from collectors.cli import stem
+
+    seen: dict[str, str] = {}
+    for shown in names.values():
+        switch = stem(shown)
+        if switch in seen:
+            raise ValueError(f"{seen[switch]} and {shown} are both switch {switch!r}: name the files after their switches")
+        seen[switch] = shown
+    return [(stem(shown), path) for path, shown in names.items()]
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,303 @@
+"""Uploaded captures: a bounded spool of files, each set replayed by a process of its own, one after another.
+
+A capture may be hostile, so nothing of it is read by the service: a child process with bounds on its memory, time and files
+does that (`uploaded`), and leaves the board in a file, which is read with only the classes of a board allowed (`boardfile`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from prism import boardfile
+from prism.boardfile import Replayed
+
+State = Literal["queued", "running", "done", "failed"]
+BOARD, ASKED = "board", "asked.json"
+KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "NUMBA_CACHE_DIR")  # of the environment; no secret reaches a child
+LINE = 4096  # octets of a line that a child says
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much may be uploaded and kept, and what a replay may take."""
+
+    uploads: int = 20  # kept at a time, the oldest finished one goes
+    octets: int = 4 << 30  # on disk, of all together
+    age_s: float = 24 * 3600.0
+    files: int = 64  # of one upload
+    memory: int = 8 << 30  # address space of a replay, octets
+    board: int = 1 << 30  # octets of what a replay leaves
+    seconds: float = 900.0
+    loaded: int = 4  # boards in memory
+
+
+@dataclass
+class Upload:
+    """One upload as it gets on."""
+
+    id: str
+    files: tuple[str, ...]
+    created_s: float
+    state: State = "queued"
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+    octets: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As REST tells it."""
+        fields = {name: getattr(self, name) for name in ("id", "state", "stage", "done", "total", "error")}
+        return fields | {"files": list(self.files), "octets": self.octets, "board": f"?replay={self.id}"}
+
+
+class FullError(Exception):
+    """There is no room for another upload now."""
+
+
+@dataclass
+class Incoming:
+    """An upload whose files are being written: `add` them, then hand it to `Uploads.start`."""
+
+    id: str
+    folder: Path
+    room: int  # octets
+    files: list[tuple[str, str]] = field(default_factory=list)  # name, as uploaded; name on disk, which is ours
+
+    def add(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
+        """Write a file. Raises FullError where it does not fit, OSError."""
+        ours = f"{len(self.files)}{_ending(name)}"
+        with open(self.folder / ours, "xb") as file:
+            while piece := source.read(at_once):
+                self.room -= len(piece)
+                if self.room < 0:
+                    raise FullError("the upload does not fit into what is left of the spool")
+                file.write(piece)
+        self.files.append((_shown(name), ours))
+
+
+class Uploads:
+    """The uploads of a folder, which belongs to nobody else; what a service before left there is forgotten. A context.
+
+    `told` is called when something changed; from any thread.
+    """
+
+    def __init__(self, folder: str | Path, bounds: Bounds | None = None) -> None:
+        self.folder, self.bounds = Path(folder), bounds or Bounds()
+        self.told: Callable[[], None] = lambda: None
+        self._uploads: dict[str, Upload] = {}
+        self._boards: dict[str, Replayed] = {}
+        self._lock, self._loading = threading.RLock(), threading.Lock()
+        self._waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="prism-uploads", daemon=True)
+
+    def __enter__(self) -> Uploads:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in self.folder.glob("upload-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
+            if self._child is not None:
+                self._child.kill()
+        self._waiting.put(None)
+        self._thread.join()
+        for left in self.folder.glob("upload-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def all(self) -> list[Upload]:
+        """All uploads, the oldest first."""
+        with self._lock:
+            return list(self._uploads.values())
+
+    def get(self, id_: str) -> Upload | None:
+        """The upload of an id."""
+        return self._uploads.get(id_)
+
+    def result(self, id_: str) -> Replayed | None:
+        """The board of an upload, and its records; None where there is none of that id or it is not done."""
+        with self._loading:  # and not the lock that all others wait for: a large board takes a while
+            upload = self._uploads.get(id_)
+            if upload is None or upload.state != "done":
+                return None
+            try:
+                found = self._boards.pop(id_, None) or boardfile.load(self._path(id_) / BOARD)
+            except (ValueError, OSError):
+                upload.state, upload.error = "failed", "what the replay left cannot be read"
+                return None
+            self._boards[id_] = found
+            while len(self._boards) > self.bounds.loaded:
+                self._boards.pop(next(iter(self._boards)))
+            return found
+
+    def incoming(self) -> Incoming:
+        """Room for one more. Raises FullError where there is none, OSError."""
+        with self._lock:
+            self._tidy()
+            kept, used = len(self._uploads), sum(upload.octets for upload in self._uploads.values())
+            if kept >= self.bounds.uploads or used >= self.bounds.octets:
+                raise FullError("as many uploads as are kept are waiting or running")
+            made = secrets.token_hex(8)
+            self._path(made).mkdir(mode=0o700)
+            return Incoming(made, self._path(made), self.bounds.octets - used)
+
+    def start(self, incoming: Incoming, topology: str | None = None) -> Upload:
+        """Have an upload replayed, with the text of a topology. Raises OSError."""
+        octets = sum(path.stat().st_size for path in incoming.folder.iterdir())
+        asked = {"files": incoming.files, "topology": topology}
+        (incoming.folder / ASKED).write_text(json.dumps(asked), "utf-8")
+        names = tuple(name for name, _ in incoming.files)
+        upload = Upload(incoming.id, names, time.time(), octets=octets)
+        with self._lock:
+            self._uploads[upload.id] = upload
+        self._waiting.put(upload.id)
+        self.told()
+        return upload
+
+    def discard(self, incoming: Incoming) -> None:
+        """Forget an upload that was not started."""
+        shutil.rmtree(incoming.folder, ignore_errors=True)
+
+    def remove(self, id_: str) -> bool:
+        """Forget an upload; whether there was one that was finished or waited."""
+        with self._lock:
+            upload = self._uploads.get(id_)
+            if upload is None or upload.state == "running":
+                return False
+            self._forget(id_)
+        self.told()
+        return True
+
+    def _path(self, id_: str) -> Path:
+        return self.folder / f"upload-{id_}"
+
+    def _forget(self, id_: str) -> None:
+        self._uploads.pop(id_, None)
+        self._boards.pop(id_, None)
+        shutil.rmtree(self._path(id_), ignore_errors=True)
+
+    def _tidy(self) -> None:
+        """Forget finished uploads that are old, and the oldest where there are as many as are kept."""
+        over = [upload for upload in self._uploads.values() if upload.state in ("done", "failed")]
+        for upload in over:
+            used = sum(one.octets for one in self._uploads.values())
+            full = len(self._uploads) >= self.bounds.uploads or used > self.bounds.octets // 2
+            if full or time.time() - upload.created_s > self.bounds.age_s:
+                self._forget(upload.id)
+
+    def _work(self) -> None:
+        while (id_ := self._waiting.get()) is not None and not self._closed:
+            upload = self._uploads.get(id_)
+            if upload is not None:
+                self._replay(upload)
+                self.told()
+
+    def _replay(self, upload: Upload) -> None:
+        """Replay an upload in a child process and note how it went."""
+        folder = self._path(upload.id)
+        try:
+            with self._lock:
+                if self._closed:
+                    return
+                upload.state = "running"
+                child = self._child = _child(folder, self.bounds)
+            with child, _ending_after(child, self.bounds.seconds):
+                assert child.stdout is not None
+                last = self._follow(upload, child.stdout)
+            code = child.returncode
+        except OSError as error:
+            last, code = {"error": error.strerror or str(error)}, 1
+        finally:
+            self._child = None
+        if code == 0 and (folder / BOARD).is_file():
+            upload.octets += (folder / BOARD).stat().st_size
+            upload.state = "done"
+        else:
+            upload.error = str(last.get("error") or _ended(code, self.bounds))
+            upload.state = "failed"
+        for path in folder.iterdir():
+            if path.name != BOARD:
+                upload.octets -= path.stat().st_size if path.name != ASKED else 0
+                path.unlink()
+
+    def _follow(self, upload: Upload, out: IO[bytes]) -> Mapping[str, Any]:
+        """Note what a child says of its progress; the last that it said."""
+        said: Mapping[str, Any] = {}
+        while line := out.readline(LINE):
+            with suppress(ValueError):
+                found = json.loads(line)
+                said = found if isinstance(found, dict) else {}
+            if isinstance(said.get("stage"), str) and all(type(said.get(name)) is int for name in ("done", "total")):
+                upload.stage, upload.done, upload.total = said["stage"][:40], said["done"], said["total"]
+                self.told()
+        return said
+
+
+def _child(folder: Path, bounds: Bounds) -> subprocess.Popen[bytes]:
+    """A process that replays what is in a folder, with nothing of ours but its bounds."""
+    source = str(Path(__file__).resolve().parents[1])
+    kept = {name: value for name, value in os.environ.items() if name in KEPT}
+    command: Sequence[str] = (sys.executable, "-P", "-m", "prism.uploaded", str(folder), str(bounds.memory), str(bounds.board))
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=kept | {"PYTHONPATH": source},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+class _ending_after:  # noqa: N801 - reads as what it does
+    """Kill a process that takes too long, or when the context is left."""
+
+    def __init__(self, child: subprocess.Popen[bytes], seconds: float) -> None:
+        self._child, self._timer = child, threading.Timer(seconds, child.kill)
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._child.kill()
+        self._child.wait()
+        self._timer.cancel()
+        self._timer.join()
+
+
+def _ended(code: int, bounds: Bounds) -> str:
+    if code == -9:
+        return f"it took longer than {bounds.seconds:.0f} s, or more memory than there is"
+    return f"the replay ended by signal {-code}" if code < 0 else "the replay failed"
+
+
+def _ending(name: str) -> str:
+    """The endings of a file's name that say how to read it; nothing else of it reaches the disk."""
+    from collectors.cli import ENDINGS
+
+    kept = [ending for ending in Path(_shown(name).lower()).suffixes[-2:] if ending in ENDINGS]
+    return "".join(kept)
+
+
+def _shown(name: str) -> str:
+    """The last part of a name, without what does not print."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return "".join(c for c in last if c.isprintable())[:100] or "upload"

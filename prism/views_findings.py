@@ -1,0 +1,163 @@
+"""Findings as they are followed, what to do about each, and whom to take out first; see `views`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from prism import report
+from prism.board import Board, Case
+from prism.model import Finding, Severity
+from prism.views import Json, finite, job_of, ns, summary
+
+RANKS = {severity: i for i, severity in enumerate(Severity)}
+UNLIKELY = 0.01  # suspects below are not shown among the hosts to isolate
+ADVICE = {
+    "slow_rank": (
+        "Compare clocks, temperature and power of its GPU with those of its neighbours; look for ECC errors and throttling.",
+        "If the host holds no other fault, drain it at the next checkpoint and run a single-node benchmark on it.",
+    ),
+    "slow_link": (
+        "Read error, discard and ECN counters at both ends of the link, and the optics' receive power.",
+        "If both ends are clean, look for an uneven spread of flows over parallel links.",
+    ),
+    "slow_switch": (
+        "Read buffer, PFC and ECN counters of the switch, and what was changed on it lately.",
+        "If jobs below other switches run as usual, move new jobs away from it.",
+    ),
+    "slow_group": (
+        "Look for what the members of the group share: a switch, a rail, a host, or work that is longer for all of them.",
+        "Compare with the other groups of the same kind: if they slow down together, it is the job's own work.",
+    ),
+    "slow_step": (
+        "Look at what the job did in these steps: loading of data, evaluation, a checkpoint, or a change of sequence length.",
+    ),
+    "hang": (
+        "Take stack traces of the ranks named before the job is ended: the first that went silent is where to begin.",
+        "Read kernel and NCCL logs of its host for the time at which it fell silent.",
+    ),
+    "crash": (
+        "Read the logs of the ranks named for the last second before they fell silent.",
+        "Take the host out and restart from the newest checkpoint.",
+    ),
+}
+
+
+def case(followed: Case) -> Json:
+    """A case with its finding as in the report, its times as text."""
+    return {
+        "id": followed.id,
+        "state": followed.state,
+        "opened_ns": ns(followed.opened_ns),
+        "updated_ns": ns(followed.updated_ns),
+        "closed_ns": ns(followed.closed_ns) if followed.closed_ns else None,
+        "finding": worded(report.finding_json(followed.finding)),
+    }
+
+
+def worded(value: Any, key: str = "") -> Any:
+    """A plain value in which every whole number under a name that ends in `_ns` is text."""
+    if isinstance(value, dict):
+        return {name: worded(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [worded(item, key) for item in value]
+    return str(value) if key.endswith("_ns") and isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def case_key(followed: Case) -> tuple[int, str]:
+    """Cases in order: what began last comes first, then by id."""
+    return -followed.finding.start_ns, followed.id
+
+
+def cases(
+    shown: Board,
+    *,
+    job: str | None = None,
+    kind: str | None = None,
+    severity: str | None = None,
+    state: str | None = None,
+    since_ns: int | None = None,
+    subject: str | None = None,
+) -> list[Case]:
+    """The cases that fit what is asked, in the order of `case_key`. `since_ns`: not over before; `subject`: one of its ids."""
+
+    def fits(one: Case) -> bool:
+        found = one.finding
+        return (
+            job in (None, found.job)
+            and kind in (None, found.kind)
+            and severity in (None, found.severity.value)
+            and state in (None, one.state)
+            and (since_ns is None or max(found.end_ns, one.updated_ns) >= since_ns)
+            and (subject is None or subject in found.ids)
+        )
+
+    return sorted(filter(fits, shown.cases), key=case_key)
+
+
+def finding(shown: Board, id_: str) -> Json | None:
+    """A case with its job, the other cases of that job, and what to do next; None where there is none of that id."""
+    found = next((one for one in shown.cases if one.id == id_), None)
+    if found is None:
+        return None
+    status = job_of(shown, found.finding.job)
+    own = [one for one in shown.cases if one.finding.job == found.finding.job]
+    return case(found) | {
+        "job": summary(status, own) if status else None,
+        "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
+        "advice": advice(found.finding),
+    }
+
+
+def advice(found: Finding) -> list[str]:
+    """What to do next, a sentence each."""
+    out = []
+    isolate = found.isolate
+    if found.severity is Severity.INFO:
+        out.append("Nothing needs to be done about this alone: it is a symptom, or an observation.")
+    elif isolate.parts:
+        named = " – ".join(isolate.parts)
+        out.append(f"Take {named} out of service first; that holds the culprit with {_sure(isolate.confidence)}.")
+    elif isolate.hosts:
+        named = ", ".join(isolate.hosts[:4]) + (f" and {len(isolate.hosts) - 4} more" if len(isolate.hosts) > 4 else "")
+        out.append(f"Isolate {named} first; that holds the culprit with {_sure(isolate.confidence)}.")
+    return out + list(ADVICE.get(found.kind, ()))
+
+
+def _sure(confidence: float) -> str:
+    return f"{confidence:.0%} probability"
+
+
+def hosts(shown: Board) -> list[Json]:
+    """Hosts (endpoints without a topology) that open claims suspect, the worst first.
+
+    `probability` is the greatest that any finding gives the host alone; where only a set of hosts is known to hold the culprit,
+    each of it gets the set's.
+    """
+    found: dict[str, list[tuple[Case, float]]] = {}
+    switches = set(shown.topology.switches()) if shown.topology else set()
+    for one in shown.cases:
+        if one.state == "open" and one.finding.severity is not Severity.INFO:
+            for host, probability in _suspects(one.finding, switches).items():
+                found.setdefault(host, []).append((one, probability))
+    items = [_host(host, claims) for host, claims in found.items()]
+    return sorted(items, key=lambda item: (-RANKS[Severity(item["severity"])], -item["probability"], item["host"]))
+
+
+def _host(host: str, claims: Iterable[tuple[Case, float]]) -> Json:
+    claims = list(claims)
+    return {
+        "host": host,
+        "findings": [one.id for one, _ in claims],
+        "probability": finite(max(probability for _, probability in claims)),
+        "severity": max((one.finding.severity for one, _ in claims), key=RANKS.__getitem__).value,
+        "jobs": sorted({one.finding.job for one, _ in claims}),
+        "lost_gpu_seconds": finite(sum(one.finding.lost_gpu_s * probability for one, probability in claims)),
+    }
+
+
+def _suspects(found: Finding, switches: set[str]) -> Mapping[str, float]:
+    """How likely each host holds the culprit of a finding; switches are no hosts."""
+    alone = {names[0]: share for names, share in found.isolate.alternatives if len(names) == 1 and share >= UNLIKELY}
+    together = dict.fromkeys(found.isolate.hosts, found.isolate.confidence)
+    return {host: share for host, share in (together | alone).items() if host not in switches | set(found.isolate.parts)}

@@ -1,0 +1,277 @@
+"""What has one entry per rank and step: the heat of steps and the timeline, in as much detail as fits; see `views`.
+
+An answer stays small however large the job is. Where there is too much, neighbours are put into bins and the slowest of a bin
+is shown, since it is what somebody looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.model import PHASES, JobDiagnosis, Phases, Spans
+from prism.views import Json, membership, ns
+from prism.views_sums import sums
+
+Level = Literal["spans", "phases", "steps"]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MAX_CELLS, MAX_SPANS = 40_000, 20_000
+EVER = (0, 2**63 - 1)
+
+
+class Stretch(NamedTuple):
+    """Which time [start_ns, end_ns) and which ranks [first, last) are asked for."""
+
+    start_ns: int = EVER[0]
+    end_ns: int = EVER[1]
+    first: int = 0
+    last: int | None = None
+
+
+ALL = Stretch()
+
+
+def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CELLS, measure: str = "duration") -> Json:
+    """How long each step of each rank took, ms, and each step of the job.
+
+    `measure`: `duration`, or the word of a phase: how long the rank spent in it in each step. Rows are ranks, columns are steps
+    by number; above `max_cells` they are put into bins of `binned` ranks and steps, of which the greatest value is shown.
+    """
+    first, last = _ranks(found, asked)
+    grid = _grid(found.timeline.steps[first:last], asked)
+    many, wide = grid.there.shape
+    columns = range(grid.first, grid.first + wide)
+    values = (grid.end - grid.begin) / 1e6 if measure == "duration" else _spent(found, first, last, columns, measure)
+    values[~grid.there] = np.nan
+    by_rank, by_step = _bins(many, wide, max_cells)
+    zero = _zero(found, asked)
+    starts, durations = _job_steps(found, asked)
+    return {
+        "zero_ns": ns(zero),
+        "measure": measure,
+        "job": {"start_ms": _ms(starts - zero), "duration_ms": _tenths(durations)},
+        "heat": {
+            "ranks": _spans_of(first, many, by_rank),
+            "steps": _spans_of(grid.first, wide, by_step),
+            "value": [_tenths(row) for row in _greatest(values, by_rank, by_step)],
+            "binned": {"ranks": by_rank, "steps": by_step},
+        },
+    }
+
+
+def _ranks(found: JobDiagnosis, asked: Stretch) -> tuple[int, int]:
+    most = len(found.job.endpoints)
+    first = min(asked.first, most)
+    return first, most if asked.last is None else max(min(asked.last, most), first)
+
+
+def _zero(found: JobDiagnosis, asked: Stretch) -> int:
+    """From when times are counted: the begin of what is shown."""
+    return max(int(found.job.start_ns), asked.start_ns)
+
+
+class _Grid(NamedTuple):
+    """The steps of some ranks by number, and where on them the time asked for lies.
+
+    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns); 0 where `there` is False, which is where
+    the rank has no such step, or has it at another time.
+    """
+
+    begin: Ints
+    end: Ints
+    there: NDArray[np.bool_]
+    first: int
+
+
+def _grid(own: Sequence[Ints], asked: Stretch) -> _Grid:
+    counts = [len(each) for each in own]
+    most = max(counts, default=0)
+    if counts and min(counts) == most:
+        table, there = np.stack(own), np.ones((len(own), most), np.bool_)
+    else:
+        table = np.zeros((len(own), most, 2), np.int64)
+        there = np.arange(most) < np.array(counts, np.int64)[:, None]
+        for row, each in zip(table, own, strict=True):
+            row[: len(each)] = each
+    if asked[:2] != EVER:
+        there = there & (table[:, :, 1] > asked.start_ns) & (table[:, :, 0] < asked.end_ns)
+    used = np.flatnonzero(there.any(axis=0))
+    part = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
+    return _Grid(table[:, part, 0], table[:, part, 1], there[:, part], int(part.start))
+
+
+def _spent(found: JobDiagnosis, first: int, last: int, columns: range, phase: str) -> Floats:
+    """How long ranks were in a phase in each step, ms. Raises ValueError where there is no such phase."""
+    code, worked, wide = PHASES.index(phase), found.timeline.phases, len(columns)
+    part = slice(*np.searchsorted(worked.rank, np.array((first, last), worked.rank.dtype)))
+    rows = np.flatnonzero(worked.phase[part] == np.int8(code)) + part.start
+    step = worked.step[rows]
+    if wide < (int(step.max()) + 1 if len(step) else 0) or columns.start:
+        near = (step >= columns.start) & (step < columns.stop)
+        rows, step = rows[near], step[near]
+    place = (worked.rank[rows].astype(np.int64) - first) * wide + step - columns.start
+    length = (worked.end_ns[rows] - worked.start_ns[rows]) / 1e6
+    return np.bincount(place, weights=length, minlength=(last - first) * wide).astype(np.float64).reshape(last - first, wide)
+
+
+def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
+    """How many ranks and steps make a bin, so that at most `most` bins are left: both sides alike, as far as they can."""
+    by_rank = by_step = 1
+    while -(-ranks // by_rank) * -(-wide // by_step) > most:
+        if -(-ranks // by_rank) >= -(-wide // by_step):
+            by_rank += 1
+        else:
+            by_step += 1
+    return by_rank, by_step
+
+
+def _greatest(values: Floats, by_rank: int, by_step: int) -> Floats:
+    """The greatest value of every bin; NaN where it has none."""
+    if values.size == 0:
+        return values
+    if by_rank > 1:
+        values = np.fmax.reduceat(values, np.arange(0, values.shape[0], by_rank), axis=0)
+    if by_step > 1:
+        values = np.fmax.reduceat(values, np.arange(0, values.shape[1], by_step), axis=1)
+    return values
+
+
+def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
+    """Numbers, or first and last number of every bin."""
+    if each == 1:
+        return list(range(first, first + many))
+    return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
+
+
+def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[Ints, Floats]:
+    """When each step of the job in the time asked for began, ns, and how long it took, ms."""
+    known = sums(found)
+    inside = (known.start_ns + known.duration_ms * 1e6 > asked.start_ns) & (known.start_ns < asked.end_ns)
+    return known.start_ns[inside], known.duration_ms[inside]
+
+
+def timeline(found: JobDiagnosis, asked: Stretch = ALL, *, max_spans: int = MAX_SPANS, level: Level | None = None) -> Json:
+    """What ranks did when, in the finest level that fits into `max_spans`; not finer than `level` where that is given.
+
+    `spans`: every stretch of communication with its peer, which may overlap; `phases`: all through the steps, without overlap;
+    `steps`: the steps alone. Where even these are too many, neighbours in time are joined and of neighbouring ranks the one
+    whose steps take longest is shown: `truncated` says so.
+    """
+    first, last = _ranks(found, asked)
+    rows = np.arange(first, last)
+    cut = _chosen(found, asked, first, last, max_spans, level)
+    truncated = cut is None
+    if cut is None:
+        rows, cut = _few(found, asked, first, last, max_spans)
+    zero = _zero(found, asked)
+    row = np.searchsorted(rows, cut.rank)
+    return {
+        "zero_ns": ns(zero),
+        "level": cut.level,
+        "phases": list(PHASES),
+        "rows": _rows(found, rows),
+        "ranks_total": len(found.job.endpoints),
+        "spans": {
+            "row": row.tolist(),
+            "start_ms": _ms(cut.start - zero),
+            "end_ms": _ms(cut.end - zero),
+            "phase": cut.phase.tolist(),
+            "peer": cut.peer.tolist(),
+        },
+        "truncated": truncated,
+    }
+
+
+class _Cut(NamedTuple):
+    """Bars of a timeline; `phase` is -1 where a bar is a step."""
+
+    level: Level
+    start: Ints
+    end: Ints
+    rank: NDArray[Any]
+    phase: NDArray[Any]
+    peer: NDArray[Any]
+
+
+def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
+    """The bars of the finest level that fits; None where no level does."""
+    line = found.timeline
+    if level in (None, "spans") and len(line.spans):
+        rows = _inside(line.spans, slice(0, None), asked, (first, last), most)
+        if rows is not None:
+            s = line.spans
+            return _Cut("spans", s.start_ns[rows], s.end_ns[rows], s.rank[rows], s.phase[rows], s.peer[rows])
+    if level != "steps" and len(line.phases):
+        p = line.phases
+        own = slice(*np.searchsorted(p.rank, np.array((first, last), p.rank.dtype)))
+        rows = _inside(p, own, asked, None, most)
+        if rows is not None:
+            return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
+    grid = _grid(line.steps[first:last], asked)
+    if np.count_nonzero(grid.there) > most:
+        return None
+    rank, _ = np.nonzero(grid.there)
+    none = np.full(len(rank), -1)
+    return _Cut("steps", grid.begin[grid.there], grid.end[grid.there], first + rank, none, none)
+
+
+def _inside(
+    bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
+) -> NDArray[np.intp] | None:
+    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they exceed `most`."""
+    start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
+    inside = np.ones(len(start), np.bool_)
+    if asked[:2] != EVER:
+        inside = (end > asked.start_ns) & (start < asked.end_ns)
+    if ranks is not None:
+        inside &= (rank >= ranks[0]) & (rank < ranks[1])
+    return np.flatnonzero(inside) + part.start if np.count_nonzero(inside) <= most else None
+
+
+def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
+    """Steps of so few ranks, and so few joined steps of each, that they are at most `most`."""
+    slow = np.nan_to_num(sums(found).median_ms[first:last])
+    wide = max(map(len, found.timeline.steps[first:last]))
+    by_rank = max(_bins(last - first, wide, most)[0], 1)
+    shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
+    grid = _grid([found.timeline.steps[first + rank] for rank in shown], asked)
+    by_step = 1
+    while len(shown) * -(-grid.there.shape[1] // by_step) > most:
+        by_step += 1
+    cuts = np.arange(0, grid.there.shape[1], by_step)
+    start = np.minimum.reduceat(np.where(grid.there, grid.begin, EVER[1]), cuts, axis=1)
+    end = np.maximum.reduceat(np.where(grid.there, grid.end, 0), cuts, axis=1)
+    rank, _ = np.nonzero(end)
+    none = np.full(len(rank), -1)
+    return first + shown, _Cut("steps", start[end > 0], end[end > 0], first + shown[rank], none, none)
+
+
+def _rows(found: JobDiagnosis, ranks: NDArray[np.intp]) -> list[Json]:
+    """Which rank a row is. `group`: which DP group it is in, None in none."""
+    member, stages = membership(found), found.parallelism.stages
+    unknown = 0 if found.parallelism.layout.pp == 1 else None
+    names = found.job.endpoints
+    return [
+        {
+            "rank": rank,
+            "endpoint": names[rank],
+            "stage": stages.get(names[rank], unknown),
+            "group": member.get(names[rank], {}).get("dp"),
+        }
+        for rank in ranks.tolist()
+    ]
+
+
+def _ms(times_ns: Ints) -> list[float]:
+    """Times since zero as ms to a microsecond."""
+    out: list[float] = (np.round(times_ns / 1e3) / 1e3).tolist()
+    return out
+
+
+def _tenths(durations_ms: Floats) -> list[float | None]:
+    """Durations with a digit behind the comma of a tenth of a percent; None where there is none."""
+    return [None if value != value else value for value in np.round(durations_ms, 3).tolist()]

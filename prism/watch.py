@@ -1,0 +1,209 @@
+"""Live analysis: records come in, windows slide, boards come out.
+
+`add` may be called from another thread and is quick; `look` analyses one window and takes as long as it takes. Every job has a
+window of its own, some tens of its steps, which begins with a step and ends with what is known.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from collectors.record import Flows, Transits
+from prism.board import Board, Boards, Case, JobStatus, Window
+from prism.diagnose import diagnose
+from prism.following import NO_STEPS, Trail, Watched, follow
+from prism.jobs import recognize
+from prism.model import Diagnosis, Finding, Source
+from prism.stitching import job_ends
+from prism.topology import Topology
+from prism.tracking import Followed, after, aged, around, known_as, sighted, unknown
+from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
+
+LATE = "later than its window"
+
+
+class Watch:
+    """Follows the jobs in the records it is given.
+
+    `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
+    payload of nobody that is followed. Of the newest windows and closed cases so many stay on the board.
+    """
+
+    def __init__(
+        self,
+        topology: Topology | None = None,
+        *,
+        boards: Boards | None = None,
+        steps: int = 4096,
+        search_s: float = 120.0,
+        every: int = 16,
+        windows: int = 600,
+        closed: int = 200,
+    ) -> None:
+        self.topology, self.boards, self.steps = topology, boards or Boards(), steps
+        self.shelf, self.delays = Shelf(), Delays()
+        self.jobs: tuple[Followed, ...] = ()
+        self.trails: tuple[Trail, ...] = ()
+        self._search, self._every, self._closed = int(search_s * SECOND), every, closed
+        self._windows: deque[Window] = deque(maxlen=windows)
+        self._inbox: deque[tuple[Flows | Transits, int]] = deque()
+        self._taking = threading.Lock()
+        self._looked = self._until = self._late = self._late_in_all = self._records = 0
+        self._first = self._search_from = 0
+        self._unexplained: tuple[str, ...] = ()
+
+    def add(self, records: Flows | Transits, arrived_ns: int) -> None:
+        """Records that arrived, in any order. From any thread."""
+        self._inbox.append((records, arrived_ns))
+
+    def resume(self, jobs: Sequence[Followed], trails: Sequence[Trail], until_ns: int, flows: Flows | None = None) -> None:
+        """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that."""
+        self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
+        if flows is not None and len(flows):
+            self.shelf.add(flows, int(flows.end_ns.max()))
+            self._first = int(flows.start_ns.min())
+
+    def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
+        """Take all records that start from a time on, some of which are known: what a store holds now. Not beside `add`."""
+        newest, known = self.shelf.newest_ns, self.shelf.replace(since_ns)
+        new = flows.end_ns > newest
+        taken = self.shelf.add(flows, now_ns)
+        self.delays.add(flows.end_ns[new], now_ns)
+        self._records += max(len(taken) - known, 0)
+        if len(taken) and not self._first:
+            self._first = int(taken.start_ns.min())
+
+    @property
+    def until_ns(self) -> int:
+        """Up to when records have been analysed, 0 before the first window."""
+        return self._until
+
+    @property
+    def search_s(self) -> float:
+        """How far back new jobs are sought."""
+        return self._search / SECOND
+
+    def due(self, clock_ns: int) -> bool:
+        """Whether a window should end now: enough time has passed since the one before."""
+        hop = hop_ns(one.step_ns for one in self.jobs if one.trusted and one.state == "running")
+        return self._first > 0 and self.watermark(clock_ns) >= (self._until or self._first) + hop
+
+    def watermark(self, clock_ns: int) -> int:
+        """Up to when nearly all records are there, ns."""
+        return clock_ns - self.delays.lag_ns
+
+    def take(self) -> None:
+        """Put what came in on the shelf."""
+        with self._taking:
+            while self._inbox:
+                records, arrived = self._inbox.popleft()
+                if isinstance(records, Transits):
+                    self.shelf.add_transits(records)
+                    continue
+                taken = self.shelf.add(records, arrived)
+                self.delays.add(taken.end_ns, arrived)
+                late = int((taken.end_ns < self._until).sum())
+                self._late += late
+                self._late_in_all += late
+                self._records += len(records)
+                if len(taken) and (not self._first or taken.start_ns.min() < self._first):
+                    self._first = int(taken.start_ns.min())
+
+    def look(self, now_ns: int) -> Board:
+        """Analyse the window that ends at `now_ns` and publish what is known then."""
+        began = time.perf_counter()
+        self.take()
+        if self._first:
+            self._know(now_ns)
+        findings: list[Finding] = []
+        words: list[str] = []
+        jobs, looked_at = [], dict[str, Watched]()
+        for one in self.jobs:
+            seen, told = self._job(one, now_ns)
+            jobs.append(seen)
+            if told is not None and seen.trusted:
+                words += told.unexplained
+                findings += () if seen.doubtful else told.findings
+            if seen.trusted:
+                ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends)
+        self.jobs = tuple(jobs)
+        self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
+        self._unexplained = tuple(dict.fromkeys(words))
+        before, self._until = self._until, now_ns
+        flows = len(self.shelf)
+        self._windows.appendleft(Window(before or self._first, now_ns, flows, self._late, time.perf_counter() - began))
+        self._late = 0
+        self.shelf.forget(min((s for s in (self._since(one, now_ns) for one in self.jobs)), default=now_ns - self._search))
+        board = self._board(now_ns)
+        self.boards.publish(board)
+        return board
+
+    def _know(self, now_ns: int) -> None:
+        """See who trains, when there is reason to."""
+        lately = self.shelf.between(self._until or self._first, now_ns)
+        settled = all(one.trusted and not one.other and not one.missed for one in self.jobs)
+        self._looked += 1
+        if settled and self.jobs and self._looked % self._every and unknown(lately, self.jobs) < 0.02:
+            return
+        longest = max((now_ns - one.since(now_ns, self._search) for one in self.jobs if one.state == "running"), default=0)
+        reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
+        flows = self.shelf.between(now_ns - reach, now_ns)
+        flows = flows.take(flows.end_ns <= now_ns)
+        if len(flows):
+            self.jobs = known_as(self.jobs, recognize(flows, self.topology), now_ns)
+
+    def _since(self, one: Followed, now_ns: int) -> int:
+        return max(one.since(now_ns, self._search), self._first)
+
+    def _job(self, one: Followed, now_ns: int) -> tuple[Followed, Diagnosis | None]:
+        """One job after its window, and what the window told of it, if it was looked at."""
+        since = self._since(one, now_ns)
+        flows = self.shelf.between(since, now_ns)
+        flows = trimmed(flows.take(around(flows, one.job)))
+        flows = flows.take(flows.end_ns <= now_ns)
+        job = sighted(one.job, flows)
+        if job is None:
+            return aged(one, now_ns), None
+        transits = self.shelf.transits(since, now_ns)
+        told = diagnose(
+            flows,
+            self._source(len(flows)),
+            topology=self.topology,
+            transits=transits,
+            jobs=(job,),
+            window=(since, now_ns),
+            least=2,
+        )
+        if not told.jobs:
+            return aged(replace(one, lately=(), doubtful=True, talked_ns=max(one.talked_ns, job.end_ns)), now_ns), told
+        return aged(after(one, told.jobs[0], now_ns, kept=self.steps), now_ns), told
+
+    def _source(self, flows: int) -> Source:
+        skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
+        return Source((), 0, flows, skipped, self._first, self._until)
+
+    def _bounded(self, trails: Sequence[Trail]) -> tuple[Trail, ...]:
+        """All open ones, and the newest of those that are closed."""
+        over = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[self._closed :]
+        return tuple(t for t in trails if t.case.state == "open" or not over or t.case.closed_ns > over[0])
+
+    def _board(self, now_ns: int) -> Board:
+        cases: list[Case] = sorted((t.case for t in self.trails if t.told), key=lambda c: (-c.opened_ns, c.id))
+        clocks = [
+            f"the clock of {name} is {ahead:.1f} s ahead: its records are left out" for name, ahead in self.shelf.ahead.items()
+        ]
+        return Board(
+            revision=self.boards.newest.revision + 1,
+            at_ns=now_ns,
+            source=self._source(self._records),
+            jobs=tuple(JobStatus(one.found, one.state) for one in self.jobs if one.found is not None and one.trusted),
+            cases=tuple(cases),
+            windows=tuple(self._windows),
+            unexplained=(*self._unexplained, *clocks),
+            topology=self.topology,
+        )

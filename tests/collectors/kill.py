@@ -1,0 +1,143 @@
+"""Processes killed at random moments while records go into the store; every record is counted afterwards.
+
+    python -m tests.collectors.kill [--times 30] [--seed 0] [--only embedded,server,away]
+
+embedded and server: the collector is killed. away: the server is. Each record has a number; a collector says up to which
+number its spool has acknowledged. None of those may be missing afterwards, and no record may be there twice.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from collectors.clickhouse import opened
+from collectors.storing import Storing
+from tests.collectors import servers, stores
+
+ROWS, STEP = 4000, 1000
+FEW = 3  # batches: the disk is faster than the store, and what only waits is nothing to kill
+ROUND = 1 << 32  # numbers of one life of a collector
+
+
+def sink(where, spool, seconds=0.02):
+    return Storing(where, spool, rows=ROWS, seconds=seconds)
+
+
+def collect(where, spool, first):
+    """A collector that writes records and says what is acknowledged, for ever."""
+    made, number = sink(where, spool), first
+    while True:
+        made.write(stores.flows(STEP, now_ns=time.time_ns(), first=number, seed=number))
+        number += STEP
+        made.tick(time.time_ns())
+        if made.waiting == 0:
+            print(number, flush=True)
+        while len(made.spool) > FEW:
+            time.sleep(0.001)
+
+
+def life(where, spool, first, rng, most_s):
+    """Start a collector, kill it some time after its first acknowledgment; up to which number it acknowledged."""
+    command = [sys.executable, "-m", "tests.collectors.kill", "--collect", where, str(spool), str(first)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout.readline()
+        assert said, "the collector did not start"
+        time.sleep(rng.uniform(0, most_s))
+        process.kill()
+        whole = [said, *(line for line in process.stdout if line.endswith("\n"))]
+        return int(whole[-1])
+
+
+def drained(where, spool):
+    """Let the store take all that is spooled."""
+    made, until = sink(where, spool), time.monotonic() + 120
+    while len(made.spool):
+        assert time.monotonic() < until, made.health()
+        time.sleep(0.02)
+    fates = made.fates()
+    assert made.taken == sum(fates.values())
+    assert not any(reason.startswith("dropped") for reason in fates)
+    made.close()
+    return fates["deduplicated"]
+
+
+def counted(where, acknowledged):
+    """Raises AssertionError unless each acknowledged record is there, and none twice; how many there are."""
+    database = opened(where)
+    found = np.sort(database.query("SELECT busy_ns FROM flows")["busy_ns"].astype(np.int64))
+    rolled = int(database.query("SELECT sum(records) AS n FROM flow_pairs")["n"][0])
+    database.close()
+    assert np.all(np.diff(found) > 0), "a record is there twice"
+    for first, end in acknowledged:
+        there = np.searchsorted(found, end) - np.searchsorted(found, first)
+        assert there == end - first, f"{end - first - there} of {end - first} acknowledged records are lost"
+    assert rolled == len(found)
+    return len(found)
+
+
+def kill_collectors(where, spool, times, *, seed=0, most_s=0.6):
+    """Kill collectors so many times; records found, and how many of them a batch brought that was there already."""
+    rng = random.Random(seed)
+    acknowledged = [(i * ROUND, life(where, spool, i * ROUND, rng, most_s)) for i in range(times)]
+    again = drained(where, spool)
+    return counted(where, acknowledged), again
+
+
+def kill_servers(server, spool, times, *, seed=0, most_s=0.3):
+    """Kill the server so many times while records go in; records found, and how many were there already."""
+    rng, made, number = random.Random(seed), sink(server.url, spool), 0
+    for _ in range(times):
+        until = time.monotonic() + rng.uniform(0.05, most_s)
+        before = made.fates()["stored"]
+        while time.monotonic() < until or made.fates()["stored"] == before:
+            made.write(stores.flows(STEP, now_ns=time.time_ns(), first=number, seed=number))
+            number += STEP
+            made.tick(time.time_ns())
+            assert time.monotonic() < until + 120, made.health()
+        server.kill()
+        server.start()
+    made.flush()
+    until = time.monotonic() + 120
+    while len(made.spool):
+        assert time.monotonic() < until, made.health()
+        time.sleep(0.02)
+    fates = made.fates()
+    made.close()
+    assert made.taken == sum(fates.values()) == number
+    return counted(server.url, [(0, number)]), fates["deduplicated"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="embedded,server,away")
+    parser.add_argument("--collect", nargs=3, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.collect:
+        where, spool, first = asked.collect
+        collect(where, spool, int(first))
+    for kind in asked.only.split(","):
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            if kind == "embedded":
+                found = kill_collectors(str(folder / "store"), folder / "spool", asked.times, seed=asked.seed)
+            else:
+                with servers.running(folder / "server") as server:
+                    if kind == "server":
+                        found = kill_collectors(server.url, folder / "spool", asked.times, seed=asked.seed)
+                    else:
+                        found = kill_servers(server, folder / "spool", asked.times, seed=asked.seed)
+        took = time.monotonic() - began
+        print(f"{kind}: {asked.times} kills, {found[0]:,} records, none lost, none twice; {found[1]:,} known; {took:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

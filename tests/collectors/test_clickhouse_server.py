@@ -1,0 +1,70 @@
+import threading
+
+import pytest
+
+from collectors.clickhouse import StoreError, Table, TableColumn, opened
+from tests.collectors import servers
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with servers.running(tmp_path_factory.mktemp("server"), password="a/b@c") as found:
+        found.password = "a%2Fb%40c"
+        yield found
+
+
+def test_a_client_per_thread(server):
+    database, found = opened(server.url), []
+
+    def ask(i):
+        found.extend(int(database.query(f"SELECT sleep(0.01), {i} AS i")["i"][0]) for _ in range(5))
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    database.close()
+    assert sorted(found) == sorted(list(range(4)) * 5)
+
+
+def test_wrong_credentials_are_said_without_the_right_ones(server):
+    with pytest.raises(StoreError, match="wrong user or password") as caught:
+        opened(server.url.replace("a%2Fb", "nothing"))
+    assert not caught.value.transient
+    assert "nothing" not in str(caught.value)
+
+
+def test_a_server_that_is_away_may_come_back():
+    (port,) = servers._free(1)
+    with pytest.raises(StoreError, match="refused") as caught:
+        opened(f"clickhouse://127.0.0.1:{port}/prism")
+    assert caught.value.transient
+
+
+@pytest.mark.parametrize("url", ["http://a/b", "clickhouse:///b", "clickhouse://a:x/b", "clickhouse://a/b?nope=1"])
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(StoreError, match=r"clickhouse|http") as caught:
+        opened(url)
+    assert not caught.value.transient
+
+
+def test_another_protocol_behind_the_port(server):
+    with pytest.raises(StoreError) as caught:
+        opened(f"clickhouse://127.0.0.1:{server.ports[1]}/prism?send_receive_timeout=0.5")
+    assert str(server.ports[1]) in str(caught.value)
+
+
+def test_the_driver_s_lists_go_in_too(server):
+    """As they do for aggregates, which a newer server has."""
+    table = Table("lists", (TableColumn("n", "SimpleAggregateFunction(sum, UInt64)", plain="UInt64"),), ("n",))
+    database = opened(server.url)
+    database.create(table)
+    client = database._mine(numpy=False)
+    client.execute("INSERT INTO lists (n) VALUES", [[1, 2]], columnar=True)
+    assert database.query("SELECT sum(n) AS n FROM lists")["n"][0] == 3
+    from clickhouse_driver.columns.service import get_column_by_spec
+
+    options = {"context": client.connection.context}
+    assert get_column_by_spec("SimpleAggregateFunction(sum, UInt64)", options, use_numpy=False).ch_type == "UInt64"
+    database.close()

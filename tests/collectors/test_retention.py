@@ -1,0 +1,63 @@
+import time
+from dataclasses import replace
+
+import pytest
+
+from collectors import flowrows, retention
+from collectors.clickhouse import StoreError, opened
+from tests.collectors import servers, stores
+
+HOUR = 3600
+
+
+@pytest.fixture(params=["embedded", "server"])
+def database(request, tmp_path):
+    if request.param == "embedded":
+        found = opened(str(tmp_path))
+        yield found
+        found.close()
+        return
+    with servers.running(tmp_path) as server:
+        found = opened(server.url)
+        yield found
+        found.close()
+
+
+def fill(database, now_ns, hours):
+    table = replace(flowrows.FLOWS, keep_s=100 * HOUR)
+    database.create(table)
+    database.create(flowrows.PAIRS)
+    for hour in range(hours):
+        flows = stores.flows(10, now_ns=now_ns - hour * HOUR * 10**9)
+        for rows in flowrows.pieces(flows.start_ns, table.partition_ns).values():
+            columns = flowrows.rows(flows.take(rows)) | {"batch": [0] * len(rows)}
+            database.insert(table, columns, token=f"{hour}-{rows[0]}")
+
+
+def test_what_is_older_than_is_kept_goes_by_partition(database):
+    now = time.time_ns()
+    fill(database, now, 20)
+    before = {found.name: found for found in retention.status(database)}["flows"]
+    assert (before.rows, before.keep_s, before.version) == (200, 100 * HOUR, 1)
+    assert before.octets > 0
+    assert before.partitions >= 10
+    assert retention.prune(database, now) == 0
+    retention.keep(database, 10 * HOUR)
+    assert database.registered("flows")["keep_s"] == 10 * HOUR
+    assert database.registered("flow_pairs")["keep_s"] == 100 * HOUR
+    retention.prune(database, now)
+    after = {found.name: found for found in retention.status(database)}["flows"]
+    assert 100 <= after.rows < 140
+    assert after.first_ns < after.last_ns <= now
+
+
+def test_longer_than_its_partitions_bear_is_refused(database):
+    fill(database, time.time_ns(), 1)
+    with pytest.raises(StoreError, match="needs a new store"):
+        retention.keep(database, 365 * 24 * HOUR * 100)
+
+
+def test_an_empty_database_has_no_tables(database):
+    assert retention.status(database) == []
+    with pytest.raises(StoreError, match="no table"):
+        retention.keep(database, HOUR)

@@ -1,0 +1,105 @@
+import resource
+import time
+
+import numpy as np
+import pytest
+
+from collectors.spool import DAMAGED, Spool, SpoolFullError
+from collectors.tables import StoreError
+from tests.collectors import stores
+
+NOW = 1_795_214_542_677_184_076
+
+
+def test_a_batch_comes_back_as_it_was_after_a_restart(tmp_path):
+    spool, flows = Spool(tmp_path), stores.flows(1000, now_ns=NOW)
+    batch = spool.add(flows)
+    with pytest.raises(StoreError, match="in use by process"):
+        Spool(tmp_path)
+    spool.close()
+    again = Spool(tmp_path)
+    assert again.first() == batch
+    assert (again.records, len(again)) == (1000, 1)
+    assert again.first().token == batch.token
+    assert stores.meant(again.read(batch)) == stores.meant(flows)
+    assert again.oldest_s(time.time_ns()) >= 0
+    again.remove(batch)
+    assert (again.records, again.octets, again.first()) == (0, 0, None)
+    again.close()
+
+
+def test_batches_have_tokens_of_their_own_and_are_in_order(tmp_path):
+    spool = Spool(tmp_path)
+    made = [spool.add(stores.flows(10, now_ns=NOW)) for _ in range(5)]
+    assert made == sorted(made)
+    assert len({batch.token for batch in made}) == 5
+    spool.close()
+
+
+@pytest.mark.parametrize("where", [0, 8, 30, 0.5, -1])
+def test_a_damaged_batch_is_put_aside_and_counted(tmp_path, where):
+    spool = Spool(tmp_path)
+    made = [spool.add(stores.flows(100 + i, now_ns=NOW)) for i in range(3)]
+    path = tmp_path / made[1].name
+    octets = bytearray(path.read_bytes())
+    octets[int(where * len(octets)) if isinstance(where, float) else where] ^= 0xFF
+    path.write_bytes(octets)
+    assert [len(flows) if flows else None for flows in map(spool.read, made)] == [100, None, 102]
+    assert spool.dropped == {DAMAGED: 101}
+    assert len(spool) == 2
+    assert (tmp_path / (made[1].name + ".bad")).exists()
+    spool.close()
+
+
+def test_a_batch_that_is_cut_short_or_gone_is_counted(tmp_path):
+    spool = Spool(tmp_path)
+    made = [spool.add(stores.flows(100, now_ns=NOW)) for _ in range(3)]
+    (tmp_path / made[0].name).write_bytes(b"")
+    (tmp_path / made[1].name).unlink()
+    (tmp_path / made[2].name).write_bytes((tmp_path / made[2].name).read_bytes()[:-1])
+    assert [spool.read(batch) for batch in made] == [None] * 3
+    assert spool.dropped == {DAMAGED: 300}
+    spool.close()
+
+
+def test_a_part_that_nobody_was_told_of_is_removed_and_strangers_are_left(tmp_path):
+    for name in ("1-2-3-4.rows.part", "notes.rows", "notes.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    spool = Spool(tmp_path)
+    assert len(spool) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.rows", "notes.txt", "prism.lock"}
+    spool.close()
+
+
+def test_it_is_bounded(tmp_path):
+    spool = Spool(tmp_path, octets=100_000)
+    flows, size = stores.flows(500, now_ns=NOW), 0
+    while spool.octets + size < 100_000:
+        spool.add(flows)
+        size = spool.octets // len(spool)
+    with pytest.raises(SpoolFullError):
+        spool.add(flows)
+    assert 0 < spool.octets <= 100_000
+    spool.close()
+
+
+def test_what_the_disk_refuses_is_not_there_in_part(tmp_path):
+    spool = Spool(tmp_path)
+    spool.add(stores.flows(10, now_ns=NOW))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            spool.add(stores.flows(5000, now_ns=NOW))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (spool.records, len(spool)) == (10, 1)
+    assert len(list(tmp_path.glob("*-*"))) == 1
+    spool.close()
+
+
+def test_only_the_endpoints_that_are_named_are_kept(tmp_path):
+    flows = stores.flows(3, now_ns=NOW).take(np.array([0]))
+    spool = Spool(tmp_path)
+    assert len(spool.read(spool.add(flows)).endpoints) <= 2
+    spool.close()

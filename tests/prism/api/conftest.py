@@ -1,0 +1,89 @@
+"""A service on a real socket, which the tests of its parts share."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from benchmarks.boards import board
+from collectors.metrics import Count
+from collectors.record import Flows
+from prism.api.serving import served
+from prism.board import Boards, Case
+from prism.model import Severity
+from prism.records import Memory
+from prism.service import Limits, Service
+from prism.uploads import Bounds, Uploads
+
+RANKS, STEPS = 24, 12
+GENEROUS = Limits(per_second=1e6, burst=10**6)
+
+
+def shown():
+    """A board with a job of 24 ranks, two findings, and records of a pair."""
+    made = board(RANKS, STEPS, stages=2)
+    finding = made.cases[0].finding
+    more = replace(finding, kind="slow_link", severity=Severity.INFO, subject="link", ids=("leaf0", "spine0"), start_ns=1)
+    closed = Case("closed", more, "closed", 1, 2, 3)
+    return replace(made, cases=(*made.cases, closed))
+
+
+def records(made) -> Memory:
+    start = made.source.start_ns
+    endpoints = made.jobs[0].found.job.endpoints
+    columns = {
+        "start_ns": start + 1000 * (1 + np.arange(40)),
+        "end_ns": start + 1000 * (2 + np.arange(40)),
+        "src": [0, 1] * 20,
+        "dst": [1, 0] * 20,
+        "octets": [1000] * 40,
+        "path": [1] * 40,
+        "ecn": [1] * 40,
+    }
+    return Memory(Flows.build(columns, endpoints=endpoints, exporters=("leaf0",), paths=((), ("leaf0", "spine0"))))
+
+
+def make_service(**fields) -> Service:
+    made = shown()
+    counts = [Count("prism_collect_datagrams", "Datagrams.", {("sflow",): 7.0}, ("kind",))]
+    known = {"boards": Boards(made), "records": records(made), "mode": "live", "limits": GENEROUS}
+    return Service(**(known | {"counts": lambda: counts, "health": lambda: {"store": {"ok": True}}} | fields))
+
+
+def fits(text: bytes, kind) -> None:
+    """An answer holds what its schema has, of these types, and nothing else."""
+    TypeAdapter(kind).validate_json(text, strict=True)
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_json(text[:-1] + b',"more":1}', strict=True)
+
+
+@pytest.fixture(scope="session")
+def uploads(tmp_path_factory) -> Iterator[Uploads]:
+    with Uploads(tmp_path_factory.mktemp("spool"), Bounds(seconds=300)) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def service(uploads) -> Service:
+    return make_service(uploads=uploads)
+
+
+@pytest.fixture(scope="session")
+def url(service) -> Iterator[str]:
+    with served(service) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def api(url) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url + "/api/v1", timeout=60) as client:
+        yield client
+
+
+@pytest.fixture
+def pcaps() -> Path:
+    return Path(__file__).parents[3] / "pcaps"

@@ -1,0 +1,27 @@
+"""Captures of the repository as they are played, for the tests of the live analysis."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from prism.playing import play, ticks
+from prism.replay import read
+from prism.topology import parse
+from prism.watch import Watch
+
+PCAPS = Path(__file__).parents[2] / "pcaps"
+
+
+@cache
+def capture(name):
+    folder = PCAPS / name
+    inputs = [(path.name.split(".")[0], str(path)) for path in sorted(folder.glob("*.pcap.gz"))]
+    topology = parse((folder / "topology.json").read_text(), "topology")
+    flows, transits, _ = read(inputs, topology, lambda *_: None)
+    return flows, transits, topology, json.loads((folder / "truth.json").read_text())
+
+
+@cache
+def boards(name):
+    flows, transits, topology, _ = capture(name)
+    return tuple(play(Watch(topology), ticks(flows, transits)))

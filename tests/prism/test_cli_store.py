@@ -1,0 +1,59 @@
+import json
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from collectors.storing import Storing
+from prism.cli import app
+from prism.cli_store import seconds
+from tests.collectors import servers, stores
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["store", *words])
+
+
+@pytest.fixture(params=["embedded", "server"])
+def where(request, tmp_path):
+    if request.param == "embedded":
+        yield str(tmp_path / "store")
+        return
+    with servers.running(tmp_path) as server:
+        yield server.url
+
+
+def test_a_store_is_made_seen_and_pruned(where, tmp_path):
+    assert "no tables" in run("status", where).stdout
+    made = run("init", where, "--keep", "30d")
+    assert made.exit_code == 0
+    assert "flows (schema 1): 0 rows" in made.stdout
+    assert "kept for 30 days" in made.stdout
+    now = time.time_ns()
+    sink = Storing(where, tmp_path / "spool")
+    sink.write(stores.flows(50, now_ns=now))
+    sink.write(stores.flows(50, now_ns=now - 20 * 86_400 * 10**9))
+    sink.close(patience_s=60)
+    assert sink.fates()["stored"] == 100
+    assert {t["name"]: t["rows"] for t in json.loads(run("status", where, "--json").stdout)}["flows"] == 100
+    pruned = run("prune", where, "--keep", "10d")
+    assert "kept for 10 days" in pruned.stdout
+    assert {t["name"]: t["rows"] for t in json.loads(run("status", where, "--json").stdout)}["flows"] == 50
+    assert run("init", where).stdout.count("kept for 10 days") == 1
+
+
+def test_what_is_wrong_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    for words, status in ((("init", str(tmp_path / "file")), 2), (("status", "clickhouse://127.0.0.1:1/prism"), 75)):
+        found = run(*words)
+        assert found.exit_code == status
+        assert found.stderr.startswith("prism: ")
+        assert found.stderr.count("\n") == 1
+    assert run("init", str(tmp_path / "new"), "--keep", "long").exit_code == 2
+
+
+def test_times():
+    assert [seconds(text) for text in ("90s", "15m", "12h", "30d")] == [90, 900, 43_200, 2_592_000]
+    for text in ("", "30", "0d", "-1d", "1y"):
+        with pytest.raises(ValueError, match="not a time"):
+            seconds(text)

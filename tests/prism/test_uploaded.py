@@ -1,0 +1,23 @@
+import json
+
+import pytest
+
+from prism import boardfile, uploaded
+
+
+def test_a_dump_becomes_a_board_under_the_name_it_was_uploaded_with(tmp_path, capsys):
+    (tmp_path / "0.csv").write_text("start_ns,end_ns,src,dst,octets\n1,2,10.0.0.1,10.0.0.2,3000\n")
+    topology = json.dumps({"endpoints": {"10.0.0.1": {"host": "server0"}}})
+    (tmp_path / "asked.json").write_text(json.dumps({"files": [["leaf0.csv", "0.csv"]], "topology": topology}))
+    uploaded.replay(tmp_path)
+    assert {"stage": "dumps", "done": 0, "total": 1} in [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = boardfile.load(tmp_path / "board")
+    assert found.board.source.files == ("leaf0.csv",)
+    assert found.board.topology.host("10.0.0.1") == "server0"
+    assert len(found.records.between(0, 9)) == 1
+
+
+def test_two_files_of_one_switch(tmp_path):
+    (tmp_path / "asked.json").write_text(json.dumps({"files": [["a.csv", "0.csv"], ["a.pcap", "1.pcap"]], "topology": None}))
+    with pytest.raises(ValueError, match=r"a\.csv and a\.pcap are both switch 'a'"):
+        uploaded.replay(tmp_path)

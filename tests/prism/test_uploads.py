@@ -1,0 +1,130 @@
+import io
+import threading
+
+import pytest
+
+from prism.uploads import Bounds, FullError, Uploads
+
+
+def upload(uploads, files, topology=None):
+    incoming = uploads.incoming()
+    for name, content in files:
+        incoming.add(name, io.BytesIO(content))
+    return uploads.start(incoming, topology)
+
+
+def quick(uploads):
+    """An upload that fails soon."""
+    return upload(uploads, [("leaf0.pcap", b""), ("leaf0.pcap.gz", b"")])
+
+
+def finished(uploads, one, timeout=120):
+    done = threading.Event()
+
+    def look():
+        if one.state in ("done", "failed"):
+            done.set()
+
+    uploads.told = look
+    look()
+    assert done.wait(timeout)
+    return one
+
+
+def test_what_is_no_capture_fails_and_says_why_without_its_place(tmp_path):
+    with Uploads(tmp_path) as uploads:
+        bad = upload(uploads, [("../../etc/leaf0.pcap", b"x" * 500)])
+        twice = quick(uploads)
+        assert finished(uploads, bad).state == "failed"
+        assert finished(uploads, twice).state == "failed"
+        assert bad.files == ("leaf0.pcap",)
+        assert str(tmp_path) not in bad.error
+        assert "both switch" in twice.error
+        assert uploads.result(bad.id) is None
+        assert uploads.result("../x") is None
+        assert {path.name for path in tmp_path.iterdir()} == {f"upload-{bad.id}", f"upload-{twice.id}"}
+        assert list((tmp_path / f"upload-{bad.id}").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_replay_that_takes_too_long_is_ended(tmp_path):
+    with Uploads(tmp_path, Bounds(seconds=0.01)) as uploads:
+        one = finished(uploads, upload(uploads, [("leaf0.pcap", b"x")]))
+    assert one.state == "failed"
+    assert "longer" in one.error
+
+
+def test_a_replay_with_too_little_memory_fails_alone(tmp_path):
+    with Uploads(tmp_path, Bounds(memory=64 << 20)) as uploads:
+        one = finished(uploads, upload(uploads, [("leaf0.pcap", b"x")]))
+    assert one.state == "failed"
+    assert one.error
+
+
+def test_the_end_does_not_wait_for_a_replay(tmp_path):
+    with Uploads(tmp_path) as uploads:
+        before = [thread for thread in threading.enumerate() if thread.name == "prism-uploads"]
+        for _ in range(3):
+            upload(uploads, [("leaf0.pcap", b"x")])
+    assert list(tmp_path.iterdir()) == []
+    assert not uploads._thread.is_alive()
+    assert len(before) >= 1
+
+
+def test_the_spool_is_bounded_in_octets_and_number(tmp_path):
+    with Uploads(tmp_path, Bounds(octets=1000, uploads=2)) as uploads:
+        incoming = uploads.incoming()
+        incoming.add("a", io.BytesIO(b"x" * 600))
+        with pytest.raises(FullError, match="fit"):
+            incoming.add("b", io.BytesIO(b"x" * 401))
+        uploads.discard(incoming)
+        assert list(tmp_path.iterdir()) == []
+        first, second, third = (finished(uploads, quick(uploads)) for _ in range(3))
+        assert [one.id for one in uploads.all()] == [second.id, third.id]
+        assert uploads.get(first.id) is None
+        assert uploads.remove(second.id)
+        assert not uploads.remove(second.id)
+        assert [path.name for path in tmp_path.iterdir()] == [f"upload-{third.id}"]
+
+
+def test_what_a_replay_left_and_cannot_be_read_is_a_failure(tmp_path):
+    with Uploads(tmp_path) as uploads:
+        one = finished(uploads, quick(uploads))
+        one.state = "done"
+        (tmp_path / f"upload-{one.id}" / "board").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+        assert uploads.result(one.id) is None
+        assert (one.state, one.error) == ("failed", "what the replay left cannot be read")
+
+
+def test_there_is_no_room_while_all_wait(tmp_path):
+    uploads = Uploads(tmp_path, Bounds(uploads=1))
+    tmp_path.mkdir(exist_ok=True)
+    upload(uploads, [("a.pcap", b"x")])  # nobody works at it: the context was not begun
+    with pytest.raises(FullError, match="waiting"):
+        uploads.incoming()
+
+
+def test_what_is_old_goes(tmp_path):
+    with Uploads(tmp_path, Bounds(age_s=0)) as uploads:
+        one = finished(uploads, quick(uploads))
+        uploads.discard(uploads.incoming())
+        assert uploads.get(one.id) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "ours"),
+    [
+        ("a/b\\leaf0.pcap.gz", "leaf0.pcap.gz", "0.pcap.gz"),
+        ("x.sh", "x.sh", "0"),
+        ("a\0\n.pcap", "a.pcap", "0.pcap"),
+        ("", "upload", "0"),
+        ("..", "..", "0"),
+        ("y" * 300 + ".csv", "y" * 100, "0"),
+    ],
+)
+def test_nothing_of_a_name_reaches_the_disk_but_its_ending(tmp_path, name, shown, ours):
+    with Uploads(tmp_path) as uploads:
+        incoming = uploads.incoming()
+        incoming.add(name, io.BytesIO(b"x"))
+        assert incoming.files == [(shown, ours)]
+        assert [path.name for path in incoming.folder.iterdir()] == [ours]

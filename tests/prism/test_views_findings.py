@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import pytest
+
+from prism import views_findings
+from prism.board import Board, Case, told
+from prism.model import Isolation, Severity
+from prism.topology import Endpoint, Topology
+
+
+@pytest.fixture
+def board(diagnosis) -> Board:
+    return told(diagnosis)
+
+
+def test_a_case_has_the_report_s_finding_and_times_as_text(board):
+    shown = views_findings.case(board.cases[0])
+    finding = shown["finding"]
+    assert finding["start_ns"] == str(board.cases[0].finding.start_ns)
+    assert finding["evidence"]["expected_ms"] is None
+    assert finding["subject"] == {"type": "endpoint", "ids": list(board.cases[0].finding.ids)}
+    assert shown["closed_ns"] is None
+
+
+def test_times_deep_inside_are_text_and_nothing_else_is():
+    told = views_findings.worded({"a": {"gap_ns": 5, "seen_ns": [1, 2], "n": 3}, "x_ns": None, "y_ns": True})
+    assert told == {"a": {"gap_ns": "5", "seen_ns": ["1", "2"], "n": 3}, "x_ns": None, "y_ns": True}
+
+
+def test_cases_that_fit_what_is_asked(board):
+    def ids(**asked):
+        return [one.finding.ids[0] for one in views_findings.cases(board, **asked)]
+
+    assert sorted(ids()) == ["10.10.5.1", "10.10.6.1"]
+    assert ids(severity="critical") == ["10.10.5.1"]
+    assert ids(subject="10.10.6.1") == ["10.10.6.1"]
+    assert ids(state="closed") == ids(job="job-9") == ids(kind="hang") == ids(since_ns=board.at_ns + 1) == []
+    assert len(ids(since_ns=board.at_ns, kind="slow_rank", job="job-1")) == 2
+
+
+def test_one_finding_with_its_job_its_relatives_and_advice(board):
+    claim = next(one for one in board.cases if one.finding.severity is Severity.CRITICAL)
+    shown = views_findings.finding(board, claim.id)
+    assert shown["job"]["id"] == "job-1"
+    assert shown["related"] == [one.id for one in board.cases if one is not claim]
+    assert "server5" in shown["advice"][0]
+    assert "93%" in shown["advice"][0]
+    assert views_findings.finding(board, "none") is None
+    assert views_findings.finding(replace(board, jobs=()), claim.id)["job"] is None
+
+
+def test_advice_for_parts_and_for_symptoms(make_finding):
+    link = replace(make_finding(), kind="slow_link", isolate=Isolation((), ("leaf1", "spine0"), 0.9))
+    assert "leaf1 – spine0" in views_findings.advice(link)[0]
+    many = replace(make_finding(), isolate=Isolation(tuple(f"server{i}" for i in range(7)), (), 0.9))
+    assert "and 3 more" in views_findings.advice(many)[0]
+    assert "symptom" in views_findings.advice(make_finding(0, Severity.INFO))[0]
+
+
+def test_every_kind_of_finding_has_advice():
+    from typing import get_args
+
+    from prism.model import FindingKind
+
+    assert set(views_findings.ADVICE) == set(get_args(FindingKind))
+
+
+def test_hosts_to_isolate_the_likeliest_first_and_no_switch(make_finding):
+    suspects = ((("server5",), 0.7), (("spine0",), 0.2), (("server4",), 0.1), (("server9",), 0.001), (("a", "b"), 0.7))
+    finding = replace(make_finding(), isolate=Isolation(("server5", "server6"), (), 0.9, suspects))
+    other = replace(make_finding(1, Severity.WARNING), isolate=Isolation(("server4",), (), 0.99), lost_gpu_s=10.0)
+    symptom = replace(make_finding(2, Severity.INFO), isolate=Isolation(("server7",), (), 0.99))
+    cases = [Case(str(i), f, "open", 1, 2) for i, f in enumerate((finding, other, symptom))]
+    cases.append(Case("over", replace(finding, isolate=Isolation(("server8",), (), 0.9)), "closed", 1, 2, 3))
+    topology = Topology({"10.0.0.1": Endpoint("server5", 0, "leaf0")}, (("leaf0", "spine0"),))
+    found = views_findings.hosts(Board(cases=tuple(cases), topology=topology))
+    assert [(one["host"], one["probability"], one["severity"]) for one in found] == [
+        ("server4", 0.99, "critical"),
+        ("server6", 0.9, "critical"),
+        ("server5", 0.7, "critical"),
+    ]
+    assert found[0]["findings"] == ["0", "1"]
+    assert found[0]["lost_gpu_seconds"] == pytest.approx(0.1 * 312.4 + 0.99 * 10, rel=1e-4)

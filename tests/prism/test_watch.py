@@ -1,0 +1,125 @@
+"""Captures are played live: the accuracy of what is told, window by window; and what a watch does with bad input."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from collectors.record import concatenated
+from prism.following import loud
+from prism.playing import play, ticks
+from prism.stitching import job_ends
+from prism.watch import LATE, Watch
+from prism.windows import FUTURE, SECOND
+from tests.prism.played import boards, capture
+
+
+def claims(told):
+    """Every state of every claim, in order: (id, state, subject ids, opened_ns)."""
+    seen = []
+    for board in told:
+        for case in board.cases:
+            now = (case.id, case.state, case.finding.ids, case.opened_ns)
+            if loud(case.finding) and now not in seen:
+                seen.append(now)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("name", "culprit", "steps"),
+    [("slow_rank", ("10.10.5.1",), 4), ("slow_nic", ("10.10.3.1",), 4), ("slow_uplink", ("leaf1", "spine0"), 6)],
+)
+def test_a_culprit_is_told_once_and_soon(name, culprit, steps):
+    _, _, _, truth = capture(name)
+    (fault,) = truth["faults"]
+    found = claims(boards(name))
+    assert {ids for _, _, ids, _ in found} == {culprit}
+    assert [state for _, state, _, _ in found] == ["open"]  # once; and it is not over before the capture is
+    durations = [end - begin for _, begin, end in next(iter(next(iter(truth["jobs"].values()))["steps"].values()))]
+    assert 0 < found[0][3] - fault["start_ns"] < steps * np.median(durations[-6:])
+
+
+def test_the_healthy_are_not_blamed_in_any_window_and_jobs_keep_their_names():
+    told = boards("two_jobs")
+    assert claims(told) == []
+    _, _, _, truth = capture("two_jobs")
+    true = {frozenset(rank["ip"] for rank in job["ranks"]) for job in truth["jobs"].values()}
+    assert {frozenset(status.found.job.endpoints) for status in told[-1].jobs} == true
+    names = [{status.id for status in board.jobs} for board in told]
+    assert all(a <= b for a, b in pairwise(names))
+
+
+def test_boards_follow_one_another():
+    told = boards("slow_rank")
+    assert [board.revision for board in told] == list(range(1, len(told) + 1))
+    assert all(a.at_ns < b.at_ns for a, b in pairwise(told))
+    windows = told[-1].windows
+    assert windows[0].end_ns == told[-1].at_ns
+    assert all(a.start_ns == b.end_ns for a, b in pairwise(windows))  # nothing is skipped
+
+
+def test_a_timeline_reaches_back_beyond_its_window():
+    _, _, _, truth = capture("slow_rank")
+    (job,) = truth["jobs"].values()
+    true = np.array(next(iter(job["steps_wire"].values())))[:, 2]
+    (status,) = boards("slow_rank")[-1].jobs
+    ends = job_ends(status.found.timeline)
+    near = np.abs(ends[:, None] - true[None, :]).min(axis=0) < np.median(np.diff(true)) / 4
+    assert near.mean() > 0.85
+    assert (np.diff(ends) > 0).all()
+
+
+def test_shuffled_and_split_records_tell_the_same():
+    flows, transits, topology, _ = capture("slow_nic")
+    rng = np.random.default_rng(1)
+
+    def muddled():
+        for tick in ticks(flows, transits):
+            whole = tick.flows.take(rng.permutation(len(tick.flows)))
+            parts = np.array_split(np.arange(len(whole)), 3)
+            yield tick._replace(flows=concatenated([whole.take(part) for part in parts]).take(rng.permutation(len(whole))))
+
+    told = tuple(play(Watch(topology), muddled()))
+    assert claims(told) == claims(boards("slow_nic"))
+
+
+def test_clocks_that_are_wrong_hold_up_nobody():
+    flows, transits, topology, _ = capture("two_jobs")
+
+    def disturbed():
+        for i, tick in enumerate(ticks(flows, transits)):
+            bad = tick.flows.take(np.arange(min(len(tick.flows), 3)))
+            ahead = replace(bad, start_ns=bad.start_ns + 3600 * SECOND, end_ns=bad.end_ns + 3600 * SECOND)
+            behind = replace(bad, start_ns=bad.start_ns - 3 * SECOND, end_ns=bad.end_ns - 3 * SECOND)
+            odd = [ahead] if i % 5 else [ahead, behind.take(np.arange(min(len(behind), 1)))]
+            yield tick._replace(flows=concatenated([tick.flows, *odd]))
+
+    told = tuple(play(Watch(topology), disturbed()))
+    assert told[-1].at_ns <= int(flows.end_ns.max()) + SECOND
+    assert told[-1].source.skipped[FUTURE] > 100
+    assert told[-1].source.skipped[LATE] > 5
+    assert any("ahead" in text for text in told[-1].unexplained)
+    assert len(told) >= len(boards("two_jobs")) - 1
+    assert claims(told) == []
+
+
+def test_nothing_is_nothing():
+    watch = Watch()
+    assert not watch.due(SECOND)
+    board = watch.look(SECOND)
+    assert (board.jobs, board.cases) == ((), ())
+
+
+def test_a_watch_that_resumes_tells_nothing_twice():
+    flows, transits, topology, _ = capture("slow_rank")
+    whole = list(ticks(flows, transits))
+    first = Watch(topology)
+    before = list(play(first, iter(whole[:180])))
+    (known,) = (case for case in before[-1].cases if loud(case.finding))
+    again = Watch(topology)
+    again.resume(first.jobs, first.trails, first.until_ns, flows.take(flows.end_ns <= first.until_ns))
+    after = list(play(again, iter(whole[180:])))
+    assert {(name, opened) for name, _, _, opened in claims(after)} == {(known.id, known.opened_ns)}
+    assert after[-1].at_ns > before[-1].at_ns
+    assert {status.id for status in after[-1].jobs} == {status.id for status in before[-1].jobs}
