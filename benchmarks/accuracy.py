@@ -125,7 +125,7 @@ def of_case(case: grid.Case) -> Input:
 
 def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline: bool = False) -> Run:
     """Analyse and score one input."""
-    _forget_peak()
+    forget_peak()
     began = time.perf_counter()
     truth: Mapping[str, Any] = {"hosts": {}, "jobs": {}, "faults": []}
     try:
@@ -286,7 +286,7 @@ def _explain(name: str, found: Mapping[str, Any], truth: Mapping[str, Any]) -> N
         print(f"  finding {mark:6} {f['kind']} {f['subject']['ids']} {f['start_ns']} … {f['end_ns']}: {f['message']}")
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """Start measuring the peak anew, where the kernel lets us (Linux, /proc/self/clear_refs)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")

@@ -6,8 +6,10 @@ dictionary that travels with the arrays, so codes are graph nodes as they stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -103,14 +105,49 @@ class Flows:
         arrays: dict[str, Any] = {}
         for c in COLUMNS:
             given = columns.get(c.name)
-            arrays[c.name] = np.full(n, c.default, c.dtype) if given is None else np.asarray(given, c.dtype)
+            arrays[c.name] = np.broadcast_to(np.array(c.default, c.dtype), n) if given is None else np.asarray(given, c.dtype)
             if arrays[c.name].shape != (n,):
                 raise ValueError(f"column {c.name} has shape {arrays[c.name].shape}, start_ns has {n} rows")
         return cls(**arrays, endpoints=endpoints, exporters=exporters, paths=paths)
 
     def take(self, rows: NDArray[np.intp] | Mask) -> Flows:
         """The given rows, in the given order, with the same dictionaries."""
-        return replace(self, **{c.name: getattr(self, c.name)[rows] for c in COLUMNS})
+        columns: dict[str, Any] = {c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS}
+        return replace(self, **columns)
+
+    @cached_property
+    def sent_ns(self) -> Ints:
+        """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
+        alone = (self.end_ns == self.start_ns) & (self.busy_ns > 0)
+        return np.where(alone, self.start_ns - self.busy_ns, self.start_ns) if alone.any() else self.start_ns
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """When the first record starts and the last ends, ns; (0, 1) without any."""
+        return (int(self.start_ns.min()), int(self.end_ns.max())) if len(self) else (0, 1)
+
+    def among(self, addresses: Collection[str]) -> Mask:
+        """Which of the endpoints (not of the records) are among some addresses."""
+        asked = frozenset(addresses)
+        return np.fromiter((address in asked for address in self.endpoints), np.bool_, len(self.endpoints))
+
+    def narrowed(self) -> Flows:
+        """The same records, with only those endpoints and paths in the dictionaries that they name, in the same order."""
+        used = np.zeros(len(self.endpoints), np.bool_)
+        used[self.src] = used[self.dst] = True
+        ways = np.zeros(max(len(self.paths), 1), np.bool_)
+        ways[self.path] = ways[0] = True
+        if used.all() and ways.all():
+            return self
+        code, way = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in (used, ways))
+        return replace(
+            self,
+            src=code[self.src],
+            dst=code[self.dst],
+            path=way[self.path],
+            endpoints=tuple(compress(self.endpoints, used)),
+            paths=tuple(compress(self.paths, ways)),
+        )
 
     def control(self, *, small: int = 256) -> Mask:
         """Which records carry only control messages (readiness, credits, barriers): at most `small` octets a message.
@@ -118,6 +155,13 @@ class Flows:
         A segment of real work fills the path's MTU, at least 536 octets (RFC 9293 section 3.7.1), except its tail.
         """
         return np.asarray((self.octets <= small * self.messages) | (self.octets == 0), dtype=np.bool_)
+
+
+def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask) -> NDArray[Any]:
+    """Some rows of a column; of one that holds a single value for all rows a view, as that is."""
+    if column.strides != (0,) or rows.dtype == np.bool_:
+        return column[rows]
+    return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
 
 
 def concatenated(parts: Sequence[Flows]) -> Flows:

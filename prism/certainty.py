@@ -55,7 +55,7 @@ def _varies(view: View) -> float:
     alike += [np.concatenate([rows, hands[b, a]]) for (a, b), rows in hands.items() if a < b and (b, a) in hands]
     by_step, by_edge = list[float](), list[float]()
     for rows in alike:
-        edges = [e for e in edges_of(view.flows, rows).values() if 2 * len(np.unique(view.step_of(e.end))) >= len(view.ends)]
+        edges = [e for e in edges_of(view.flows, rows).values() if 2 * view.steps_with(e) >= len(view.ends)]
         if len(edges) < 2:
             continue
         total = np.array([float(edge.volume) for edge in edges])

@@ -88,6 +88,12 @@ def replay(
     columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Analyse in so many processes; by default in as many as pay.")
+    ] = None,
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Analyse on the workers of a Dask cluster, such as tcp://10.0.0.1:8786.")
+    ] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar, and no warnings on stderr.")] = False,
 ) -> None:
     """Diagnose the training jobs in captures or flow dumps.
@@ -111,7 +117,8 @@ def replay(
         asked = read_columns(columns) if columns else None
         flows: list[Flows] = []
         with _progress(quiet=quiet) as progress:
-            diagnosis = renamed(run(inputs, placed, progress, asked, flows.append), earlier)
+            diagnosis = run(inputs, placed, progress, asked, kept=flows.append, processes=workers, scheduler=scheduler)
+        diagnosis = renamed(diagnosis, earlier)
         if html:
             _write(html, _page(diagnosis, placed, flows[0]))
         _tell(diagnosis, json, trace, quiet=quiet)

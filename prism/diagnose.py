@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
 from prism.identity import distinct
-from prism.jobs import recognize, rows_of
+from prism.jobs import around, largest_first, recognize, rows_of
 from prism.kernels.pauses import without_pauses
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source
+from prism.pairs import divided, pairs_of, parts
 from prism.parallelism import infer
 from prism.phases import phases
 from prism.timeline import reconstruct
@@ -44,30 +45,70 @@ def diagnose(
     been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
-    if window is None and len(flows):
-        window = int(flows.start_ns.min()), int(flows.end_ns.max())
-    found: list[JobDiagnosis] = []
-    findings: list[Finding] = []
-    strangers: list[Job] = []
-    uneven: list[Job] = []
-    candidates = distinct(recognize(flows, topology)) if jobs is None else tuple(jobs)
-    since, until = window or (0, 0)
-    for done, job in enumerate(candidates):
-        progress(done, len(candidates))
-        view = _view(flows, transits, job, topology, until, least)
-        if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
-            strangers.append(job)
-            continue
-        steady = view.uneven < UNEVEN
-        raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
-        uneven += [] if steady else [job]
-        happened = events(view, raw, (since, until))
-        seen = completeness(view)
-        findings += assessed(view, settled(raw, happened), seen)
-        worked = phases(view.flows, job, view.parallelism, view.timeline)
-        timeline = replace(view.timeline, events=happened, phases=worked)
-        found.append(JobDiagnosis(job, _trusted(view.parallelism, seen), timeline))
-    return Diagnosis(source, tuple(found), tuple(findings), tuple(_unexplained(flows, topology, found, strangers, uneven)))
+    seen = window or flows.window
+    told: list[Told] = []
+    for done, job in enumerate(jobs or ()):
+        progress(done, len(jobs or ()))
+        told.append(diagnose_job(around(flows, job), job, seen, topology=topology, transits=transits, least=least))
+    apart = parts(pairs_of(flows), topology) if jobs is None else ()
+    for done, own in enumerate(divided(flows, apart)):
+        progress(done, len(apart))
+        own_jobs = recognize(own, topology, window=flows.window)
+        told += [diagnose_job(around(own, j), j, seen, topology=topology, transits=transits, least=least) for j in own_jobs]
+    told = told if jobs is not None else ranked(told)
+    return merged(source, told, topology, len(flows), len(np.union1d(flows.src, flows.dst)))
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What is told of a candidate for a job; `found` is None where it has no steps and is none."""
+
+    job: Job
+    found: JobDiagnosis | None = None
+    findings: tuple[Finding, ...] = ()
+    steady: bool = True
+
+    def called(self, name: str) -> Told:
+        """The same of a job by another name."""
+        job, found = replace(self.job, id=name), self.found
+        findings = tuple(replace(f, job=name, ids=(name,) if f.subject == "job" else f.ids) for f in self.findings)
+        return replace(self, job=job, found=found and replace(found, job=job), findings=findings)
+
+
+def diagnose_job(
+    flows: Flows,
+    job: Job,
+    window: tuple[int, int],
+    *,
+    topology: Topology | None = None,
+    transits: Transits,
+    least: int = 3,
+) -> Told:
+    """What the records around a job tell of it: all that begin or end at its endpoints. `window`, `least`: as in `diagnose`."""
+    view = _view(flows, transits, job, topology, window[1], least)
+    if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
+        return Told(job)
+    steady = view.uneven < UNEVEN
+    raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
+    happened = events(view, raw, window)
+    seen = completeness(view)
+    findings = assessed(view, settled(raw, happened), seen)
+    worked = phases(view.flows, job, view.parallelism, view.timeline)
+    timeline = replace(view.timeline, events=happened, phases=worked)
+    return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
+
+
+def ranked(told: Sequence[Told]) -> list[Told]:
+    """Candidates that were recognised part by part, the largest first, each with an id of its own."""
+    told = sorted(told, key=lambda one: largest_first(one.job))
+    return [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
+
+
+def merged(source: Source, told: Sequence[Told], topology: Topology | None, records: int, talkers: int) -> Diagnosis:
+    """The diagnosis of all candidates together, of so many `records` between so many `talkers`."""
+    found = tuple(one.found for one in told if one.found is not None)
+    findings = tuple(finding for one in told for finding in one.findings)
+    return Diagnosis(source, found, findings, tuple(_unexplained(told, found, topology, records, talkers)))
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:
@@ -77,16 +118,16 @@ def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:
 
 
 def _unexplained(
-    flows: Flows, topology: Topology | None, found: Sequence[JobDiagnosis], strangers: Sequence[Job], uneven: Sequence[Job]
+    told: Sequence[Told], found: Sequence[JobDiagnosis], topology: Topology | None, records: int, talkers: int
 ) -> Iterator[str]:
     """What was not understood, in words."""
-    if not len(flows):
+    if not records:
         yield "no payload was seen"
     elif not found:
-        yield f"no training job: {len(flows):,} flow records between {_talkers(flows)} endpoints show no common steps"
-    for job in strangers:
+        yield f"no training job: {records:,} flow records between {talkers} endpoints show no common steps"
+    for job in (one.job for one in told if one.found is None):
         yield f"{len(job.endpoints)} endpoints exchange payload without steps: {', '.join(job.endpoints[:4])}"
-    for job in uneven:
+    for job in (one.job for one in told if not one.steady):
         yield f"job {job.id}: its steps cannot be told, or not from their parts, so nobody is blamed"
     for one in found:
         unknown = sum(pair.octets for pair in one.parallelism.pairs if pair.kind == "unknown")
@@ -99,18 +140,11 @@ def _unexplained(
         yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
 
 
-def _talkers(flows: Flows) -> int:
-    return len(np.union1d(flows.src, flows.dst))
-
-
 def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
-    own = flows.take(rows)
+    own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     parallelism = infer(clock.on(own), job, topology)
     timeline = reconstruct(own, job, parallelism, clock)
-    members = np.isin(np.array(flows.endpoints), job.endpoints)
-    outer = np.flatnonzero(members[flows.src] | members[flows.dst])
-    inside = np.searchsorted(outer, rows)
-    return View(own, flows.take(outer), transits, job, parallelism, timeline, topology, until, inside, least)
+    return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least)

@@ -64,7 +64,7 @@ def _kind(view: View, start: int, end: int, written: float) -> EventKind:
     opened = (flows.tcp_flags & SYN != 0) & (flows.start_ns >= start) & (flows.start_ns <= end)
     if opened.any():
         return "restart"
-    members = np.isin(np.array(around.endpoints), view.job.endpoints)
+    members = around.among(view.job.endpoints)
     away = members[around.src] & ~members[around.dst] & (around.start_ns >= start) & (around.start_ns <= end)
     step = float(flows.octets.sum()) / max(len(view.ends), 1)
     return "checkpoint" if float(around.octets[away].sum()) > written * step else "evaluation"

@@ -24,10 +24,13 @@ from prism.model import Job
 from prism.topology import Topology
 
 
-def recognize(flows: Flows, topology: Topology | None = None, *, together: float = 0.5) -> tuple[Job, ...]:
+def recognize(
+    flows: Flows, topology: Topology | None = None, *, window: tuple[int, int] | None = None, together: float = 0.5
+) -> tuple[Job, ...]:
     """Jobs in `flows`, largest first. Too little traffic gives none.
 
-    `together` is how far two clusters on one host must beat in time beyond chance, 0 … 1.
+    `window` is when the first and the last record of anybody was, ns, where `flows` are not all that was seen. `together` is
+    how far two clusters on one host must beat in time beyond chance, 0 … 1.
     """
     known = _candidates(flows, topology)
     payload = np.flatnonzero(~flows.control() & known[flows.src] & known[flows.dst] & (flows.src != flows.dst))
@@ -35,11 +38,16 @@ def recognize(flows: Flows, topology: Topology | None = None, *, together: float
     steady = recurring({key: edge for key, edge in edges.items() if topology is not None or _lasting(flows, edge)})
     graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in _balanced(steady))
     clusters = [frozenset(part) for part in nx.connected_components(graph)]
-    clusters = _by_signals(flows, clusters)
+    clusters = _by_signals(flows, clusters, window or flows.window)
     if topology is not None:
         clusters = _by_host(flows, topology, clusters, steady, together)
     jobs = [_job(flows, topology, members, edges) for members in clusters if len(members) > 1]
-    return tuple(sorted(jobs, key=lambda job: (-len(job.endpoints), job.start_ns, job.endpoints)))
+    return tuple(sorted(jobs, key=largest_first))
+
+
+def largest_first(job: Job) -> tuple[int, int, tuple[str, ...]]:
+    """Sort key of jobs."""
+    return -len(job.endpoints), job.start_ns, job.endpoints
 
 
 def _candidates(flows: Flows, topology: Topology | None) -> np.ndarray:
@@ -71,14 +79,13 @@ def _balanced(steady: dict[Pair, Edge], *, least: float = 1e-4) -> Iterable[Pair
     return [key for key, edge in steady.items() if edge.volume >= least * min(most[key[0]], most[key[1]])]
 
 
-def _by_signals(flows: Flows, clusters: list[frozenset[int]]) -> list[frozenset[int]]:
+def _by_signals(flows: Flows, clusters: list[frozenset[int]], life: tuple[int, int]) -> list[frozenset[int]]:
     """Join clusters whose members keep exchanging small messages: barriers and scalar reductions over a whole job."""
     home = {member: i for i, members in enumerate(clusters) for member in members}
     of = np.array([home.get(code, -1) for code in range(len(flows.endpoints))], np.int64)
     across = (
         (of[flows.src] >= 0) & (of[flows.dst] >= 0) & (of[flows.src] != of[flows.dst]) & flows.control() & (flows.octets > 0)
     )
-    life = (int(flows.start_ns.min()), int(flows.end_ns.max())) if len(flows) else (0, 1)
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(clusters)))
     for (src, dst), edge in edges_of(flows, np.flatnonzero(across)).items():
@@ -141,8 +148,15 @@ def _order(address: str) -> tuple[int, ...]:
     return tuple(int(part, 16) if ":" in address else int(part) for part in parts if part)
 
 
+def around(flows: Flows, job: Job) -> Flows:
+    """The records with an end in a job, in the same order."""
+    members = flows.among(job.endpoints)
+    inside = members[flows.src] | members[flows.dst]
+    return (flows if inside.all() else flows.take(np.flatnonzero(inside))).narrowed()
+
+
 def rows_of(flows: Flows, job: Job) -> np.ndarray:
     """Places of the records between two endpoints of a job, in order of sending."""
-    members = np.isin(np.array(flows.endpoints), job.endpoints)
+    members = flows.among(job.endpoints)
     rows = np.flatnonzero(members[flows.src] & members[flows.dst])
     return rows[np.argsort(sending(flows)[rows], kind="stable")]

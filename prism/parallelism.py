@@ -21,7 +21,7 @@ from prism.kernels.communicators import communicators
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
 from prism.kernels.handover import handovers
 from prism.kernels.lanes import lanes, renewals
-from prism.kernels.lockstep import Collective, alike, collectives, joined
+from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on
 from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
@@ -39,7 +39,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     """
     code = {address: i for i, address in enumerate(flows.endpoints)}
     members = [code[address] for address in job.endpoints]
-    inside = np.isin(np.arange(len(flows.endpoints)), members)
+    inside = flows.among(job.endpoints)
     payload = np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst])
     everything = edges_of(flows, payload)
     edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
@@ -65,8 +65,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, kinds, hands)
-    label = _labels(len(flows), streams)
-    pairs = tuple(_pair(flows, edge, label) for _, edge in sorted(everything.items()))
+    pairs = _pairs(flows, everything, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
 
 
@@ -100,7 +99,7 @@ def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: floa
     for one in found:
         start, end = one.window
         if len(one.members) > 2 and (end - start).sum() < full * (end[-1] - start[0]):
-            moved += sum(int(edges[k].octets[np.isin(edges[k].rows, one.rows)].sum()) for k in one.edges)
+            moved += sum(moved_on(one, edges))
     return moved / max(total, 1)
 
 
@@ -146,16 +145,14 @@ def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Map
     return tuple(streams)
 
 
-def _labels(n: int, streams: tuple[Stream, ...]) -> np.ndarray:
-    """The kind of each record."""
-    label = np.full(n, -1, np.int64)
-    for i, stream in enumerate(streams):
-        label[stream.rows] = i
-    names = np.array([stream.kind for stream in streams] + ["unknown"])
-    return names[label]
-
-
-def _pair(flows: Flows, edge: Edge, label: np.ndarray) -> PairOf:
-    kinds, place = np.unique(label[edge.rows], return_inverse=True)
-    kind: PairKind = str(kinds[np.argmax(np.bincount(place, weights=edge.octets))])  # type: ignore[assignment]
-    return PairOf(flows.endpoints[edge.src], flows.endpoints[edge.dst], kind, edge.volume)
+def _pairs(flows: Flows, edges: Mapping[Pair, Edge], streams: tuple[Stream, ...]) -> tuple[PairOf, ...]:
+    """Each edge as what most of its octets were for, in order."""
+    kinds: list[PairKind] = sorted({"unknown", *(stream.kind for stream in streams)})
+    label = np.full(len(flows), kinds.index("unknown"), np.int8)
+    for stream in streams:
+        label[stream.rows] = kinds.index(stream.kind)
+    out = []
+    for _, edge in sorted(edges.items()):
+        most = int(np.argmax(np.bincount(label[edge.rows], weights=edge.octets)))
+        out.append(PairOf(flows.endpoints[edge.src], flows.endpoints[edge.dst], kinds[most], edge.volume))
+    return tuple(out)

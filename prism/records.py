@@ -1,4 +1,4 @@
-"""Where the analysis and the pages read flow records: one protocol, and records in memory; the store is another."""
+"""Where the analysis and the pages read flow records: one protocol, and records in memory; dumps and the store are others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Memory:
     """Records that are in memory."""
 
     def __init__(self, flows: Flows) -> None:
-        self._flows = (
+        self.flows = (
             flows
             if np.all(flows.start_ns[1:] >= flows.start_ns[:-1])
             else flows.take(np.argsort(flows.start_ns, kind="stable"))
@@ -32,9 +32,12 @@ class Memory:
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
         """See `Records`."""
-        flows = self._flows
-        rows = np.arange(*np.searchsorted(flows.start_ns, (start_ns, end_ns)))
+        flows = self.flows
+        low, high = np.searchsorted(flows.start_ns, (start_ns, end_ns)).tolist()
+        if not endpoints and high - low == len(flows) and (limit is None or limit >= len(flows)):
+            return flows
+        rows = np.arange(low, high)
         if endpoints:
-            asked = np.isin(np.array(flows.endpoints), list(endpoints))
+            asked = flows.among(endpoints)
             rows = rows[asked[flows.src[rows]] & asked[flows.dst[rows]]]
         return flows.take(rows[:limit])

@@ -14,6 +14,8 @@ from collectors.mapping import Columns
 from collectors.record import Flows, Transits, concatenated
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
+from prism.records import Memory
+from prism.spread import diagnose_over, workers, worth
 from prism.topology import Topology
 
 Progress = Callable[[str, int, int], None]  # stage, done, total; a total of 0 is unknown
@@ -24,17 +26,28 @@ def replay(
     topology: Topology | None = None,
     progress: Progress | None = None,
     columns: Columns | None = None,
+    *,
     kept: Callable[[Flows], None] = lambda _flows: None,
+    processes: int | None = None,
+    scheduler: str = "",
 ) -> Diagnosis:
     """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
     `kept` is given the flow records.
 
-    Raises DecodeError (a ValueError) with the file's name where one cannot be read.
+    In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. Raises DecodeError (a ValueError)
+    with the file's name where one cannot be read, and as `spread.workers`.
     """
     tell = progress or (lambda _stage, _done, _total: None)
     flows, transits, source = read(inputs, topology, tell, columns)
     kept(flows)
-    return diagnose(flows, source, topology=topology, transits=transits, progress=lambda done, total: tell("jobs", done, total))
+
+    def jobs(done: int, total: int) -> None:
+        tell("jobs", done, total)
+
+    with workers(worth(len(flows)) if processes is None else processes, scheduler) as executor:
+        if executor is None:
+            return diagnose(flows, source, topology=topology, transits=transits, progress=jobs)
+        return diagnose_over(executor, Memory(flows), source, topology=topology, transits=transits, progress=jobs)
 
 
 def read(

@@ -9,6 +9,7 @@ Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes repl
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
 from prism.kernels.sharded import sharded
 from prism.kernels.signals import signals
+from prism.kernels.sums import counted, numbered
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 Rows = NDArray[np.intp]
@@ -115,12 +117,14 @@ def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
 def _voices(flows: Flows, streams: list[Stream], most: int) -> list[tuple[Stream, Rows]]:
     """Streams whole, then their single edges: each may show the job's step."""
     whole = [(s, s.rows) for s in streams[:most]]
-    edges = []
+    edges: list[tuple[Stream, Rows]] = []
     for stream, rows in whole:
-        pair = flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows]
-        if len(np.unique(pair)) > 1:
-            edges += [(stream, rows[pair == p]) for p in np.unique(pair)]
-    return [*whole, *edges[:most]]
+        number, at = numbered(flows.src[rows], flows.dst[rows]) if len(edges) < most else (rows, rows[:0])
+        if len(at) > 1:
+            order, begins = counted(number, len(at), np.arange(len(rows)))
+            first = np.lexsort((flows.dst[rows[at]], flows.src[rows[at]]))[: most - len(edges)]
+            edges += [(stream, rows[order[begins[i] : begins[i + 1]]]) for i in first.tolist()]
+    return [*whole, *edges]
 
 
 def _rhythm(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: bool) -> Rhythm:
@@ -164,10 +168,11 @@ def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints, ca
         for member in stream.members:
             of[member].append(i)
     heard = signals(flows, clock.quiet[:, 0], calls=calls)
+    ends_at = [_by_end(flows, stream.rows) for stream in beats.streams]
     steps = []
     for address in job.endpoints:
         me = code[address]
-        rows = {i: beats.streams[i].rows[_touches(flows, beats.streams[i].rows, me)] for i in of[address]}
+        rows = {i: ends_at[i](me) for i in of[address]}
         if not rows:  # a member that says nothing in a window
             steps.append(np.zeros((0, 2), np.int64))
             continue
@@ -180,8 +185,10 @@ def _steps(flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints, ca
     return tuple(steps)
 
 
-def _touches(flows: Flows, rows: Rows, code: int) -> NDArray[np.bool_]:
-    return np.asarray((flows.src[rows] == code) | (flows.dst[rows] == code), dtype=np.bool_)
+def _by_end(flows: Flows, rows: Rows) -> Callable[[int], Rows]:
+    """Those of some rows that begin or end at an endpoint, by its code."""
+    sides = [counted(side, len(flows.endpoints), rows) for side in (flows.src, flows.dst)]
+    return lambda code: np.concatenate([order[begins[code] : begins[code + 1]] for order, begins in sides])
 
 
 class _Beats:

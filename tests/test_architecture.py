@@ -43,6 +43,7 @@ EDGE = {
     *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
     *("prism.analysing", "prism.cli_live", "prism.live", "prism.playing", "prism.serve", "prism.store", "prism.watch"),
     *("prism.cli", "prism.page", "prism.replay", "prism.simulate", "prism.terminal"),
+    *("prism.dumps", "prism.spread"),
     *("prism.asking", "prism.boardfile", "prism.cli_service", "prism.opening", "prism.service", "prism.terminal_service"),
     *("prism.tokens", "prism.uploaded", "prism.uploads"),
     *("prism.api.answers", "prism.api.application", "prism.api.asked", "prism.api.boards", "prism.api.described"),

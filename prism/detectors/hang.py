@@ -84,7 +84,7 @@ def _writes(view: View, one: Silence, guilty: list[int]) -> bool:
     """Whether a silent rank sends away in bulk meanwhile."""
     around = view.around
     codes = np.array([view.code[view.job.endpoints[r]] for r in guilty])
-    members = np.isin(np.array(around.endpoints), view.job.endpoints)
+    members = around.among(view.job.endpoints)
     away = np.isin(around.src, codes) & ~members[around.dst] & view.telling
     middle = (around.start_ns + around.end_ns) // 2
     return bool((away & (middle > one.start) & (middle < one.end)).any())

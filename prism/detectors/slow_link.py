@@ -7,6 +7,7 @@ between switches the delay of single packets from one to the next tells which ho
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -131,13 +132,13 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
     kind: dict[Pair, str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     slowness = middle(level, axis=1)[:, 0]
     above = np.full(len(keys), np.nan)
-    for i, key in enumerate(keys):
-        like = np.array(
-            [slowness[j] for j in range(len(keys)) if kind.get(keys[j]) == kind.get(key) and np.isfinite(slowness[j])]
-        )
-        if len(like) >= 4 and np.isfinite(slowness[i]):
-            rise = slowness[i] - np.median(like)
-            above[i] = rise if rise >= max(height, 4 * max(spread(like), 0.05)) else min(rise, 0.0)
+    known: dict[str | None, list[int]] = defaultdict(list)
+    for i in np.flatnonzero(np.isfinite(slowness)).tolist():
+        known[kind.get(keys[i])].append(i)
+    for own in (own for own in known.values() if len(own) >= 4):
+        rise = slowness[own] - np.median(slowness[own])
+        least = max(height, 4 * max(spread(slowness[own]), 0.05))
+        above[own] = np.where(rise >= least, rise, np.minimum(rise, 0.0))
     top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
     bad = [i for i in range(len(keys)) if above[i] >= max(height, top / 2)]
     good = [i for i in range(len(keys)) if above[i] <= 0]

@@ -13,6 +13,7 @@ from collectors.record import Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
+from prism.kernels.sums import counted, distinct
 from prism.kernels.waits import needs, own_work, typical_work
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
@@ -87,15 +88,17 @@ class View:
         by_rank = defaultdict(list)
         rows = np.flatnonzero(self.telling)
         for side in (self.around.src, self.around.dst):
-            order = rows[np.argsort(side[rows], kind="stable")]
+            order, begins = counted(side, len(self.code), rows)
             for address in self.job.endpoints:
-                low, high = np.searchsorted(side[order], [self.code[address], self.code[address] + 1])
+                low, high = begins[self.code[address] : self.code[address] + 2]
                 by_rank[address].append(order[low:high])
         needed = self._needed()
+        columns = ("start_ns", "end_ns", "src", "dst", "octets", "messages", "busy_ns")
+        said = Flows.build({name: getattr(self.around, name) for name in columns}, endpoints=self.around.endpoints)
         out = []
         for address in self.job.endpoints:
-            rows = np.unique(np.concatenate(by_rank[address]))
-            out.append(own_work(self.around.take(rows), self.code[address], needed[rows]))
+            rows = distinct(np.concatenate(by_rank[address]))
+            out.append(own_work(said.take(rows), self.code[address], needed[rows]))
         return out
 
     @cached_property
@@ -105,7 +108,7 @@ class View:
         To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is a hundredth of what a rank moves.
         """
         flows = self.around
-        members = np.isin(np.array(flows.endpoints), self.job.endpoints)
+        members = flows.among(self.job.endpoints)
         inside = members[flows.src] & members[flows.dst]
         away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
         ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)
@@ -158,16 +161,25 @@ class View:
     def edges(self) -> dict[Pair, Edge]:
         """Directed pairs with payload that comes back in at least half of the steps."""
         every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
-        return {key: e for key, e in every.items() if 2 * len(np.unique(self.step_of(e.end))) >= len(self.ends) > 0}
+        return {key: e for key, e in every.items() if 2 * self.steps_with(e) >= len(self.ends) > 0}
 
     def step_of(self, times: Ints) -> Ints:
         """Which step each time lies in; the number of steps for what comes after the last."""
         return np.asarray(np.searchsorted(self.ends, times, "left"), dtype=np.int64)
 
+    @cached_property
+    def _step(self) -> NDArray[np.int32]:
+        """In which step each record of `flows` ended."""
+        return self.step_of(self.flows.end_ns).astype(np.int32)
+
+    def steps_with(self, edge: Edge) -> int:
+        """In how many steps an edge's records ended; what comes after the last counts as one."""
+        return int(np.count_nonzero(np.bincount(self._step[edge.rows])))
+
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
         n = len(self.ends)
-        sums = np.bincount(self.step_of(edge.end), weights=column[edge.rows].astype(np.float64), minlength=n + 1)
+        sums = np.bincount(self._step[edge.rows], weights=column[edge.rows], minlength=n + 1)
         return np.asarray(sums[:n], dtype=np.float64)
 
     @cached_property

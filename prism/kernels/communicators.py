@@ -60,10 +60,17 @@ def apart(a: Course, b: Course) -> float:
     """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
     most = float("inf")
     if abs(np.log(a.octets / b.octets)) <= 0.02:
-        most = float(np.median(np.abs(a.by_share - b.by_share)))
+        most = _middle(np.abs(a.by_share - b.by_share))
     if abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts):
-        most = min(most, float(np.median(np.abs(a.by_burst - b.by_burst))))
+        most = min(most, _middle(np.abs(a.by_burst - b.by_burst)))
     return most / max(min(a.cadence, b.cadence), 1.0)
+
+
+def _middle(apart: Ints) -> float:
+    """The median of as many times as there are `QUANTILES`, an even number."""
+    half = len(apart) // 2
+    low, high = np.partition(apart, (half - 1, half))[half - 1 : half + 1].tolist()
+    return (float(low) + float(high)) / 2
 
 
 def communicators(
@@ -82,14 +89,17 @@ def communicators(
     active = {key: c.activity for key, c in courses.items()}
     graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
     graph.add_nodes_from(edges)
+    near_to = {key: set(graph[key]) for key in edges}
     for own in at.values():
         for i, a in enumerate(own):
             for b in own[:i]:
-                if _linked(graph, a.key, b.key):
-                    continue
+                if b.key in near_to[a.key] or not near_to[a.key].isdisjoint(near_to[b.key]):
+                    continue  # known to be of one communicator, at most through one more
                 far = apart(courses[a.key], courses[b.key])
                 if far <= near or beyond(alike(a, b, active), courses[a.key], courses[b.key]) >= threshold:
                     graph.add_edge(a.key, b.key)
+                    near_to[a.key].add(b.key)
+                    near_to[b.key].add(a.key)
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
@@ -106,11 +116,6 @@ def beyond(together: float, a: Course, b: Course) -> float:
     """How much two lanes move together beyond chance: what lanes that are busy most of the time do anyhow."""
     busy = [float((c.activity[1] - c.activity[0]).sum() / max(c.activity[1][-1] - c.activity[0][0], 1)) for c in (a, b)]
     return (together - max(busy)) / max(1 - max(busy), 1e-9)
-
-
-def _linked(graph: nx.Graph[Pair], a: Pair, b: Pair) -> bool:
-    """Whether two lanes are already known to be of one communicator, at most through one more."""
-    return graph.has_edge(a, b) or bool(set(graph[a]) & set(graph[b]))
 
 
 def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> Iterator[tuple[Pair, Pair]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, Union, union, weighted_median
+from prism.kernels.sums import counted
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
@@ -37,29 +40,36 @@ class Edge:
     octets: Ints
     lane: int | None = None
 
-    @property
+    @cached_property
     def key(self) -> Pair:
         """Sender and receiver, codes, and the lane if there is one."""
         return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
 
-    @property
+    @cached_property
     def volume(self) -> int:
         """All octets."""
         return int(self.octets.sum())
 
+    @cached_property
+    def _pace_ns(self) -> float:
+        return weighted_median(self.end - self.start, self.octets)
+
     def pace_ns(self) -> float:
         """How long a typical octet's record lasted: what counts as no gap at this edge's own scale."""
-        return weighted_median(self.end - self.start, self.octets)
+        return self._pace_ns
+
+    @cached_property
+    def _activity(self) -> Union:
+        return union(self.start, self.end, close=self._pace_ns / 4)
 
     def activity(self) -> Union:
         """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
-        return union(self.start, self.end, close=self.pace_ns() / 4)
+        return self._activity
 
 
 def sending(flows: Flows) -> Ints:
     """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
-    alone = (flows.end_ns == flows.start_ns) & (flows.busy_ns > 0)
-    return np.where(alone, flows.start_ns - flows.busy_ns, flows.start_ns)
+    return flows.sent_ns
 
 
 def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
@@ -68,28 +78,25 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     With `lane`, the lane of each of the rows (kernels.lanes), every lane is a pair of its own.
     """
     rows = np.arange(len(flows)) if rows is None else rows
-    start = sending(flows)
+    start = sending(flows)[rows]
+    order = np.arange(len(rows)) if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
     lanes = np.zeros(len(rows), np.int64) if lane is None else lane
-    order = np.lexsort((start[rows], lanes, flows.dst[rows], flows.src[rows]))
-    return {e.key: e for e in _split(flows, rows[order], start, lanes[order], lane is not None)}
+    if lane is not None and lane.any():
+        order, _ = counted(lane, int(lane.max()) + 1, order)
+    for side in (flows.dst, flows.src):
+        order, _ = counted(side[rows], len(flows.endpoints), order)
+    return {e.key: e for e in _split(flows, rows[order], start[order], lanes[order], lane is not None)}
 
 
-def _split(flows: Flows, order: Rows, start: Ints, lane: Ints, named: bool) -> Iterator[Edge]:
-    if not len(order):
+def _split(flows: Flows, rows: Rows, start: Ints, lane: Ints, named: bool) -> Iterator[Edge]:
+    if not len(rows):
         return
-    src, dst = flows.src[order], flows.dst[order]
-    cut = np.flatnonzero((np.diff(src) != 0) | (np.diff(dst) != 0) | (np.diff(lane) != 0)) + 1
-    for at in np.split(np.arange(len(order)), cut):
-        rows, number = order[at], int(lane[at[0]])
-        yield Edge(
-            int(src[at[0]]),
-            int(dst[at[0]]),
-            rows,
-            start[rows],
-            flows.end_ns[rows],
-            flows.octets[rows],
-            number if named else None,
-        )
+    src, dst, end, octets = flows.src[rows], flows.dst[rows], flows.end_ns[rows], flows.octets[rows]
+    fresh = (src[1:] != src[:-1]) | (dst[1:] != dst[:-1]) | (lane[1:] != lane[:-1])
+    cut = np.concatenate([[0], np.flatnonzero(fresh) + 1, [len(rows)]])
+    keys = zip(*(column[cut[:-1]].tolist() for column in (src, dst, lane)), pairwise(cut.tolist()), strict=True)
+    for one, other, number, (a, b) in keys:
+        yield Edge(one, other, rows[a:b], start[a:b], end[a:b], octets[a:b], number if named else None)
 
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = 20) -> float:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.kernels.sums import distinct
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Union = tuple[Ints, Ints]
@@ -48,7 +50,7 @@ def covered(start: Ints, end: Ints, within: Union) -> Floats:
 
 def intersection(a: Union, b: Union) -> Union:
     """Intersection of two unions, again a union."""
-    cuts = np.unique(np.concatenate([*a, *b]))
+    cuts = distinct(np.concatenate([*a, *b]))
     if len(cuts) < 2:
         return cuts[:0], cuts[:0]
     start, end = cuts[:-1], cuts[1:]

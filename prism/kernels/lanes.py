@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, union
+from prism.kernels.sums import counted, numbered, spans, totals
 
 Rows = NDArray[np.intp]
 
@@ -56,16 +58,15 @@ def renewals(flows: Flows, rows: Rows, *, most: int = 8) -> Ints:
 
     More than `most` of them are no restarts but a habit. None without ports or queue pairs.
     """
-    names = [column[rows] for column in (flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp)]
-    if not len(rows) or not any(column.any() for column in names[2:]):
+    ports = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
+    queue = flows.dst_qp[rows].astype(np.int64)
+    if not len(rows) or not (queue.any() or ports[0].any() or ports[1].any()):
         return np.zeros(0, np.int64)
-    if flows.dst_qp[rows].all():
-        names[2] = np.zeros_like(names[2])  # the source port of RoCEv2 is entropy
-    order = np.lexsort(names)
-    fresh = np.any([np.diff(column[order]) != 0 for column in names], axis=0)
-    begins = np.concatenate([[0], np.flatnonzero(fresh) + 1])
-    first = np.minimum.reduceat(flows.start_ns[rows][order], begins)
-    last = np.maximum.reduceat(flows.end_ns[rows][order], begins)
+    entropy = queue.all()  # the source port of RoCEv2
+    pair = flows.src[rows].astype(np.int64) << 32 | flows.dst[rows]
+    number, at = numbered(pair, queue << 32 | ports[1] << 16 | (0 if entropy else ports[0]))
+    first, last = np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
+    spans(number, flows.start_ns[rows], flows.end_ns[rows], first, last)
     lives = union(first, last)[0]
     return lives[1:] if len(lives) - 1 <= most else lives[:0]
 
@@ -79,16 +80,19 @@ def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
     queue = flows.dst_qp[rows].astype(np.int64)
     port = np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0])
     port = np.where(queue > 0, 0, port)  # the source port of RoCEv2 is entropy
-    order = np.lexsort((queue, port, there, high, low))
-    columns = [column[order] for column in (low, high, there, port, queue)]
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    number, at = numbered(low << 32 | high, port << 32 | queue << 1 | there)
+    by = np.lexsort((queue[at], port[at], there[at], high[at], low[at]))
+    place = np.empty(len(by), np.int32)
+    place[by] = np.arange(len(by), dtype=np.int32)
+    number, at = place[number], at[by]
+    order, begins = counted(number, len(at), np.arange(len(rows)))
+    moved, first, last = np.zeros(len(at), np.int64), np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
+    spans(number, flows.start_ns[rows], flows.end_ns[rows], first, last)
+    totals(number, flows.octets[rows], moved)
     pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
-    for own in np.split(order, np.flatnonzero(fresh)[1:]) if len(order) else []:
-        i, at = own[0], rows[own]
-        first, last = int(flows.start_ns[at].min()), int(flows.end_ns[at].max())
-        line = _Line(bool(there[i]), int(port[i]), first, last, int(flows.octets[at].sum()), len(at), own)
-        pairs[int(low[i]), int(high[i])].append(line)
+    columns = zip(*(c.tolist() for c in (low[at], high[at], there[at], port[at], first, last, moved)), strict=True)
+    for (one, other, way, own, begin, end, octets), (a, b) in zip(columns, pairwise(begins.tolist()), strict=True):
+        pairs[one, other].append(_Line(way, own, begin, end, octets, b - a, order[a:b]))
     return list(pairs.values())
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from prism.kernels.edges import Edge, Pair, Rows, ends, flipped
 from prism.kernels.intervals import Ints, Union, covered, union
+from prism.kernels.sums import distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ def merged(parts: list[Collective]) -> Collective:
     """Several collectives as one."""
     return Collective(
         frozenset().union(*(one.edges for one in parts)),
-        np.unique(np.concatenate([one.rows for one in parts])),
+        distinct(np.concatenate([one.rows for one in parts])),
         joined([one.window for one in parts]),
     )
 
@@ -137,7 +138,7 @@ def _absorbed(
             for j, _ in takers:
                 if i < j and together(found[i].window, found[j].window) >= threshold:
                     links.add_edge(i, j)
-        taken = np.unique(np.concatenate([mine for _, mine in takers]))
+        taken = distinct(np.concatenate([mine for _, mine in takers]))
         keep = ~np.isin(edge.rows, taken)
         left[key] = Edge(edge.src, edge.dst, edge.rows[keep], edge.start[keep], edge.end[keep], edge.octets[keep], edge.lane)
     whole = []
@@ -183,7 +184,17 @@ def _distance(times: Ints, window: Union) -> Ints:
 
 def edge_volume(one: Collective, edges: Mapping[Pair, Edge]) -> float:
     """Octets of a collective's middle edge."""
-    return float(np.median([edges[key].octets[np.isin(edges[key].rows, one.rows)].sum() for key in one.edges]))
+    return float(np.median(moved_on(one, edges)))
+
+
+def moved_on(one: Collective, edges: Mapping[Pair, Edge]) -> list[int]:
+    """Octets that a collective moved on each of its edges."""
+    own = [edges[key] for key in one.edges]
+    if sum(len(edge.rows) for edge in own) == len(one.rows):
+        return [edge.volume for edge in own]
+    mine = np.zeros(1 + max(int(edge.rows.max(initial=0)) for edge in own), np.bool_)
+    mine[one.rows] = True
+    return [int(edge.octets[mine[edge.rows]].sum()) for edge in own]
 
 
 def joined(windows: Iterable[Union]) -> Union:

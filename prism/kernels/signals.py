@@ -10,6 +10,7 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.kernels.intervals import Ints
+from prism.kernels.sums import counted, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ def signals(flows: Flows, ends: Ints, *, near: float = 0.02, calls: bool = False
         seldom = lines if idle else _seldom(flows, lines, len(ends), near * period) if calls else []
         for line in [*seldom, *(line for line in _unserving(lines) if line not in seldom)]:
             at = flows.end_ns[line.small]
-            if 2 * len(np.unique(np.searchsorted(ends, at))) > len(ends):
+            if 2 * np.count_nonzero(np.bincount(np.searchsorted(ends, at))) > len(ends):
                 found.append((pair, line in seldom, at))
     known = np.sort(np.concatenate([at for _, sure, at in found if sure] or [ends[:0]]))
     heard: dict[int, list[Ints]] = defaultdict(list)
@@ -62,24 +63,25 @@ def _with(times: Ints, known: Ints, near: float) -> bool:
 
 def _pairs(flows: Flows) -> dict[tuple[int, int], list[_Line]]:
     """The lines of every pair that carries small messages."""
-    n = len(flows.endpoints)
-    src, dst = flows.src.astype(np.int64), flows.dst.astype(np.int64)
-    pair = np.minimum(src, dst) * n + np.maximum(src, dst)
     control = flows.control()
-    asked = np.flatnonzero(np.isin(pair, np.unique(pair[control & (flows.octets > 0)])) & (flows.octets > 0))
-    there = src[asked] < dst[asked]
+    number, at = numbered(np.minimum(flows.src, flows.dst), np.maximum(flows.src, flows.dst))
+    small = np.zeros(len(at), np.bool_)
+    small[number[control & (flows.octets > 0)]] = True
+    asked = np.flatnonzero(small[number] & (flows.octets > 0))
+    del number
+    src, dst = flows.src[asked].astype(np.int64), flows.dst[asked].astype(np.int64)
+    low, high, there = np.minimum(src, dst), np.maximum(src, dst), src < dst
     ports = flows.src_port[asked].astype(np.int64), flows.dst_port[asked].astype(np.int64)
     queue = flows.dst_qp[asked].astype(np.int64)
     port = np.where(queue > 0, 0, np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0]))
-    order = np.lexsort((queue, port, there, pair[asked]))
-    columns = [column[order] for column in (pair[asked], there, port, queue)]
-    cut: Ints = np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)) + 1
+    number, at = numbered(low << 32 | high, port << 32 | queue << 1 | there)
+    order, begins = counted(number, len(at), np.arange(len(asked)))
+    rows, bounds = asked[order], begins.tolist()
     out: dict[tuple[int, int], list[_Line]] = defaultdict(list)
-    for own in np.split(order, cut) if len(order) else []:
-        rows = asked[own]
-        small = rows[control[rows]]
-        low, high = divmod(int(pair[rows[0]]), n)
-        out[low, high].append(_Line(bool(there[own[0]]), int(port[own[0]]), small, rows[~control[rows]]))
+    for i in np.lexsort((queue[at], port[at], there[at], high[at], low[at])).tolist():
+        own = rows[bounds[i] : bounds[i + 1]]
+        less, one = control[own], at[i]
+        out[int(low[one]), int(high[one])].append(_Line(bool(there[one]), int(port[one]), own[less], own[~less]))
     return out
 
 

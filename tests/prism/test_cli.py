@@ -21,7 +21,7 @@ def calls(diagnosis, monkeypatch):
     """What the analysis was asked, with the analysis itself left out."""
     asked = []
 
-    def stand_in(inputs, topology, progress, columns, kept):
+    def stand_in(inputs, topology, progress, columns, *, kept, **_):
         assert columns is None
         kept(Flows.build({"start_ns": []}, endpoints=()))
         asked.append((list(inputs), topology))
@@ -92,7 +92,7 @@ def test_a_report_on_stdout_comes_alone(calls, capture):
 
 def test_warnings_go_to_stderr_beside_a_report_on_stdout(diagnosis, capture, monkeypatch):
     object.__setattr__(diagnosis.source, "warnings", ("leaf0.pcap.gz: cut off",))
-    monkeypatch.setattr(replay, "replay", lambda *_: diagnosis)
+    monkeypatch.setattr(replay, "replay", lambda *_, **__: diagnosis)
     assert run(capture, "--json", "-").stderr == "prism: leaf0.pcap.gz: cut off\n"
     assert run(capture, "--json", "-", "--quiet").stderr == ""
 
@@ -136,7 +136,7 @@ def test_bad_input_is_one_line_and_exit_2_before_the_analysis(calls, capture, tm
     ],
 )
 def test_what_ends_the_analysis(capture, tmp_path, monkeypatch, error, code, message):
-    def broken(*_):
+    def broken(*_, **__):
         raise error
 
     monkeypatch.setattr(os, "dup2", lambda *_: None)
@@ -163,7 +163,7 @@ def test_help_does_not_wait_for_the_analysis_to_be_imported():
 
 SLOW = """
 import sys, time, types
-def slow(inputs, topology, progress, *_):
+def slow(inputs, topology, progress, columns, **_):
     print("begun", flush=True)
     for i in range(30):
         progress("reading", i, 30)

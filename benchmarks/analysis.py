@@ -1,0 +1,178 @@
+"""One minute of a cluster from flow records to the report, on one core: records/s and memory, by size.
+
+    python -m benchmarks.analysis [--gpus N]... [--records N] [--cache DIR] [--only LAYOUT]... [--profile]
+
+A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
+hosts, one of an eighth with experts, the others of 64 to 256 GPUs. Every layout and size is simulated once, some with a slow
+rank, step by step until each GPU has about `--records` of its own (6,000: a million a second from 10,000 GPUs); twins of a job
+are the same records at other endpoints, a little later. All are stretched to one minute, put in order of time and kept in
+`--cache`, as a collector would hand them over. The clock starts when they are in memory and stops when the report is text;
+records/s and ns/record are of CPU time, so that others on the machine do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import pstats
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.accuracy import forget_peak, peak_mib
+from benchmarks.grid import LAYOUTS
+from collectors.record import COLUMNS, Flows, Transits
+from prism import report
+from prism.diagnose import diagnose
+from prism.model import Source
+from prism.synth.simulate import simulate
+from prism.synth.spec import Fault, Spec
+from prism.topology import Endpoint, Topology
+
+MINUTE = 60_000_000_000
+START = 1_790_000_000_000_000_000
+STEPS = 12  # fewer tell too little
+
+
+class Made(NamedTuple):
+    """A simulated job: its records from 0 to a minute, and host, rail and leaf of each endpoint, numbered from 0."""
+
+    flows: Flows
+    places: list[tuple[int, int, int]]
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts it fills."""
+        return max(host for host, _, _ in self.places) + 1
+
+
+def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Layout and size of each job of a cluster of so many GPUs."""
+    names, left = list(only or LAYOUTS), gpus
+    for name, size in (("tp-placed", gpus // 4), ("moe", gpus // 8)):
+        if name in names and size > 256:
+            yield name, size
+            left -= size
+    for turn in range(gpus):
+        name, size = names[turn % len(names)], 64 << (turn // len(names) % 3)
+        size = 8 if name == "pp-only" else size
+        if left < size:
+            return
+        yield name, size
+        left -= size
+
+
+def made(layout: str, size: int, records: int) -> Made:
+    """One job, simulated."""
+    rng = np.random.default_rng([5, len(layout), size])
+    cluster, job = LAYOUTS[layout](rng, size)
+    cluster = replace(cluster, hosts_per_leaf=min(cluster.hosts, 16), spines=4)
+    short = simulate(Spec("short", cluster, (replace(job, steps=2),)))
+    steps = max(round(2 * records * job.world / len(short.flows)), STEPS)
+    slow = Fault("compute_slow", ranks=(job.world // 3,), first=steps // 2, stop=steps // 2 + 5, factor=1.6)
+    done = simulate(Spec("whole", cluster, (replace(job, steps=steps),), (slow,) if size > 64 else ()))
+    flows, life = done.flows, done.flows.window[1] - done.flows.window[0]
+    stretch = 0.98 * MINUTE / life
+    start, end = (np.rint((side - flows.window[0]) * stretch).astype(np.int64) for side in (flows.start_ns, flows.end_ns))
+    flows = replace(flows, start_ns=start, end_ns=end, busy_ns=np.rint(flows.busy_ns * stretch).astype(np.int64))
+    known = done.topology["endpoints"]
+    numbers = [known[address] for address in flows.endpoints if address in known]
+    places = [(int(n["host"][6:]), int(n["rail"]), int(n["leaf"][4:])) for n in numbers]
+    return Made(flows, places)
+
+
+def built(gpus: int, records: int, only: Sequence[str], folder: Path) -> None:
+    """Simulate a cluster into a folder: a file per column that is not the same all through, and the dictionaries."""
+    jobs: dict[tuple[str, int], Made] = {}
+    parts: list[tuple[Made, int, int]] = []  # job, its first endpoint, how much later it begins, ns
+    places: list[tuple[str, str, int, str]] = []  # address, host, rail, leaf
+    hosts = blocks = 0
+    rng = np.random.default_rng(1)
+    for layout, size in sizes(gpus, only):
+        if (layout, size) not in jobs:
+            jobs[layout, size] = made(layout, size, records)
+        one = jobs[layout, size]
+        parts.append((one, len(places), int(rng.integers(0, MINUTE // 50))))
+        for host, rail, leaf in one.places:
+            number = hosts + host
+            address = f"{10 + (number >> 16)}.{number >> 8 & 255}.{number & 255}.{rail + 1}"
+            places.append((address, f"server{number}", rail, f"leaf{blocks + leaf}"))
+        hosts += one.hosts
+        blocks += max(leaf for _, _, leaf in one.places) + 1
+    folder.mkdir(parents=True, exist_ok=True)
+    start = np.concatenate([one.flows.start_ns + later for one, _, later in parts])
+    order = np.argsort(start, kind="stable")
+    constant: dict[str, int] = {}
+    for column in COLUMNS:
+        whole = np.concatenate([_column(one, column.name, first, later) for one, first, later in parts])
+        if len(whole) and (whole == whole[0]).all():
+            constant[column.name] = int(whole[0])
+        else:
+            np.save(folder / f"{column.name}.npy", whole[order])
+    (folder / "cluster.json").write_text(json.dumps({"records": len(order), "constant": constant, "places": places}))
+
+
+def _column(one: Made, name: str, first: int, later: int) -> Any:
+    """One column of a job's records in the cluster."""
+    column = getattr(one.flows, name)
+    if name in ("start_ns", "end_ns"):
+        return column + (START + later)
+    if name in ("src", "dst"):
+        return column + np.int32(first)
+    return np.zeros_like(column) if name in ("exporter", "path") else column
+
+
+def read(folder: Path) -> tuple[Flows, Topology]:
+    """The records and the topology of a cluster that was built."""
+    told = json.loads((folder / "cluster.json").read_text())
+    columns: dict[str, Any] = {}
+    for c in COLUMNS:
+        value = told["constant"].get(c.name)
+        whole = np.load(folder / f"{c.name}.npy") if value is None else np.full(1, value, c.dtype)
+        columns[c.name] = whole if value is None else np.broadcast_to(whole, told["records"])
+    endpoints = {address: Endpoint(host, rail, leaf) for address, host, rail, leaf in told["places"]}
+    return Flows(**columns, endpoints=tuple(endpoints)), Topology(endpoints)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpus", type=int, action="append", help="size of a cluster (default 1000)")
+    parser.add_argument("--records", type=int, default=6000, help="records per GPU")
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "prism-analysis")
+    parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
+    parser.add_argument("--profile", action="store_true", help="show where the time goes")
+    asked = parser.parse_args(argv)
+    print(f"{'GPUs':>8}{'jobs':>6}{'records':>13}{'s':>8}{'CPU s':>8}{'records/s':>13}{'ns/record':>11}{'peak MiB':>10}")
+    for gpus in asked.gpus or [1000]:
+        folder = asked.cache / "-".join([str(gpus), str(asked.records), *asked.only])
+        if not (folder / "cluster.json").exists():
+            built(gpus, asked.records, asked.only, folder)
+        flows, topology = read(folder)
+        source = Source((str(folder),), 0, len(flows), {}, *flows.window)
+        forget_peak()
+        profile = cProfile.Profile()
+        begin, worked = time.perf_counter(), time.process_time()
+        if asked.profile:
+            profile.enable()
+        found = diagnose(flows, source, topology=topology, transits=Transits.empty())
+        text = report.dumps(found)
+        profile.disable()
+        took, spent = time.perf_counter() - begin, time.process_time() - worked
+        speed = f"{took:8.2f}{spent:8.2f}{len(flows) / spent:13,.0f}{spent / len(flows) * 1e9:11.0f}{peak_mib():10.0f}"
+        told = f"report {len(text) / 1e6:.0f} MB, {len(found.findings)} findings"
+        print(f"{gpus:8}{len(found.jobs):6}{len(flows):13,}{speed}  {told}")
+        if asked.profile:
+            for order in ("cumtime", "tottime"):
+                pstats.Stats(profile).sort_stats(order).print_stats(60)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Groups of records by small codes: sorted by counting, summed by hashing. Loops over all records, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from collectors.record import Ints
+
+Places = NDArray[np.intp]
+
+
+@compiled
+def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
+    """`order` sorted by the keys (0 … n − 1) at those places, equal keys as they were; and where each key begins, n + 1."""
+    begins = np.zeros(n + 1, np.intp)
+    for i in order:
+        begins[keys[i] + 1] += 1
+    for k in range(n):
+        begins[k + 1] += begins[k]
+    at = begins.copy()
+    out = np.empty(len(order), np.intp)
+    for i in order:
+        k = keys[i]
+        out[at[k]] = i
+        at[k] += 1
+    return out, begins
+
+
+@compiled
+def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArray[np.int32], Places, int]:
+    """`numbered`, for at most `most` keys; the third is how many there were, −1 if more."""
+    size = 4
+    while size < 2 * most:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    left, right = np.empty(most, one.dtype), np.empty(most, other.dtype)
+    first = np.empty(most, np.intp)
+    out = np.empty(len(one), np.int32)
+    n = 0
+    for i in range(len(one)):
+        mixed = np.uint64(one[i]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(other[i]) * np.uint64(0xC2B2AE3D27D4EB4F)
+        at = np.int64((mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33)) & (size - 1)
+        while table[at] >= 0 and (left[table[at]] != one[i] or right[table[at]] != other[i]):
+            at = (at + 1) & (size - 1)
+        if table[at] < 0:
+            if n == most:
+                return out, first, -1
+            table[at], left[n], right[n], first[n] = n, one[i], other[i], i
+            n += 1
+        out[i] = table[at]
+    return out, first[:n], n
+
+
+def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> tuple[NDArray[np.int32], Places]:
+    """The number of each record's key, a pair of whole numbers, counted from 0 as keys appear; and where each appears first."""
+    while True:
+        number, first, n = _numbered(one, other, room)
+        if n >= 0:
+            return number, first
+        room *= 8
+
+
+def distinct(values: Ints) -> Ints:
+    """The values, each once, ascending."""
+    values = np.sort(values)
+    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
+
+
+@compiled
+def spans(number: NDArray[np.int32], start: Ints, end: Ints, first: Ints, last: Ints) -> None:
+    """Into `first` and `last` the least start and the greatest end of each group, and of what was there before."""
+    for i in range(len(number)):
+        k = number[i]
+        first[k] = min(first[k], start[i])
+        last[k] = max(last[k], end[i])
+
+
+@compiled
+def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
+    """Adds the values of each group to `total`."""
+    for i in range(len(number)):
+        total[number[i]] += values[i]

@@ -1,0 +1,94 @@
+"""Pairs of endpoints with what they moved, as a database sums them up, and the parts of a cluster that have nothing in common.
+
+Two endpoints may be of one job only if a chain of pairs that keep moving something, or of shared hosts, leads from one to the
+other. So a cluster falls into parts, and what is told of one part does not depend on the others: each can be analysed alone,
+on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from collectors.record import Codes, Flows, Ints
+from prism.kernels.sums import counted, numbered, spans, totals
+from prism.topology import Topology
+
+LEAST = 3  # records by which a pair may be said to keep moving something: `kernels.edges.recurring`
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Directed pairs of endpoints, in any order, each once: octets, records that have some, first start and last end, ns."""
+
+    src: Codes
+    dst: Codes
+    octets: Ints
+    records: Ints
+    first_ns: Ints
+    last_ns: Ints
+    endpoints: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """When the first record starts and the last ends, ns; (0, 1) without any."""
+        return (int(self.first_ns.min()), int(self.last_ns.max())) if len(self) else (0, 1)
+
+
+def pairs_of(flows: Flows) -> Pairs:
+    """The pairs of flows in memory."""
+    number, at = numbered(flows.src, flows.dst)
+    octets, records, last = (np.zeros(len(at), np.int64) for _ in range(3))
+    first = np.full(len(at), np.iinfo(np.int64).max)
+    spans(number, flows.start_ns, flows.end_ns, first, last)
+    totals(number, flows.octets, octets)
+    totals(number, (flows.octets > 0).astype(np.int64), records)
+    return Pairs(flows.src[at], flows.dst[at], octets, records, first, last, flows.endpoints)
+
+
+def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.intp], ...]:
+    """The codes of the endpoints of each part, those with most octets first. What is in no part is in no job."""
+    n = len(pairs.endpoints)
+    known = np.array([topology is None or address in topology.endpoints for address in pairs.endpoints], np.bool_)
+    joins = (pairs.records >= LEAST) & (pairs.src != pairs.dst) & known[pairs.src] & known[pairs.dst]
+    hosts: dict[str, int] = {}
+    at = [
+        (code, n + hosts.setdefault(host, len(hosts)))
+        for code, address in enumerate(pairs.endpoints)
+        if topology is not None and (host := topology.host(address)) is not None
+    ]
+    links = np.concatenate([np.stack([pairs.src[joins], pairs.dst[joins]], axis=1), np.array(at, np.int32).reshape(-1, 2)])
+    size = n + len(hosts)
+    graph = coo_array((np.ones(len(links), np.bool_), (links[:, 0], links[:, 1])), shape=(size, size))
+    label = connected_components(graph, directed=False)[1]
+    moved = np.bincount(label[pairs.src[joins]], weights=pairs.octets[joins], minlength=size)
+    members, begins = counted(label[:n], size, np.arange(n))
+    order = np.argsort(-moved, kind="stable")
+    return tuple(members[begins[k] : begins[k + 1]] for k in order[: np.count_nonzero(moved)].tolist())
+
+
+def divided(flows: Flows, own: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
+    """The records around each of some parts, as `jobs.around` a job: with an end in it, in the same order."""
+    if len(own) == 1 and len(own[0]) == len(flows.endpoints):
+        yield flows.narrowed()
+        return
+    label = np.full(len(flows.endpoints), len(own), np.int32)
+    for i, members in enumerate(own):
+        label[members] = i
+    src, dst = label[flows.src], label[flows.dst]
+    order, begins = counted(np.minimum(src, dst), len(own) + 1, np.arange(len(flows)))
+    both = np.flatnonzero((src != dst) & (src < len(own)) & (dst < len(own)))
+    second = np.maximum(src[both], dst[both])
+    del src, dst
+    for i in range(len(own)):
+        rows = order[begins[i] : begins[i + 1]]
+        more = both[second == i]
+        yield flows.take(np.sort(np.concatenate([rows, more])) if len(more) else rows).narrowed()

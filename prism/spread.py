@@ -1,0 +1,194 @@
+"""The analysis on more than one core or machine: the parts of a cluster that have nothing in common go to any executor.
+
+What an executor is given can be pickled and depends on nothing else, so it may run it in a thread, a process or, Dask's, on
+another machine, and run it again elsewhere where that went away. Records that are in memory travel with the work; others the
+worker reads from where they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import compress
+from multiprocessing import get_context
+
+import numpy as np
+
+from collectors.record import Mask, Transits
+from prism.diagnose import Told, diagnose_job, merged, ranked
+from prism.jobs import around, recognize
+from prism.model import Diagnosis, Job, Source
+from prism.pairs import Pairs, divided, pairs_of, parts
+from prism.records import Memory, Records
+from prism.topology import Topology
+
+PAYS = 2_000_000  # records from which on several processes are sooner done: each needs seconds to begin
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A part of a cluster to be looked at, or one job of it. `window` is when the first and last record of anybody was, ns.
+
+    `endpoints` are those of the part and whom they talk to; all of them, where it is empty.
+    """
+
+    records: Records
+    window: tuple[int, int]
+    endpoints: tuple[str, ...]
+    topology: Topology | None
+    transits: Transits
+    job: Job | None = None
+
+
+Answer = tuple[Told, ...] | tuple[Job, ...]
+
+
+def done(work: Work) -> Answer:
+    """What is told of a job or of a part's only one; of a part with several, its jobs: each is work of its own."""
+    flows = work.records.between(work.window[0], work.window[1] + 1, endpoints=work.endpoints).narrowed()
+    jobs = recognize(flows, work.topology, window=work.window) if work.job is None else (work.job,)
+    if len(jobs) > 1:
+        return jobs
+    own = ((around(flows, job), job) for job in jobs)
+    return tuple(diagnose_job(f, job, work.window, topology=work.topology, transits=work.transits) for f, job in own)
+
+
+def diagnose_over(
+    executor: Executor,
+    records: Records,
+    source: Source,
+    *,
+    pairs: Pairs | None = None,
+    topology: Topology | None = None,
+    transits: Transits | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ahead: int = 16,
+) -> Diagnosis:
+    """The same as `diagnose`, by an executor. `pairs` sums up the records, where these are not in memory.
+
+    No more than `ahead` pieces of work are handed out at once. What was with a worker that broke its executor is done here.
+    """
+    if pairs is None:
+        if not isinstance(records, Memory):
+            raise ValueError("records that are not in memory have to be summed up by pairs")
+        pairs = pairs_of(records.flows)
+    site = _Site(records, pairs, topology, transits or Transits.empty())
+    told: list[Told] = []
+    waiting: dict[Future[Answer], Work] = {}
+    total = 0
+    for work in site.works():
+        total += 1
+        waiting[_submitted(executor, work)] = work
+        while len(waiting) >= ahead:
+            told += _taken(executor, site, waiting)
+            progress(total - len(waiting), 0)
+    while waiting:
+        told += _taken(executor, site, waiting)
+        progress(max(total - len(waiting), 0), total)
+    progress(total, total)
+    return merged(source, ranked(told), topology, source.flows, len(np.union1d(pairs.src, pairs.dst)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Site:
+    """A cluster, as work is cut from it."""
+
+    records: Records
+    pairs: Pairs
+    topology: Topology | None
+    transits: Transits
+
+    def works(self) -> Iterator[Work]:
+        """A piece of work for each part."""
+        apart = parts(self.pairs, self.topology)
+        if isinstance(self.records, Memory):
+            for own in divided(self.records.flows, apart):
+                yield self._work(Memory(own), own.endpoints)
+            return
+        for members in apart:
+            inside = np.zeros(len(self.pairs.endpoints), np.bool_)
+            inside[members] = True
+            yield self._work(self.records, self._around(inside))
+
+    def job(self, work: Work, job: Job) -> Work:
+        """A job of a part as work of its own."""
+        if isinstance(work.records, Memory):
+            own = around(work.records.flows, job)
+            return replace(self._work(Memory(own), own.endpoints), job=job)
+        asked = frozenset(job.endpoints)
+        inside = np.array([address in asked for address in self.pairs.endpoints], np.bool_)
+        return replace(self._work(work.records, self._around(inside)), job=job)
+
+    def _around(self, inside: Mask) -> tuple[str, ...]:
+        """Some endpoints and whom they talk to."""
+        near = inside[self.pairs.src] | inside[self.pairs.dst]
+        both = inside.copy()
+        both[self.pairs.src[near]] = both[self.pairs.dst[near]] = True
+        return tuple(compress(self.pairs.endpoints, both))
+
+    def _work(self, records: Records, endpoints: tuple[str, ...]) -> Work:
+        own = None
+        if self.topology is not None:
+            known = self.topology.endpoints
+            own = replace(self.topology, endpoints={address: known[address] for address in endpoints if address in known})
+        asked = () if isinstance(records, Memory) else endpoints
+        return Work(records, self.pairs.window, asked, own, self.transits)
+
+
+def _submitted(executor: Executor, work: Work) -> Future[Answer]:
+    """Work that an executor does; where it is broken, work that has been done."""
+    try:
+        return executor.submit(done, work)
+    except BrokenExecutor:
+        here: Future[Answer] = Future()
+        here.set_result(done(work))
+        return here
+
+
+def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work]) -> list[Told]:
+    """What is told by the next work to be done, which is taken from what is waited for; its jobs are work in turn."""
+    told: list[Told] = []
+    ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in ready:
+        work = waiting.pop(future)
+        try:
+            answer = future.result()
+        except BrokenExecutor:
+            answer = done(work)
+        for one in answer:
+            if isinstance(one, Told):
+                told.append(one)
+            else:
+                more = site.job(work, one)
+                waiting[_submitted(executor, more)] = more
+    return told
+
+
+def worth(records: int) -> int:
+    """In how many processes so many records are best analysed here: in as many as there are cores, or, if few, in this one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if records >= PAYS else 1
+
+
+@contextmanager
+def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Iterator[Executor | None]:
+    """An executor: `count` processes here, none for one, or the workers of the Dask `scheduler` at that address.
+
+    Raises OSError, one line, where no such scheduler answers within `patience_s`, ValueError where Dask is not installed.
+    """
+    if not scheduler:
+        if count < 2:
+            yield None
+            return
+        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("--scheduler needs Dask: pip install 'llm-prism[distributed]'") from None
+    with Client(scheduler, timeout=patience_s, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        yield client.get_executor(pure=False)

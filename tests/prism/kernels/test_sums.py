@@ -1,0 +1,47 @@
+"""Grouping by counting and hashing, against sorts that are slow and obvious."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.sums import counted, distinct, numbered, spans, totals
+
+keys = st.lists(st.integers(0, 9), max_size=60)
+
+
+@given(keys)
+def test_counting_sorts_stably(some):
+    values = np.array(some, np.int32)
+    order, begins = counted(values, 10, np.arange(len(values)))
+    assert order.tolist() == np.argsort(values, kind="stable").tolist()
+    assert begins.tolist() == [int((values < k).sum()) for k in range(11)]
+
+
+def test_an_order_is_sorted_on():
+    order, _ = counted(np.array([1, 0, 1, 0]), 2, np.array([3, 2, 1, 0]))
+    assert order.tolist() == [3, 1, 2, 0]
+
+
+@given(st.lists(st.tuples(st.integers(-(1 << 60), 1 << 60) | st.integers(0, 3), st.integers(0, 2)), max_size=80))
+def test_keys_are_numbered_as_they_appear(some):
+    one, other = (np.array([pair[side] for pair in some], np.int64) for side in (0, 1))
+    number, first = numbered(one, other, room=4)
+    known = list(dict.fromkeys(some))
+    assert number.tolist() == [known.index(pair) for pair in some]
+    assert first.tolist() == [some.index(pair) for pair in known]
+
+
+@given(keys)
+def test_groups_are_summed(some):
+    number, start = np.array(some, np.int32), np.arange(len(some))[::-1].astype(np.int64)
+    total, first, last = np.zeros(10, np.int64), np.full(10, 99), np.zeros(10, np.int64)
+    totals(number, start, total)
+    spans(number, start, start + 5, first, last)
+    for k in range(10):
+        own = start[number == k]
+        assert (total[k], first[k], last[k]) == (own.sum(), own.min(initial=99), own.max(initial=-5) + 5)
+
+
+@given(keys)
+def test_distinct_values(some):
+    assert distinct(np.array(some, np.int64)).tolist() == sorted(set(some))
