@@ -70,10 +70,10 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     Where reductions go on under the work, ranks speak last in their turn, and the pieces in between say little.
     """
     out = []
-    for twins, others in _twins(view):
+    for twins, pairs in _twins(view):
         for rank in twins.tolist():
-            typical, largest, total = (_above(np.log(work), _strangers(view, twins, rank), rank, others) for work in view.work)
-            alone = largest if len(twins) > 2 else typical  # of two, pieces that ran together on one say nothing
+            typical, largest, total = (_above(np.log(work), _strangers(view, twins, rank), rank, pairs) for work in view.work)
+            alone = largest if pairs is None else typical  # of two, pieces that ran together on one say nothing
             ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
             for piece, lead, support in ways:
                 if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
@@ -101,24 +101,24 @@ class _Above(NamedTuple):
         return bool(np.mean(self.above >= height) >= most)
 
 
-def _above(level: Floats, strangers: Ints, rank: int, others: list[Ints]) -> _Above:
-    """One rank against its twins. Of two, the slower one is the odd one if those of `others` are alike: two pairs at least."""
+def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None) -> _Above:
+    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs`, two at least, are alike."""
     nothing = _Above(np.zeros(level.shape[1]), 0.0, np.inf, np.inf)
-    if not len(strangers) or (len(strangers) == 1 and len(others) < 2):
+    if not len(strangers) or (pairs is not None and len(pairs) < 2):
         return nothing
     above = level[rank] - middle(level[strangers], axis=0)[0]
     if not np.isfinite(above).any():
         return nothing
-    pairs = [level[pair] - middle(level[pair], axis=0) for pair in others] if len(strangers) == 1 else []
-    among = np.concatenate([2 * pair for pair in pairs]) if pairs else level[strangers] - middle(level[strangers], axis=0)
+    own = [strangers] if pairs is None else pairs
+    among = np.concatenate([(1 if pairs is None else 2) * (level[ranks] - middle(level[ranks], axis=0)) for ranks in own])
     noise = max(spread(above) / np.sqrt(level.shape[1]), 1e-9)
     return _Above(above, float(np.nanmedian(above)), noise, _moved_most(middle(among, axis=1)))
 
 
 def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
     """Those of some ranks that do not share a host with one: what slows it may slow them too, unseen on the wire."""
-    host = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
-    return np.array([r for r in ranks.tolist() if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
+    own = _host(view, rank)
+    return np.array([r for r in ranks.tolist() if r != rank and (own is None or _host(view, r) != own)], np.int64)
 
 
 def _moved_most(moved: Floats) -> float:
@@ -157,11 +157,20 @@ def _peers(view: View) -> list[Ints]:
     return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in own.values()})]
 
 
-def _twins(view: View) -> list[tuple[Ints, list[Ints]]]:
-    """Peers of one pipeline stage, for other stages have other work, whatever their health; each with the other pairs."""
+def _twins(view: View) -> list[tuple[Ints, list[Ints] | None]]:
+    """Peers of one pipeline stage, for other stages have other work, whatever their health.
+
+    Where they are but two hosts, or endpoints, with the other such pairs, else with None.
+    """
     stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     found = [ranks[stage[ranks] == one] for ranks in _peers(view) for one in np.unique(stage[ranks])]
-    return [(twins, [pair for pair in found if len(pair) == 2 and pair is not twins]) for twins in found]
+    pairs = [ranks for ranks in found if len({_host(view, rank) or rank for rank in ranks.tolist()}) == 2]
+    alone = {id(ranks) for ranks in pairs}
+    return [(ranks, [pair for pair in pairs if pair is not ranks] if id(ranks) in alone else None) for ranks in found]
+
+
+def _host(view: View, rank: int) -> str | None:
+    return view.topology.host(view.job.endpoints[rank]) if view.topology is not None else None
 
 
 def _against_peers(level: Floats, peers: list[Ints]) -> Floats:
