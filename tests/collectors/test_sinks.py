@@ -15,7 +15,7 @@ FLOWS = Flows.build(
     exporters=("leaf0",),
     paths=((), ("leaf0", "spine0")),
 )
-NONE = FLOWS.take([])
+NONE = FLOWS.take(np.zeros(0, np.int64))
 
 
 def test_json_lines():
