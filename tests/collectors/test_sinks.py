@@ -4,6 +4,8 @@ import signal
 import sys
 import time
 
+import numpy as np
+
 from collectors.metrics import flat
 from collectors.record import COLUMNS, Flows
 from collectors.sinks import JsonLines, Nowhere
