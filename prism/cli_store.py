@@ -94,8 +94,10 @@ def _tell(tables: list[Status]) -> None:
         typer.echo("There are no tables yet: prism store init")
     for table in tables:
         span = f"{_shown(table.first_ns)} to {_shown(table.last_ns)}, " if table.rows else ""
-        kept = f"{table.keep_s / UNITS['d']:.3g} days"
-        size = f"{table.rows:,} rows, {table.octets / 1e6:,.1f} MB in {table.partitions} partitions"
+        days = table.keep_s / UNITS["d"]
+        kept = f"{days:,.0f} days" if days >= 10 else f"{days:.3g} days"
+        parts = f"{table.partitions} partition{'s' * (table.partitions != 1)}"
+        size = f"{table.rows:,} rows, {table.octets / 1e6:,.1f} MB in {parts}"
         typer.echo(f"{table.name} (schema {table.version}): {size}; {span}kept for {kept}")
 
 
