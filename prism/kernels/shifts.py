@@ -23,7 +23,7 @@ class Shift(NamedTuple):
 def middle(values: Floats, axis: int | None = None) -> Floats:
     """Median of what is known, NaN where nothing is; the axis stays, so that it can be subtracted."""
     if axis is None:
-        return middle(values.ravel(), axis=0)[0]
+        return np.asarray(middle(values.ravel(), axis=0)[0], dtype=np.float64)
     if not values.shape[axis]:
         return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
     ordered = np.sort(values, axis=axis)  # NaN comes last

@@ -11,7 +11,7 @@ from collectors.record import Ints
 
 @compiled
 def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
-    """Places of sorted volumes, first and past the last, that one of them has within `tolerance`; and their sum, the greatest."""
+    """Places of sorted volumes, first and past the last, within `tolerance` of one of them; and their sum, the greatest."""
     best, first, stop = -1, 0, 0
     low = high = below = above = 0
     for i in range(len(volume)):
@@ -50,7 +50,7 @@ def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int:
     """
     if abs(goal) <= slack:
         return -1
-    low, high = np.searchsorted(edge, goal - slack), np.searchsorted(edge, goal + slack, side="right")
+    low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, side="right"))
     if goal < 0 or low >= high:
         return -2
     stop = min(high, len(gap))
@@ -62,7 +62,7 @@ def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int:
 
 @compiled
 def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: float) -> Ints:
-    """The cuts (records, −1 is the stream's beginning) and all that strides of a volume reach from them, both ways; in order."""
+    """Cuts (records, −1 is the stream's beginning) and all that strides of a volume reach from them, both ways; in order."""
     known = np.zeros(len(edge) + 1, np.bool_)
     known[cuts + 1] = True
     for way in (1, -1):
@@ -87,7 +87,7 @@ def threaded(reached: Ints, width: Ints, volume: int, slack: int, wide: float) -
     run = np.arange(len(reached))
     for i in range(len(reached)):
         goal = reached[i] + volume
-        low, high = np.searchsorted(reached, goal - slack), np.searchsorted(reached, goal + slack, side="right")
+        low, high = int(np.searchsorted(reached, goal - slack)), int(np.searchsorted(reached, goal + slack, side="right"))
         if low < high:
             run[nearest(width, reached, low, high, goal, wide)] = run[i]
     return run
