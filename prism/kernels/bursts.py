@@ -46,7 +46,9 @@ def bursts(flows: Flows, *, most: int = 8) -> Bursts:
     plain = ~flows.control() & (flows.end_ns > flows.start_ns)
     ends = flows.src.astype(np.int64) << 32 | flows.dst
     number, first = numbered(ends, flows.dst_qp.astype(np.int64) << 32 | flows.src_port.astype(np.int64) << 16 | flows.dst_port)
-    burst, at = _burst(number, len(first), flows.start_ns, flows.end_ns, flows.path, plain, most)
+    start, rows = flows.start_ns, np.arange(len(flows))
+    rows = rows if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
+    burst, at = _burst(rows, number, len(first), start, flows.end_ns, flows.path, plain, most)
     sums: dict[str, Any] = {}
     for name in (name for name in SUMS if getattr(flows, name).any()):
         sums[name] = np.zeros(len(at), np.int64)
@@ -57,15 +59,15 @@ def bursts(flows: Flows, *, most: int = 8) -> Bursts:
 
 @compiled
 def _burst(
-    number: NDArray[Any], n: int, start: Ints, end: Ints, path: NDArray[Any], plain: NDArray[Any], most: int
+    rows: Rows, number: NDArray[Any], n: int, start: Ints, end: Ints, path: NDArray[Any], plain: NDArray[Any], most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """The burst of each record, of which each belongs to one of `n` connections, and the first record of each burst."""
+    """The burst of each record, looked at in the order of `rows`, and each burst's first; each is of one of `n` connections."""
     burst = np.empty(len(number), np.int32)
     last = np.full(n, -1, np.intp)  # by connection: its last record
     size = np.zeros(n, np.int64)
     at = np.empty(len(number), np.intp)
     count = 0
-    for i in range(len(number)):
+    for i in rows:
         k = number[i]
         j = last[k]
         if j >= 0 and plain[i] and plain[j] and size[k] < most and start[i] <= end[j] and path[i] == path[j]:

@@ -47,3 +47,10 @@ def test_what_touches_is_one_up_to_a_bound():
     assert bursts(touching, most=4).of.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
     apart = flows_of([(0, 0, 2, 1, 4096)] * 3)
     assert bursts(apart).of.tolist() == [0, 1, 2]
+
+
+def test_the_order_of_records_does_not_matter():
+    flows = flows_of([(0, i % 2, 1, 2, 4096) for i in range(12)])
+    there, back = bursts(flows).flows, bursts(flows.take(np.arange(12)[::-1])).flows
+    for name in ("start_ns", "end_ns", "dst_qp", "octets"):
+        assert getattr(there, name).tolist() == getattr(back, name).tolist()
