@@ -56,7 +56,7 @@ class Made(NamedTuple):
 def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Layout and size of each job of a cluster of so many GPUs."""
     names, left = list(only or LAYOUTS), gpus
-    for name, size in (("tp-placed", gpus // 4), ("moe", gpus // 8)):
+    for name, size in (("tp-placed", gpus // 256 * 64), ("moe", gpus // 512 * 64)):  # whole leaves
         if name in names and size > 256:
             yield name, size
             left -= size

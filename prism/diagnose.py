@@ -16,6 +16,7 @@ from prism.detectors.view import View
 from prism.events import events
 from prism.identity import distinct
 from prism.jobs import around, largest_first, recognize, rows_of
+from prism.kernels.bursts import Bursts, bursts
 from prism.kernels.pauses import without_pauses
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source
 from prism.pairs import divided, pairs_of, parts
@@ -25,6 +26,7 @@ from prism.timeline import reconstruct
 from prism.topology import Topology
 
 UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
+PLENTY = 2000  # records of a rank; of more, those that touch are one
 LOCKSTEP = 0.5  # a job whose steps are not seen moves at least this share of its octets in lockstep
 
 
@@ -85,7 +87,8 @@ def diagnose_job(
     least: int = 3,
 ) -> Told:
     """What the records around a job tell of it: all that begin or end at its endpoints. `window`, `least`: as in `diagnose`."""
-    view = _view(flows, transits, job, topology, window[1], least)
+    burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
+    view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least)
     if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
     steady = view.uneven < UNEVEN
@@ -93,9 +96,17 @@ def diagnose_job(
     happened = events(view, raw, window)
     seen = completeness(view)
     findings = assessed(view, settled(raw, happened), seen)
-    worked = phases(view.flows, job, view.parallelism, view.timeline)
+    own = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
+    worked = phases(own[0], job, own[1], view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
+
+
+def _in_records(view: View, burst: Bursts) -> Parallelism:
+    """The same parallelism with the streams' places in the records of which bursts were made."""
+    inside = view.inside if view.inside is not None else np.arange(len(view.flows))
+    streams = tuple(replace(s, rows=burst.records(inside[s.rows])) for s in view.parallelism.streams)
+    return replace(view.parallelism, streams=streams)
 
 
 def ranked(told: Sequence[Told]) -> list[Told]:

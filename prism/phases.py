@@ -154,7 +154,7 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Mask:
 
 def _pending(gaps: Gaps, talk: Talk) -> Mask:
     """Silences in which ranks that had been ready had not begun to send."""
-    joins = by_ready(talk.only(talk.sends))
+    joins = by_ready(talk)
     at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
     if not len(joins.start):
         return np.zeros(len(at), np.bool_)

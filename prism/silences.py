@@ -85,7 +85,7 @@ def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
     end = np.sort(np.concatenate([end, cuts]))
     none = np.zeros(len(begin), np.bool_)
     gaps = Gaps(begin, end, slot, none, none, np.concatenate([tail, tail[of]])[order])
-    own = by_ready(talk.only(talk.sends))
+    own = by_ready(talk)
     at, known = following(own, gaps, on)
     if not known.any():
         return gaps
@@ -97,8 +97,9 @@ def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
 
 
 def by_ready(own: Talk) -> Talk:
-    """Ends of senders in the order in which they were ready."""
-    return own.only(np.argsort(own.ready, kind="stable"))
+    """The ends of senders among some, in the order in which they were ready."""
+    rows = np.flatnonzero(own.sends)
+    return own.only(rows[np.argsort(own.ready[rows], kind="stable")])
 
 
 def following(own: Talk, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 from prism.detectors.view import View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints, weighted_median
+from prism.kernels.joins import evened, joins
+from prism.kernels.sums import numbered
 from prism.model import Stream
 
 Floats = NDArray[np.float64]
@@ -160,16 +163,11 @@ def _instances(
 
 def _even(view: View, start: Ints, rows: Ints, tolerance: float) -> list[Ints]:
     flows = view.flows
-    _, edge = np.unique(flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows], return_inverse=True)
-    total = np.bincount(edge, weights=flows.octets[rows])
-    out, held, moved = list[Ints](), list[Ints](), np.zeros(len(total))
-    for run in _cuts(start[rows], flows.end_ns[rows], 0.0):
-        held.append(run)
-        moved += np.bincount(edge[run], weights=flows.octets[rows[run]], minlength=len(total)) / np.maximum(total, 1)
-        if (moved > 0).all() and moved.max() - moved.min() <= tolerance * moved.mean():
-            out.append(rows[np.concatenate(held)])
-            held, moved = [], np.zeros(len(total))
-    return [*out, rows[np.concatenate(held)]] if held else out
+    number, at = numbered(flows.src[rows], flows.dst[rows])
+    pauses = np.flatnonzero(start[rows[1:]] > np.maximum.accumulate(flows.end_ns[rows])[:-1]) + 1
+    bounds = np.concatenate([[0], pauses, [len(rows)]])
+    cuts = evened(number, flows.octets[rows], bounds, len(at), tolerance)
+    return [rows[low:high] for low, high in pairwise(cuts.tolist())]
 
 
 def _transfer(
@@ -184,18 +182,14 @@ def _transfer(
 
 def _collective(view: View, start: Ints, rows: Ints, op: int, mark: int, place: dict[int, int]) -> Iterator[Event]:
     flows = view.flows
-    join: dict[int, tuple[int, int]] = {}
-    done: dict[int, int] = defaultdict(int)
-    for src, dst, begin, end in zip(*(c[rows].tolist() for c in (flows.src, flows.dst, start, flows.end_ns)), strict=True):
-        if src not in join:
-            join[src] = begin, dst
-        done[src], done[dst] = max(done[src], end), max(done[dst], end)
-    last = max(at for at, _ in join.values())
+    columns = (flows.src[rows], flows.dst[rows], start[rows], flows.end_ns[rows])
+    senders, begun, to, members, done = (column.tolist() for column in joins(*columns, len(flows.endpoints)))
+    last = max(begun)
     octets = int(flows.octets[rows].sum())
-    for code, (at, dst) in join.items():
+    for code, at, dst in zip(senders, begun, to, strict=True):
         yield Event(at, WORK, place[code], op, mark, place[dst])
     yield Event(last + 1, JOINED, -1, op, mark)
-    for code, at in done.items():
+    for code, at in zip(members, done, strict=True):
         yield Event(max(at, last + 1), DONE, place[code], op, mark, octets=octets)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.intervals import Ints
+from prism.kernels.volumes import commonest, strode, threaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +119,10 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     while k <= most and gap[ranked[k * 3 // 4]] >= worth:
         cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
         volume = np.sort(np.diff(_reached(cuts, edge)))
-        low, high = np.searchsorted(volume, (volume * (1 - tolerance), volume * (1 + tolerance)))
-        summed = np.concatenate([[0], np.cumsum(volume)])
-        explained = summed[high] - summed[low]
-        i = int(np.argmax(explained))
-        if high[i] - low[i] >= least:
-            share = float(explained[i] / max(int(edge[-1]), 1))
-            found.append(_Level(cuts, share, int(volume[(low[i] + high[i]) // 2]), int(gap[ranked[k * 3 // 4]])))
+        low, high, explained = commonest(volume, tolerance)
+        if high - low >= least:
+            share = explained / max(int(edge[-1]), 1)
+            found.append(_Level(cuts, share, int(volume[(low + high) // 2]), int(gap[ranked[k * 3 // 4]])))
             if share >= _NEARLY_ALL:
                 enough = enough or beyond * k
                 if k >= enough:
@@ -230,18 +228,7 @@ def _filled(start: Ints, end: Ints, edge: Ints, gap: Ints, level: _Level, tolera
     cuts = level.bounds(edge, tolerance)
     inner = cuts[(cuts >= 0) & (cuts < len(gap))]
     usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
-    known = set(cuts.tolist())
-    for way in (1, -1):
-        for cut in sorted(known, key=lambda c: way * c):
-            at = cut
-            while True:
-                reached = int(edge[at]) if at >= 0 else 0
-                stop = _stride(reached + way * level.volume, edge, gap, slack, usual)
-                if stop is None or stop in known or stop == at:
-                    break
-                known.add(stop)
-                at = stop
-    last = _ends(np.array(sorted(known), np.int64), edge, gap, level.volume, slack)
+    last = _ends(strode(edge, gap, cuts, level.volume, slack, usual), edge, gap, level.volume, slack)
     if len(last) < least:
         return NONE
     done = np.maximum.accumulate(end)
@@ -256,16 +243,10 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
     """
     reached = _reached(cuts, edge)
-    low = np.searchsorted(reached, reached + volume - slack)
-    high = np.searchsorted(reached, reached + volume + slack, "right")
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
     width = np.minimum(width, 2 * np.median(width))  # a few hangs at the same place of a step outweigh no step
     wide = float(np.median(width)) / 2
-    run = np.arange(len(cuts))
-    for i in range(len(cuts)):
-        if low[i] < high[i]:
-            near = slice(int(low[i]), int(high[i]))
-            run[near.start + _rest(width[near], reached[near] - reached[i] - volume, wide)] = run[i]
+    run = threaded(reached, width, volume, slack, wide)
     runs = [np.flatnonzero(run == first) for first in np.unique(run)]
     runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
     taken: list[tuple[int, int]] = []
@@ -276,28 +257,6 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
             taken.append((begin, stop))
             ends.append(cuts[r[1:]])
     return np.sort(np.concatenate(ends)) if ends else cuts[:0]
-
-
-def _rest(gap: Ints, off: Ints, wide: float) -> int:
-    """Which of some gaps ends a step: the nearest to a full volume of those that are `wide`, else the widest.
-
-    A rank that hangs when it has just begun the next step leaves a gap wider than the one after the step.
-    """
-    fit = np.flatnonzero(gap >= wide)
-    return int(fit[np.argmin(np.abs(off[fit]))]) if len(fit) else int(np.argmax(gap))
-
-
-def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int | None:
-    """The record near octet `goal` that ends a step there, before a gap of `usual` ns; both ends of the stream count as one."""
-    low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, "right"))
-    if abs(goal) <= slack:
-        return -1
-    if goal < 0 or low >= high:
-        return None
-    if high == len(edge) and not (gap[low:] >= 4 * usual).any():
-        return len(edge) - 1
-    best = low + _rest(gap[low:high], edge[low : min(high, len(gap))] - goal, 4 * usual)
-    return best if gap[best] >= usual else None
 
 
 def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:

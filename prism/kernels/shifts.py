@@ -22,9 +22,14 @@ class Shift(NamedTuple):
 
 def middle(values: Floats, axis: int | None = None) -> Floats:
     """Median of what is known, NaN where nothing is; the axis stays, so that it can be subtracted."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(np.nanmedian(values, axis=axis, keepdims=axis is not None), dtype=np.float64)
+    if axis is None:
+        return np.asarray(middle(values.ravel(), axis=0)[0], dtype=np.float64)
+    if not values.shape[axis]:
+        return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
+    ordered = np.sort(values, axis=axis)  # NaN comes last
+    known = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
+    low, high = (np.take_along_axis(ordered, at, axis) for at in (np.maximum(known - 1, 0) // 2, known // 2 * (known > 0)))
+    return np.asarray((low + high) / 2, dtype=np.float64)
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:

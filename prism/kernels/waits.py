@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
@@ -73,15 +74,28 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.8) -> t
     the turns of a collective, not work.
     """
     step = np.searchsorted(ends, said, "left")
-    typical, largest, total = (np.full(len(ends), np.nan) for _ in range(3))
     order = np.argsort(step, kind="stable")
-    bounds = np.searchsorted(step[order], np.arange(len(ends) + 1))
-    for k in range(len(ends)):
-        pieces = np.sort(work[order[bounds[k] : bounds[k + 1]]])[::-1].astype(np.float64)
+    return _pieces(work[order], np.searchsorted(step[order], np.arange(len(ends) + 1)), share)
+
+
+@compiled
+def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Floats]:
+    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
+    n = len(bounds) - 1
+    typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    for k in range(n):
+        pieces = np.sort(work[bounds[k] : bounds[k + 1]])[::-1].astype(np.float64)
         if len(pieces) and pieces[0] > 0:
-            grown = np.cumsum(pieces)
-            typical[k] = np.median(pieces[: int(np.searchsorted(grown, share * grown[-1])) + 1])
-            largest[k], total[k] = pieces[0], grown[-1]
+            whole = grown = 0.0
+            for piece in pieces:
+                whole += piece
+            most = 0
+            for piece in pieces:
+                grown += piece
+                most += 1
+                if grown >= share * whole:
+                    break
+            typical[k], largest[k], total[k] = np.median(pieces[:most]), pieces[0], whole
     return typical, largest, total
 
 
@@ -93,11 +107,11 @@ def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> In
     """
     out = np.full(len(handed), -1, np.int64)
     step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
-    for k in np.intersect1d(step_in, step_out).tolist():
-        rows_in = np.flatnonzero(step_in == k)
-        rows_out = np.flatnonzero(step_out == k)
-        rows_in = rows_in[np.argsort(given.end_ns[rows_in], kind="stable")]
-        rows_out = rows_out[np.argsort(handed.end_ns[rows_out], kind="stable")]
+    sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))  # so steps are in order
+    steps = np.arange(len(ends) + 2)
+    cuts_in, cuts_out = np.searchsorted(step_in[sorted_in], steps), np.searchsorted(step_out[sorted_out], steps)
+    for k in np.flatnonzero((np.diff(cuts_in) > 0) & (np.diff(cuts_out) > 0)).tolist():
+        rows_in, rows_out = sorted_in[cuts_in[k] : cuts_in[k + 1]], sorted_out[cuts_out[k] : cuts_out[k + 1]]
         total_in, total_out = np.cumsum(given.octets[rows_in]), np.cumsum(handed.octets[rows_out])
         if total_in[-1] <= 0 or total_out[-1] <= 0:
             continue

@@ -65,3 +65,15 @@ def test_what_is_known_has_a_middle_and_a_spread():
     assert usual(np.tile(np.arange(11.0), (2, 1))).tolist() == [[3.0], [3.0]]
     assert spread(np.random.default_rng(0).normal(0, 3, 10_000)) == pytest.approx(3, rel=0.05)
     assert spread(np.array([1.0, 1.0, 500.0])) == spread(np.array([np.nan])) == spread(np.zeros(0)) == 0.01
+
+
+@given(st.lists(st.lists(st.one_of(st.just(np.nan), st.floats(-1e9, 1e9)), min_size=3, max_size=3), max_size=9))
+def test_the_middle_is_the_median_of_what_is_known(rows):
+    values = np.array(rows, np.float64).reshape(-1, 3)
+    for axis in (0, 1):
+        got = np.moveaxis(middle(values, axis=axis), axis, 0)[0]
+        for own, one in zip(np.moveaxis(values, axis, -1), got, strict=True):
+            known = sorted(own[~np.isnan(own)].tolist())
+            assert np.array_equal([one], [np.median(known) if known else np.nan], equal_nan=True)
+    known = values[~np.isnan(values)]
+    assert np.array_equal([middle(values)], [np.median(known) if len(known) else np.nan], equal_nan=True)

@@ -1,0 +1,58 @@
+"""Collectives from their records: who joins when and is done when, and where one ends. Loops over records, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from collectors.record import Ints
+
+
+@compiled
+def joins(src: NDArray[Any], dst: NDArray[Any], begin: Ints, end: Ints, n: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Of a collective's records, in order of begin: its senders (codes below `n`), when each began, to whom it sent first.
+
+    Then all who sent or were sent to, and when each had its last. Both in the order in which they appear.
+    """
+    joined, last = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    senders, members = np.empty(n, np.int64), np.empty(n, np.int64)
+    at, to = np.empty(n, np.int64), np.empty(n, np.int64)
+    sent = known = 0
+    for i in range(len(src)):
+        if joined[src[i]] < 0:
+            joined[src[i]] = sent
+            senders[sent], at[sent], to[sent] = src[i], begin[i], dst[i]
+            sent += 1
+        for code in (src[i], dst[i]):
+            if last[code] < 0:
+                members[known] = code
+                known += 1
+            last[code] = max(last[code], end[i])
+    members = members[:known]
+    return senders[:sent], at[:sent], to[:sent], members, last[members]
+
+
+@compiled
+def evened(edge: NDArray[Any], octets: Ints, bounds: Ints, n: int, tolerance: float) -> Ints:
+    """Those of the `bounds` (places in the records, from 0 to their number) between which all `n` edges move equal shares.
+
+    All octets of an edge are 1. The first and the last bound are always among them.
+    """
+    total, moved, held = np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(len(edge)):
+        total[edge[i]] += octets[i]
+    out = np.zeros(len(bounds), np.int64)
+    count = 1
+    for k in range(1, len(bounds)):
+        held[:] = 0
+        for i in range(bounds[k - 1], bounds[k]):
+            held[edge[i]] += octets[i]
+        moved += held / np.maximum(total, 1)
+        if k == len(bounds) - 1 or (moved.min() > 0 and moved.max() - moved.min() <= tolerance * moved.mean()):
+            out[count] = bounds[k]
+            count += 1
+            moved[:] = 0
+    return out[:count]

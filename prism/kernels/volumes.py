@@ -1,0 +1,93 @@
+"""Loops over a stream's cuts, compiled: the commonest volume between them, and where strides of that volume end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from collectors.record import Ints
+
+
+@compiled
+def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
+    """Places of sorted volumes, first and past the last, within `tolerance` of one of them; and their sum, the greatest."""
+    best, first, stop = -1, 0, 0
+    low = high = below = above = 0
+    for i in range(len(volume)):
+        while volume[low] < volume[i] * (1 - tolerance):
+            below += volume[low]
+            low += 1
+        while high < len(volume) and volume[high] < volume[i] * (1 + tolerance):
+            above += volume[high]
+            high += 1
+        if above - below > best:
+            best, first, stop = above - below, low, high
+    return first, stop, best
+
+
+@compiled
+def nearest(gap: Ints, edge: Ints, low: int, high: int, goal: int, wide: float) -> int:
+    """Which of the gaps from `low` to `high` ends a step: the nearest to the `goal` of those that are `wide`, else the widest.
+
+    A rank that hangs when it has just begun the next step leaves a gap wider than the one after the step.
+    """
+    best, off, widest = -1, 0, low
+    for i in range(low, high):
+        away = abs(edge[i] - goal)
+        if gap[i] >= wide and (best < 0 or away < off):
+            best, off = i, away
+        if gap[i] > gap[widest]:
+            widest = i
+    return best if best >= 0 else widest
+
+
+@compiled
+def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int:
+    """The record near octet `goal` that ends a step there, before a gap of `usual` ns; −2 where none does.
+
+    Both ends of the stream count as one.
+    """
+    if abs(goal) <= slack:
+        return -1
+    low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, side="right"))
+    if goal < 0 or low >= high:
+        return -2
+    stop = min(high, len(gap))
+    best = nearest(gap, edge, low, stop, goal, 4 * usual) if low < stop else low
+    if high == len(edge) and not (low < stop and gap[low:stop].max() >= 4 * usual):
+        return len(edge) - 1
+    return best if gap[best] >= usual else -2
+
+
+@compiled
+def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: float) -> Ints:
+    """Cuts (records, −1 is the stream's beginning) and all that strides of a volume reach from them, both ways; in order."""
+    known = np.zeros(len(edge) + 1, np.bool_)
+    known[cuts + 1] = True
+    for way in (1, -1):
+        for cut in np.flatnonzero(known)[::way] - 1:
+            at = cut
+            while True:
+                reached = edge[at] if at >= 0 else 0
+                stop = _stride(reached + way * volume, edge, gap, slack, usual)
+                if stop < -1 or known[stop + 1]:
+                    break
+                known[stop + 1] = True
+                at = stop
+    return np.flatnonzero(known) - 1
+
+
+@compiled
+def threaded(reached: Ints, width: Ints, volume: int, slack: int, wide: float) -> NDArray[np.intp]:
+    """To which run each cut belongs, by the first of them: the next cut of a run ends a full volume begun at the last.
+
+    `reached` are the octets before each cut, `width` the gaps there.
+    """
+    run = np.arange(len(reached))
+    for i in range(len(reached)):
+        goal = reached[i] + volume
+        low, high = int(np.searchsorted(reached, goal - slack)), int(np.searchsorted(reached, goal + slack, side="right"))
+        if low < high:
+            run[nearest(width, reached, low, high, goal, wide)] = run[i]
+    return run

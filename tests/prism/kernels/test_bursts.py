@@ -1,0 +1,56 @@
+"""Messages that touch, as one record: nothing is lost, and what does not touch stays apart."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.record import Flows
+from prism.kernels.bursts import SUMS, bursts
+
+messages = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2), st.integers(0, 3), st.sampled_from((64, 4096))),
+    max_size=40,
+)
+
+
+def flows_of(some):
+    """Records: who sends, over which queue pair, how long after the last that began, for how long, octets."""
+    src, queue, later, length, octets = (
+        np.array(column, np.int64) for column in (zip(*some, strict=True) if some else [[]] * 5)
+    )
+    start = np.cumsum(later)
+    columns = {"start_ns": start, "end_ns": start + length, "src": src, "dst": 1 - src, "dst_qp": 7 + queue}
+    more = {"octets": octets} | {"packets": octets // 64, "messages": np.ones_like(src), "busy_ns": length, "ecn": later}
+    return Flows.build(columns | more, endpoints=("a", "b"))
+
+
+@given(messages)
+def test_sums_stay_and_records_come_back(some):
+    flows = flows_of(some)
+    found = bursts(flows)
+    for name in SUMS:
+        assert getattr(found.flows, name).sum() == getattr(flows, name).sum()
+    assert sorted(found.records(np.arange(len(found.flows))).tolist()) == list(range(len(flows)))
+    for k in range(len(found.flows)):
+        rows = found.records(np.array([k]))
+        assert (found.of[rows] == k).all()
+        assert len(rows) == 1 or not flows.control()[rows].any()
+        assert len({(int(flows.src[row]), int(flows.dst_qp[row])) for row in rows}) == 1
+        assert found.flows.start_ns[k] == flows.start_ns[rows].min()
+        assert found.flows.end_ns[k] == flows.end_ns[rows].max()
+        assert found.flows.octets[k] == flows.octets[rows].sum()
+    assert (np.diff(found.flows.start_ns) >= 0).all()
+
+
+def test_what_touches_is_one_up_to_a_bound():
+    touching = flows_of([(0, 0, 2, 2, 4096)] * 10)
+    assert bursts(touching, most=4).of.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    apart = flows_of([(0, 0, 2, 1, 4096)] * 3)
+    assert bursts(apart).of.tolist() == [0, 1, 2]
+
+
+def test_the_order_of_records_does_not_matter():
+    flows = flows_of([(0, i % 2, 1, 2, 4096) for i in range(12)])
+    there, back = bursts(flows).flows, bursts(flows.take(np.arange(12)[::-1])).flows
+    for name in ("start_ns", "end_ns", "dst_qp", "octets"):
+        assert getattr(there, name).tolist() == getattr(back, name).tolist()

@@ -1,0 +1,39 @@
+"""Compiled loops over a collective's records, against dictionaries."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.joins import evened, joins
+
+records = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40
+)
+
+
+@given(records)
+def test_who_joins_when_and_is_done_when(some):
+    some = sorted(some, key=lambda one: one[2])
+    src, dst, begin, length = (np.array(column, np.int64) for column in zip(*some, strict=True))
+    join, done = {}, {}
+    for one, other, at, long in some:
+        join.setdefault(one, (at, other))
+        for code in (one, other):
+            done[code] = max(done.get(code, 0), at + long)
+    senders, begun, to, members, ended = (column.tolist() for column in joins(src, dst, begin, begin + length, 5))
+    assert list(zip(senders, zip(begun, to, strict=True), strict=True)) == list(join.items())
+    assert list(zip(members, ended, strict=True)) == list(done.items())
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.booleans()), min_size=1, max_size=40))
+def test_collectives_end_where_all_edges_moved_the_same_share(some):
+    number = {edge: i for i, edge in enumerate(dict.fromkeys(edge for edge, _, _ in some))}
+    edge, octets = np.array([number[one] for one, _, _ in some]), np.array([size for _, size, _ in some])
+    bounds = [0, *(i for i in range(1, len(some)) if some[i][2]), len(some)]
+    total = np.bincount(edge, octets)
+    cuts = [0]
+    for bound in bounds[1:]:
+        moved = np.bincount(edge[cuts[-1] : bound], octets[cuts[-1] : bound], len(total)) / total
+        if bound == len(some) or (moved.min() > 0 and np.ptp(moved) <= 0.05 * moved.mean()):
+            cuts.append(bound)
+    assert evened(edge, octets, np.array(bounds), len(total), 0.05).tolist() == cuts

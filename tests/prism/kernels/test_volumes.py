@@ -1,0 +1,62 @@
+"""Compiled loops over cuts, against searches that are slow and obvious."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.volumes import commonest, nearest, strode, threaded
+
+sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
+streams = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((0, 0, 1, 2, 8))), min_size=2, max_size=60)
+
+
+@given(sizes, st.sampled_from((0.02, 0.3)))
+def test_the_commonest_volume_is_the_one_with_most_octets_around_it(some, tolerance):
+    volume = np.sort(np.array(some, np.int64))
+    around = [volume[(volume >= v * (1 - tolerance)) & (volume < v * (1 + tolerance))] for v in volume]
+    low, high, explained = commonest(volume, tolerance)
+    assert explained == max(int(near.sum()) for near in around) == int(volume[low:high].sum())
+
+
+@given(streams, st.integers(-5, 50), st.sampled_from((1.0, 2.0, 9.0)))
+def test_the_nearest_wide_gap_ends_a_step_else_the_widest(some, goal, wide):
+    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some])
+    fit = [i for i in range(len(gap)) if gap[i] >= wide]
+    best = min(fit, key=lambda i: abs(int(edge[i]) - goal)) if fit else int(np.argmax(gap))
+    assert nearest(gap, edge, 0, len(gap), goal, wide) == best
+
+
+def _stop(at, way, edge, gap, volume, slack, usual):
+    """Where a stride from one cut ends; None where it ends nowhere."""
+    goal = (edge[at] if at >= 0 else 0) + way * volume
+    near = [i for i in range(len(edge)) if goal - slack <= edge[i] <= goal + slack]
+    if abs(goal) <= slack:
+        return -1
+    if goal < 0 or not near:
+        return None
+    inner = [i for i in near if i < len(gap)]
+    wide = [i for i in inner if gap[i] >= 4 * usual]
+    if near[-1] == len(edge) - 1 and not wide:
+        return len(edge) - 1
+    best = min(wide, key=lambda i: abs(edge[i] - goal)) if wide else max(inner, key=lambda i: gap[i])
+    return best if gap[best] >= usual else None
+
+
+@given(streams, st.integers(2, 12), st.integers(0, 2), st.sampled_from((0.25, 1.0)), st.data())
+def test_strides_go_on_from_every_cut_both_ways(some, volume, slack, usual, data):
+    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some[:-1]])
+    cuts = data.draw(st.lists(st.integers(-1, len(edge) - 1), min_size=1, max_size=5, unique=True))
+    known = set(cuts)
+    for way in (1, -1):
+        for cut in sorted(known, key=lambda c: way * c):
+            at = cut
+            while (stop := _stop(at, way, edge.tolist(), gap.tolist(), volume, slack, usual)) is not None and stop not in known:
+                known.add(stop)
+                at = stop
+    assert strode(edge, gap, np.array(cuts), volume, slack, usual).tolist() == sorted(known)
+
+
+def test_cuts_a_volume_apart_are_one_run():
+    reached = np.array([0, 5, 10, 15, 20])
+    width = np.array([8.0, 1.0, 8.0, 1.0, 8.0])
+    assert threaded(reached, width, 10, 0, 4.0).tolist() == [0, 1, 0, 1, 0]
