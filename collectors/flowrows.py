@@ -22,6 +22,7 @@ from collectors.tables import BATCH, Table, TableColumn
 
 DAY = 86_400
 KEEP_S, PAIRS_KEEP = 7 * DAY, 10  # rows of pairs are kept for so many times as long
+MOST_KEPT_S = 50 * 365 * DAY  # a DateTime, of which TTL is made, ends in 2106
 BUCKET_NS = 300 * 10**9  # rows are in order of five minutes, then of addresses (akvorado)
 MINUTE = 60 * 10**9
 HALVES = ("_high", "_low")
@@ -87,8 +88,10 @@ TABLES = (FLOWS, PAIRS)
 
 
 def kept_for(keep_s: int) -> tuple[Table, Table]:
-    """The tables of flows and pairs where flows are kept for so many seconds."""
-    return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=keep_s * PAIRS_KEEP)
+    """The tables of flows and pairs where flows are kept for so many seconds, at most `MOST_KEPT_S`."""
+    if keep_s > MOST_KEPT_S:
+        raise ValueError(f"rows are kept for at most {MOST_KEPT_S // 86_400} days")
+    return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MOST_KEPT_S))
 
 
 @lru_cache(1 << 17)

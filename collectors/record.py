@@ -110,7 +110,7 @@ class Flows:
                 raise ValueError(f"column {c.name} has shape {arrays[c.name].shape}, start_ns has {n} rows")
         return cls(**arrays, endpoints=endpoints, exporters=exporters, paths=paths)
 
-    def take(self, rows: NDArray[np.intp] | Mask) -> Flows:
+    def take(self, rows: NDArray[np.intp] | Mask | slice) -> Flows:
         """The given rows, in the given order, with the same dictionaries."""
         columns: dict[str, Any] = {c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS}
         return replace(self, **columns)
@@ -157,9 +157,9 @@ class Flows:
         return np.asarray((self.octets <= small * self.messages) | (self.octets == 0), dtype=np.bool_)
 
 
-def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask) -> NDArray[Any]:
+def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArray[Any]:
     """Some rows of a column; of one that holds a single value for all rows a view, as that is."""
-    if column.strides != (0,) or rows.dtype == np.bool_:
+    if column.strides != (0,) or isinstance(rows, slice) or rows.dtype == np.bool_:
         return column[rows]
     return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
 

@@ -73,7 +73,7 @@ class Storing:
         self.taken += len(flows)
         flows = self._fit(flows)
         for start in range(0, len(flows), self.rows):
-            self._take(flows.take(slice(start, start + self.rows)) if len(flows) > self.rows else flows)  # type: ignore[arg-type]
+            self._take(flows.take(slice(start, start + self.rows)) if len(flows) > self.rows else flows)
 
     def _take(self, flows: Flows) -> None:
         if self.waiting + len(flows) > self.rows:
@@ -186,7 +186,7 @@ class Storing:
 
 def _batches(flows: Flows, most: int) -> Iterator[Flows]:
     for start in range(0, len(flows), most):
-        yield flows if len(flows) <= most else flows.take(slice(start, start + most))  # type: ignore[arg-type]
+        yield flows if len(flows) <= most else flows.take(slice(start, start + most))
 
 
 def storing_to(out: str) -> Storing:

@@ -21,10 +21,11 @@ class Completeness(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def completeness(view: View, *, slack: float = 0.005) -> Completeness:
+def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5) -> Completeness:
     """Whether records are sampled, sums over longer than steps show, or missing, as volumes that should be equal tell.
 
-    Volumes may vary by `slack`: what a retransmission or a step's border moves.
+    Volumes may vary by `slack`: what a retransmission or a step's border moves. A record that is no sum is `dense`: traffic for
+    most of its time. Of what rests between, sums do not tell when.
     """
     flows, share, reasons = view.flows, 1.0, list[str]()
     rate = float(np.median(flows.sampling_rate)) if len(flows) else 1.0
@@ -37,6 +38,13 @@ def completeness(view: View, *, slack: float = 0.005) -> Completeness:
         if length > view.period:
             share *= view.period / length
             reasons.append(f"records last {length / view.period:.1f} steps")
+    known = busy[(flows.busy_ns[busy] > 0) & (flows.end_ns[busy] > flows.start_ns[busy])]
+    if len(known):
+        filled = np.minimum(flows.busy_ns[known] / (flows.end_ns[known] - flows.start_ns[known]), 1.0)
+        usual = weighted_median(filled, flows.octets[known])
+        if usual < dense:
+            share *= usual**0.25
+            reasons.append(f"records are sums: traffic for {usual:.0%} of their time")
     varies = _varies(view)
     if varies > slack:
         share *= float(np.exp(-8 * (varies - slack)))

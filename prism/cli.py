@@ -88,6 +88,9 @@ def replay(
     columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
     ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="WHERE", help="Keep the flow records there and analyse them from there: as in store.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Analyse in so many processes; by default in as many as pay.")
     ] = None,
@@ -116,8 +119,13 @@ def replay(
 
         asked = read_columns(columns) if columns else None
         flows: list[Flows] = []
+
+        def kept(records: Flows) -> Flows:
+            flows.append(_through(store, records) if store else records)
+            return flows[0]
+
         with _progress(quiet=quiet) as progress:
-            diagnosis = run(inputs, placed, progress, asked, kept=flows.append, processes=workers, scheduler=scheduler)
+            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, scheduler=scheduler)
         diagnosis = renamed(diagnosis, earlier)
         if html:
             _write(html, _page(diagnosis, placed, flows[0]))
@@ -179,6 +187,16 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
         (check_folder(name) if is_folder(name) else check_output(name, inputs))
         if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
             raise ValueError(f"{name}: report, trace and page cannot be one file")
+
+
+def _through(store: str, flows: Flows) -> Flows:
+    from collectors.storeerror import StoreError
+    from prism.keeping import through
+
+    try:
+        return through(store, flows)
+    except StoreError as error:
+        raise ValueError(str(error)) from None
 
 
 def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:

@@ -27,19 +27,19 @@ def replay(
     progress: Progress | None = None,
     columns: Columns | None = None,
     *,
-    kept: Callable[[Flows], None] = lambda _flows: None,
+    kept: Callable[[Flows], Flows] = lambda flows: flows,
     processes: int | None = None,
     scheduler: str = "",
 ) -> Diagnosis:
     """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
-    `kept` is given the flow records.
+    `kept` is given the flow records, and gives those that are looked at.
 
     In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. Raises DecodeError (a ValueError)
     with the file's name where one cannot be read, and as `spread.workers`.
     """
     tell = progress or (lambda _stage, _done, _total: None)
     flows, transits, source = read(inputs, topology, tell, columns)
-    kept(flows)
+    flows = kept(flows)
 
     def jobs(done: int, total: int) -> None:
         tell("jobs", done, total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +10,10 @@ from numpy.typing import NDArray
 from collectors import flowrows
 from collectors.clickhouse import Database
 from collectors.flowrows import ENDS, FLOWS, MINUTE, PAIRS
-from collectors.record import Codes, Flows, Ints
+from collectors.record import Flows
+from prism.pairs import Pairs
 
 BETWEEN = "{time} >= {{{name}_first:Int64}} AND {time} < {{{name}_end:Int64}}"
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Traffic between endpoints, by direction. Codes are into `endpoints`; times are the first start and the last end, ns."""
-
-    src: Codes
-    dst: Codes
-    octets: Ints
-    records: Ints
-    first_ns: Ints
-    last_ns: Ints
-    endpoints: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.src)
 
 
 class StoredRecords:

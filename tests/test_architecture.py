@@ -18,49 +18,29 @@ MODULES = sorted(
     path.relative_to(ROOT) for package in ("prism", "collectors", "benchmarks") for path in (ROOT / package).rglob("*.py")
 )
 # these do I/O
-EDGE = {
-    *("prism.cli_ops", "prism.cli_settings", "prism.demo", "prism.facts", "prism.traces"),
-    *("collectors.bpf", "collectors.capture", "collectors.capturing", "collectors.cli", "collectors.cli_files"),
-    *("collectors.cli_live", "collectors.compiling", "collectors.converting", "collectors.dump", "collectors.exportfile"),
-    *("collectors.files", "collectors.inbox", "collectors.inputs", "collectors.inspecting", "collectors.intake"),
-    *(
-        "collectors.ipfixfile",
-        "collectors.keeping",
-        "collectors.listen",
-        "collectors.listening",
-        "collectors.live",
-        "collectors.logs",
-    ),
-    *("collectors.metrics", "collectors.parquet", "collectors.pcap", "collectors.receiving", "collectors.ring"),
-    *("collectors.rotation", "collectors.settings", "collectors.showing", "collectors.sinks", "collectors.statefile"),
-    "collectors.writing",
-    *(
-        "collectors.clickhouse",
-        "collectors.clickhouse_embedded",
-        "collectors.clickhouse_errors",
-        "collectors.clickhouse_server",
-    ),
-    *("collectors.clickhouse_tables", "collectors.locking", "collectors.retention", "collectors.spool"),
-    *("prism.analysing", "prism.cli_live", "prism.live", "prism.playing", "prism.serve", "prism.store", "prism.watch"),
-    *("prism.cli", "prism.page", "prism.replay", "prism.simulate", "prism.terminal"),
-    *("prism.dumps", "prism.spread"),
-    *("prism.asking", "prism.boardfile", "prism.cli_service", "prism.opening", "prism.service", "prism.terminal_service"),
-    *("prism.tokens", "prism.uploaded", "prism.uploads"),
-    *("prism.api.answers", "prism.api.application", "prism.api.asked", "prism.api.boards", "prism.api.described"),
-    *("prism.api.events", "prism.api.findings", "prism.api.guard", "prism.api.hub", "prism.api.ops", "prism.api.pages"),
-    *(
-        "prism.api.problems",
-        "prism.api.replays",
-        "prism.api.schemas",
-        "prism.api.schemas_findings",
-        "prism.api.schemas_service",
-        "prism.api.serving",
-        "prism.api.session",
-    ),
-    *("prism.alertfile", "prism.alerting", "prism.alerttest", "prism.cli_alerts", "prism.outbox", "prism.silencing"),
-    "prism.webhooks",
-    *("collectors.storing", "collectors.clusterfile", "collectors.inserting", "prism.cli_store", "prism.stored"),
-}
+EDGE = frozenset(
+    re.findall(
+        r"\S+",
+        """
+collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
+collectors.clickhouse collectors.clickhouse_embedded collectors.clickhouse_errors collectors.clickhouse_server
+collectors.clickhouse_tables collectors.clusterfile collectors.compiling collectors.converting collectors.dump
+collectors.exportfile collectors.files collectors.inbox collectors.inputs collectors.inserting collectors.inspecting
+collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live
+collectors.locking collectors.logs collectors.metrics collectors.parquet collectors.pcap collectors.receiving
+collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing collectors.sinks
+collectors.spool collectors.statefile collectors.storing collectors.writing prism.alertfile prism.alerting
+prism.alerttest prism.analysing prism.api.answers prism.api.application prism.api.asked prism.api.boards
+prism.api.described prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages
+prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service
+prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts prism.cli_live prism.cli_ops
+prism.cli_service prism.cli_settings prism.cli_store prism.demo prism.dumps prism.facts prism.keeping prism.live
+prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
+prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
+prism.uploaded prism.uploads prism.watch prism.webhooks
+""",
+    )
+)
 README = (ROOT / "README.md").read_text()
 COMMANDS = [
     line

@@ -42,6 +42,14 @@ def test_sums_over_many_steps_are_not():
     assert completeness(view).share <= 0.25
 
 
+def test_records_that_are_sums_say_little_of_what_rests_between():
+    view = seen(flows())
+    long = view.flows.end_ns - view.flows.start_ns
+    for part, least, most in ((1.0, 1.0, 1.0), (0.6, 1.0, 1.0), (0.1, 0.3, 0.6), (0.0, 1.0, 1.0)):  # 0 is unknown
+        share, _ = completeness(replace(view, flows=replace(view.flows, busy_ns=(part * long).astype(np.int64))))
+        assert least <= share <= most
+
+
 @pytest.mark.parametrize("name", ["slow rank", "slow NIC", "hang", "crash"])
 def test_a_clear_fault_is_told_with_confidence(name):
     view = case(name)

@@ -1,0 +1,50 @@
+"""Recorded flow records into a store and out of it again: a replay whose records stay, for pages and questions later."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from collectors import clickhouse, flowrows
+from collectors.clickhouse_tables import MOST
+from collectors.record import COLUMNS, Flows
+from prism.stored import StoredRecords
+
+
+def through(where: str, flows: Flows) -> Flows:
+    """Keep records in the store `where` (see `clickhouse.opened`) and give back what it holds of their time, by start.
+
+    The same records are kept once, however often they come. A store that is new keeps what it is given as long as it can:
+    recordings may be old. Raises StoreError; ValueError where a record has an end that is no address, or is older than the
+    store keeps any.
+    """
+    if not len(flows):
+        return flows
+    if not flowrows.addressed(flows).all():
+        raise ValueError("records whose ends are no addresses cannot be kept in a store")
+    first, last = int(flows.start_ns.min()), int(flows.start_ns.max())
+    database = clickhouse.opened(where)
+    try:
+        tables = flowrows.kept_for(flowrows.MOST_KEPT_S)
+        for table in tables:
+            database.create(table)
+        known = database.registered(tables[0].name) or {}
+        if first < time.time_ns() - known["keep_s"] * 10**9:
+            raise ValueError(f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days; these are older")
+        for number, rows in flowrows.pieces(flows.start_ns, known["partition_ns"]).items():
+            for start in range(0, len(rows), MOST):
+                part = flows.take(rows[start : start + MOST])
+                token = f"{_digest(part)}-{number}"
+                database.insert(tables[0], flowrows.rows(part), token=token, again=True)
+                database.insert(tables[1], flowrows.pair_rows(part), token=token, again=True)
+        return StoredRecords(database, create=False).between(first, last + 1)
+    finally:
+        database.close()
+
+
+def _digest(flows: Flows) -> str:
+    """A name for records, the same whenever they are the same."""
+    told = hashlib.blake2s(repr((flows.endpoints, flows.exporters, flows.paths)).encode(), digest_size=16)
+    for column in COLUMNS:
+        told.update(getattr(flows, column.name).tobytes())
+    return told.hexdigest()
