@@ -73,7 +73,8 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     for twins, pairs in _twins(view):
         for rank in twins.tolist():
             typical, largest, total = (_above(np.log(work), _strangers(view, twins, rank), rank, pairs) for work in view.work)
-            alone = largest if pairs is None else typical  # of two, pieces that ran together on one say nothing
+            sure = pairs is None and view.parallelism.layout.pp == 1
+            alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
             ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
             for piece, lead, support in ways:
                 if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
