@@ -67,7 +67,9 @@ def check(service: Service, host: str) -> None:
         return
     who = f"{host or '*'}: others than this host could ask"
     if service.tokens is None:
-        raise ValueError(f"{who}: make a token (prism token create NAME --tokens FILE) and say --tokens FILE, or name 127.0.0.1")
+        raise ValueError(
+            f"{who}: make a token (prism token create NAME --tokens FILE) and say --tokens FILE, or name 127.0.0.1"
+        )
     path = service.tokens.path
     raise ValueError(f"{who}, and {path} has no token yet: prism token create NAME --tokens {path}")
 

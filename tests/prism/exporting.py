@@ -1,6 +1,7 @@
 """A run as a switch exports it: IPFIX datagrams with a record per burst, sent over UDP when they would be."""
 
 import contextlib
+import itertools
 import socket
 import struct
 import threading
@@ -40,32 +41,29 @@ class Datagrams:
         rows = [(addresses[a], addresses[b], *r, *t) for (a, b), r, t in zip(ends, rest, times, strict=True)]
         bins = flows.end_ns // EVERY
         cuts = [0, *(np.flatnonzero(np.diff(bins)) + 1).tolist(), len(rows)]
-        for a, b in zip(cuts, cuts[1:], strict=False):
+        for a, b in itertools.pairwise(cuts):
             for at in range(a, b, MOST):
                 self.made.append(((int(bins[a]) + 1) * EVERY, at, rows[at : min(at + MOST, b)]))
 
     def payloads(self, later_ns: int):
         """When each is due, the datagram, how many records it has; all times later by so much."""
         for due, sequence, rows in self.made:
-            packed = b"".join(
-                ROW.pack(*row[:-2], ntp(row[-2] + later_ns), ntp(row[-1] + later_ns)) for row in rows
-            )
+            packed = b"".join(ROW.pack(*row[:-2], ntp(row[-2] + later_ns), ntp(row[-1] + later_ns)) for row in rows)
             when = (due + later_ns) // SECOND
             yield due + later_ns, ipfix(template(256, FIELDS), set_(256, packed), sequence=sequence, when=when), len(rows)
 
 
 @contextlib.contextmanager
 def exporting(made: Datagrams):
-    """Send all, from now on, in a thread; yields an object whose `sent` counts records and `over` is set at the end."""
-    stop = threading.Event()
+    """Send all, from now on, in a thread; until it is told to `stop`; `sent` counts records, and `over` is set at the end."""
 
     class State:
-        sent, over = 0, threading.Event()
+        sent, over, stop = 0, threading.Event(), threading.Event()
 
     def run() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             for due, payload, records in made.payloads(time.time_ns() - made.first):
-                if stop.wait(max(due - time.time_ns(), 0) / SECOND):
+                if State.stop.wait(max(due - time.time_ns(), 0) / SECOND):
                     return
                 if made.port:
                     client.sendto(payload, ("127.0.0.1", made.port))
@@ -77,5 +75,5 @@ def exporting(made: Datagrams):
     try:
         yield State
     finally:
-        stop.set()
+        State.stop.set()
         thread.join()
