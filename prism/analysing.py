@@ -102,7 +102,7 @@ class Analysis:
                 reach = until - int(self.watch.search_s * SECOND)
                 flows = self.past.between(reach, until + self._overlap) if self.past is not None and until else None
                 if until:
-                    self.watch.resume(jobs, trails, until, flows)
+                    self.watch.resume(jobs, trails, until, flows, deaf=self.stored is None)
                     say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
                 return
             except StoreError as error:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collectors.clickhouse import Database
     from collectors.retention import Status
 
+LOCK = "prism.lock"  # as `collectors.clickhouse_embedded` names it
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WhereArgument = Annotated[
     str, typer.Argument(metavar="WHERE", help="A folder (embedded), or clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.")
@@ -47,7 +49,7 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
 @app.command()
 def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Show the tables: rows, size, times, for how long rows are kept."""
-    with _database(where) as database:
+    with _database(_there(where)) as database:
         from collectors import retention
 
         found = retention.status(database)
@@ -60,7 +62,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
 @app.command()
 def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     """Drop what is older than is kept, now; with --keep, keep it for another time from now on."""
-    with _database(where) as database:
+    with _database(_there(where)) as database:
         from collectors import retention
 
         if keep:
@@ -75,6 +77,18 @@ def seconds(text: str) -> int:
     if not found or not int(found[1]):
         raise ValueError(f"{text}: not a time such as 12h or 30d")
     return int(found[1]) * UNITS[found[2]]
+
+
+def _there(where: str) -> str:
+    """A store that is there already: that of `prism serve --data FOLDER`, too, which is in it."""
+    if "://" in where:
+        return where
+    folder = Path(where.removeprefix("chdb:"))
+    for place in (folder, folder / "store"):
+        if (place / LOCK).exists():
+            return str(place)
+    with complaints("prism"):
+        raise ValueError(f"{where}: no store is there (prism store init makes one)")
 
 
 @contextmanager

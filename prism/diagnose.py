@@ -15,7 +15,7 @@ from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import events
 from prism.identity import distinct
-from prism.jobs import around, largest_first, recognize, rows_of
+from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.kernels.bursts import Bursts, bursts
 from prism.kernels.pauses import without_pauses
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source
@@ -51,7 +51,7 @@ def diagnose(
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
-        told.append(diagnose_job(around(flows, job), job, seen, topology=topology, transits=transits, least=least))
+        told.append(diagnose_job(naming(around(flows, job), job), job, seen, topology=topology, transits=transits, least=least))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     for done, own in enumerate(divided(flows, apart)):
         progress(done, len(apart))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -153,6 +154,12 @@ def around(flows: Flows, job: Job) -> Flows:
     members = flows.among(job.endpoints)
     inside = members[flows.src] | members[flows.dst]
     return (flows if inside.all() else flows.take(np.flatnonzero(inside))).narrowed()
+
+
+def naming(flows: Flows, job: Job) -> Flows:
+    """The records with every member of a job in their dictionary, those too that say nothing in them."""
+    silent = tuple(address for address in job.endpoints if address not in set(flows.endpoints))
+    return replace(flows, endpoints=flows.endpoints + silent) if silent else flows
 
 
 def rows_of(flows: Flows, job: Job) -> np.ndarray:

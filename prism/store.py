@@ -17,7 +17,7 @@ from prism.board import Case, Window
 from prism.following import Trail
 from prism.model import Finding, Isolation, Job, Severity
 from prism.report import finding_json
-from prism.tracking import Followed
+from prism.tracking import AGREE, Followed
 
 DAY = 86_400
 
@@ -148,7 +148,7 @@ def job_from(told: Mapping[str, Any]) -> Followed:
         step_ns=float(told["step_ns"]),
         talked_ns=start,
         state=told["state"],
-        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]),
+        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]) * AGREE,
     )
 
 

@@ -84,9 +84,12 @@ class Tokens:
 
     def _write(self, tokens: Iterable[Token]) -> None:
         text = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1) + "\n"
+        folder = self.path.parent.stat()
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")  # mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
+                if os.geteuid() == 0:  # made by root for a service that is not: whose folder it is can read it
+                    os.fchown(file.fileno(), folder.st_uid, folder.st_gid)
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())

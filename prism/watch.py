@@ -60,12 +60,28 @@ class Watch:
         """Records that arrived, in any order. From any thread."""
         self._inbox.append((records, arrived_ns))
 
-    def resume(self, jobs: Sequence[Followed], trails: Sequence[Trail], until_ns: int, flows: Flows | None = None) -> None:
-        """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that."""
+    def resume(
+        self,
+        jobs: Sequence[Followed],
+        trails: Sequence[Trail],
+        until_ns: int,
+        flows: Flows | None = None,
+        *,
+        deaf: bool = False,
+    ) -> None:
+        """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that.
+
+        `deaf`: nobody took records since. What was known is told at once, and windows begin anew: a job has not stood still
+        because nobody listened.
+        """
         self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
         if flows is not None and len(flows):
-            self.shelf.add(flows, int(flows.end_ns.max()))
+            newest = int(flows.end_ns.max())
+            self.shelf.add(flows, newest)
             self._first = int(flows.start_ns.min())
+            if deaf:
+                self.look(min(until_ns, newest))
+                self.shelf, self._first, self._until = Shelf(), 0, until_ns
 
     def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
         """Take all records that start from a time on, some of which are known: what a store holds now. Not beside `add`."""

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tomllib
@@ -21,7 +20,7 @@ from typer.testing import CliRunner
 from prism import cli
 from prism.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Asked
 from tests.collectors.test_listening import listen, netflow5
-from tests.collectors.toys import send, until
+from tests.collectors.toys import Child, send, until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -267,29 +266,6 @@ def scraped(url):
         return answer.read().decode()
 
 
-SERVE = """
-import sys
-from contextlib import contextmanager
-from collectors import logs
-from prism.alerting import Alerts
-from prism.alerts.settings import Settings
-from prism.api.serving import served
-from prism.serve import Wish, serve
-from prism.service import Service
-
-@contextmanager
-def pages(parts):
-    alerts = Alerts(Settings(()))
-    counts = lambda: [*parts.counts(), *alerts.counts()]
-    with served(Service(parts.watch.boards, parts.records, counts=counts, health=parts.health)) as port:
-        print(f"http://127.0.0.1:{port}/metrics", flush=True)
-        yield
-
-logs.start()
-serve(Wish(sys.argv[1] + "/store", sys.argv[1] + "/spool", ["netflow://127.0.0.1:0"]), shown=[pages])
-"""
-
-
 def exported(page):
     """The families of a page of metrics by the names of their samples."""
     kinds = re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE)
@@ -303,13 +279,12 @@ def test_every_metric_that_is_asked_for_is_exported(tmp_path):
         send(port, [netflow5(3, 0)])
         until(lambda: "prism_collect_records_total 3.0" in scraped(url))
         names = exported(scraped(url))
-    with subprocess.Popen([sys.executable, "-c", SERVE, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as service:
-        try:
-            names |= exported(scraped(service.stdout.readline().decode().strip()))
-            service.send_signal(signal.SIGTERM)
-            assert service.wait(60) == 0
-        finally:
-            service.kill()
+    command = (sys.executable, "-c", "from prism.cli import main; main()")
+    words = ["--data", str(tmp_path / "data"), "--listen", "netflow://127.0.0.1:0", "--http", "0"]
+    with Child("serve", *words, command=command) as service:
+        url = service.expect(r"event=pages url=(\S+)")[1]
+        names |= exported(scraped(f"{url}/metrics"))
+        assert service.end() == 0
     assert metric_names(EXPRESSIONS) <= names
 
 

@@ -63,10 +63,15 @@ def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies:
 
 def check(service: Service, host: str) -> None:
     """Raises ValueError where the service would be open to others without tokens."""
-    if not loopback(host) and not (service.tokens and service.tokens.all()):
+    if loopback(host) or (service.tokens and service.tokens.all()):
+        return
+    who = f"{host or '*'}: others than this host could ask"
+    if service.tokens is None:
         raise ValueError(
-            f"{host}: others than this host could ask; create a token first (prism token create), or listen on 127.0.0.1"
+            f"{who}: make a token (prism token create NAME --tokens FILE) and say --tokens FILE, or name 127.0.0.1"
         )
+    path = service.tokens.path
+    raise ValueError(f"{who}, and {path} has no token yet: prism token create NAME --tokens {path}")
 
 
 def loopback(host: str) -> bool:

@@ -24,7 +24,8 @@ def where(request, tmp_path):
 
 
 def test_a_store_is_made_seen_and_pruned(where, tmp_path):
-    assert "no tables" in run("status", where).stdout
+    assert "prism store init" in run("status", where).output
+    assert not (tmp_path / "store").exists()
     made = run("init", where, "--keep", "30d")
     assert made.exit_code == 0
     assert "flows (schema 1): 0 rows" in made.stdout
@@ -50,6 +51,13 @@ def test_what_is_wrong_is_one_line(tmp_path):
         assert found.stderr.startswith("prism: ")
         assert found.stderr.count("\n") == 1
     assert run("init", str(tmp_path / "new"), "--keep", "long").exit_code == 2
+
+
+def test_the_store_of_a_service_is_found_in_its_folder(tmp_path):
+    assert run("init", str(tmp_path / "data" / "store")).exit_code == 0
+    found = run("status", str(tmp_path / "data"))
+    assert "flows (schema 1): 0 rows" in found.stdout
+    assert [one.name for one in (tmp_path / "data").iterdir()] == ["store"]
 
 
 def test_times():

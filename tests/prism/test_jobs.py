@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from prism.jobs import recognize, rows_of
+from prism.diagnose import diagnose
+from prism.jobs import naming, recognize, rows_of
+from prism.model import Source
 from prism.topology import Endpoint, Topology
 from tests.prism.traffic import MS, T0, Wire, address, placed, ring_allreduce, training
 
@@ -110,3 +112,14 @@ def test_the_rows_of_a_job_are_those_between_its_members():
     rows = rows_of(flows, job)
     assert len(rows) == len(flows) - 1
     assert flows.dst[rows].max() == 3
+
+
+def test_a_member_that_says_nothing_is_in_the_dictionary_all_the_same():
+    whole = training(dp=4).flows()
+    (job,) = recognize(whole)
+    some = whole.take(~np.isin(np.array(whole.endpoints), names([3]))[whole.src])
+    some = some.take(~np.isin(np.array(some.endpoints), names([3]))[some.dst]).narrowed()
+    assert set(job.endpoints) - set(some.endpoints) == set(names([3]))
+    assert set(naming(some, job).endpoints) == set(job.endpoints)
+    assert naming(whole, job) is whole
+    assert diagnose(some, Source((), 0, len(some), {}, 0, 1), jobs=(job,)) is not None

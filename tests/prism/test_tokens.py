@@ -1,4 +1,5 @@
 import json
+import os
 import stat
 
 import pytest
@@ -36,6 +37,14 @@ def test_another_process_s_changes_are_seen(tmp_path):
     assert service.scope(secret) is None
     (tmp_path / "t").unlink()
     assert service.all() == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file for somebody else")
+def test_what_root_makes_is_the_folder_s_owner_s(tmp_path):
+    os.chown(tmp_path, 10001, 10002)
+    Tokens(tmp_path / "tokens.json").create("me", "read")
+    found = (tmp_path / "tokens.json").stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (10001, 10002, 0o600)
 
 
 def test_names(tmp_path):

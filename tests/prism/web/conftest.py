@@ -1,6 +1,5 @@
-"""A real browser, and a service that shows a recorded run, which the tests of the pages share."""
+"""A service that shows a recorded run, and pages of it, which the tests of the pages share."""
 
-import shutil
 from collections import defaultdict
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from prism.topology import parse
 from prism.uploads import Bounds, Uploads
 
 PCAPS = Path(__file__).parents[3] / "pcaps"
-CHROMIUM = shutil.which("chromium")
 GENEROUS = Limits(per_second=1e6, burst=10**6)
 COUNTS = [
     Count("prism_collect_datagrams", "Datagrams.", {("sflow",): 7130.0}, ("kind",)),
@@ -60,18 +58,6 @@ def shown(slow_rank, tmp_path_factory):
         service = Service(boards, records, "live", lambda: COUNTS, lambda: HEALTH, uploads=uploads, limits=GENEROUS)
         with served(service) as port:
             yield Shown(port, boards)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,139 @@
+"""The service as an operator runs it: exports over UDP, a job, a case, an alert, a page; killed, started again, ended."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from prism.demo import CLUSTER, PIPELINE
+from prism.synth.simulate import simulate
+from prism.synth.spec import Fault, Spec
+from tests.collectors.toys import Child, until
+from tests.prism.exporting import Datagrams, exporting
+from tests.prism.receivers import listening
+
+PRISM = (sys.executable, "-c", "from prism.cli import main; main()")
+SLOW = "10.10.5.1"
+QUICK = replace(PIPELINE, steps=80, forward_ms=12, backward_ms=24)
+RUN = Spec(
+    "whole",
+    replace(CLUSTER, hosts=8, nic_gbit=1, uplink_gbit=4),
+    (QUICK,),
+    (Fault("compute_slow", "A", ranks=(5,), first=15, factor=1.8),),
+)
+ALERTS = """
+grouping: {{by: [job], wait_s: 0, interval_s: 0, repeat_s: 14400}}
+receivers:
+  - {{name: hook, kind: webhook, url: "{url}/hook", allow: [127.0.0.1/32]}}
+"""
+
+
+class Service(Child):
+    """`prism serve` with a folder, on any free ports."""
+
+    def __init__(self, folder):
+        words = ["--data", folder / "data", "--listen", "ipfix://127.0.0.1:0", "--listen", "sflow://127.0.0.1:0"]
+        words += ["--http", "0", "--alerts", folder / "alerts.yaml", "--topology", folder / "topology.json", "--json"]
+        super().__init__("serve", *map(str, words), command=PRISM)
+        self.port = int(self.expect(r"event=listening kind=ipfix .*port=(\d+)")[1])
+        self.url = self.expect(r"event=pages url=(\S+)")[1]
+
+    def get(self, path):
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=30) as answer:
+            return json.load(answer) if path.startswith("/api") else answer.read().decode()
+
+    def items(self, path):
+        return self.get(f"/api/v1{path}")["items"]
+
+    def claims(self):
+        return [case for case in self.items("/findings") if case["finding"]["severity"] != "info"]
+
+    def count(self, name):
+        """A counter, over all its labels."""
+        page = self.get("/metrics")
+        return sum(float(n) for n in re.findall(rf"^{name}(?:\{{[^}}]*\}})? (\S+)$", page, re.MULTILINE))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = simulate(RUN, 1)
+    (tmp_path / "topology.json").write_text(json.dumps(made.topology))
+    return tmp_path, made.flows
+
+
+def stored(data):
+    """How many flow records the store has."""
+    done = subprocess.run(
+        [*PRISM, "store", "status", str(data), "--json"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return next(table["rows"] for table in json.loads(done.stdout) if table["name"] == "flows")
+
+
+def kept(service):
+    """How many records are in the store or on the way to it, on disk."""
+    page = service.get("/metrics")
+    places = r'^prism_collect_sink_(?:records_total\{fate="kept"|waiting\{where="spooled")\} (\S+)$'
+    found = re.findall(places, page, re.MULTILINE)
+    assert len(found) == 2
+    return sum(map(float, found))
+
+
+def test_a_slow_rank_is_told_once_shown_at_once_and_still_known_after_a_kill(folder, browser):
+    pytest.importorskip("chdb")
+    folder, flows = folder
+    data, page = folder / "data", browser.new_page()
+    made = Datagrams(flows, 0)
+    with listening() as heard, ExitStack() as undo:
+        (folder / "alerts.yaml").write_text(ALERTS.format(url=heard.url))
+        with Service(folder) as service:
+            made.port = service.port
+            sent = undo.enter_context(exporting(made))
+            page.goto(service.url)
+            page.evaluate("() => { window.here = true; }")
+            claim = page.locator("#newest .claim").filter(has_text=SLOW)
+            claim.wait_for(timeout=60_000)
+            assert page.evaluate("() => window.here")  # the page was not loaded again
+            heard.wait(lambda h: h.posts)
+            (case,) = service.claims()
+            (job,) = service.items("/jobs")
+            finding = case["finding"]
+            assert (finding["kind"], finding["subject"]["ids"], finding["job"]) == ("slow_rank", [SLOW], job["id"])
+            assert (job["endpoints"], job["layout"]["pp"], job["layout"]["dp"], job["state"]) == (8, 4, 2, "running")
+            assert service.count("prism_collect_kernel_lost_total") == 0
+            told = service.count("prism_board_revision")
+            until(
+                lambda: service.count("prism_alerts_deliveries_total") == 1 and service.count("prism_board_revision") > told + 1
+            )
+            safe = kept(service)
+            assert safe > 0
+            service.end(signal.SIGKILL)
+        left, posts = stored(data), len(heard.posts)
+        assert left >= safe
+        with Service(folder) as service:
+            made.port = service.port
+            service.expect("event=resumed jobs=1 cases=1")
+            until(lambda: service.items("/jobs"))
+            (again,) = service.items("/jobs")
+            assert again["id"] == job["id"]
+            at = service.count("prism_board_revision")
+            until(lambda: service.count("prism_analysis_records_total") and service.count("prism_board_revision") > at + 3)
+            # nobody listened for some seconds: that is no hang, and the slow rank is not over
+            assert [(one["id"], one["state"]) for one in service.claims()] == [(case["id"], "open")]
+            assert service.count("prism_analysis_failed_total") == 0
+            sent.stop.set()
+            assert service.end() == 0
+            more = int(re.search(r" sink_records_kept=(\d+)", service.said[-1])[1])
+            assert "Traceback" not in "\n".join(service.said)
+        assert stored(data) == left + more
+    assert len(heard.posts) == posts == 1
+    (body,) = heard.bodies("/hook")
+    assert (body["version"], body["status"], body["groupLabels"]) == ("4", "firing", {"job": job["id"]})
+    assert [alert["labels"]["ids"] for alert in body["alerts"]] == [SLOW]
+    page.close()
