@@ -67,7 +67,7 @@ def test_records_that_others_store_are_analysed_once_each():
     analysis = Analysis(Watch(topology), stored=memory, clock=clock)
     while clock.now < int(flows.end_ns.max()):
         clock.now += SECOND // 2
-        memory._flows = flows.take(flows.end_ns <= clock.now)
+        memory.flows = flows.take(flows.end_ns <= clock.now)
         analysis.turn()
     board = analysis.watch.boards.newest
     assert abs(board.source.flows - len(flows)) <= 0.02 * len(flows)

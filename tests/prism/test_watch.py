@@ -123,3 +123,20 @@ def test_a_watch_that_resumes_tells_nothing_twice():
     assert {(name, opened) for name, _, _, opened in claims(after)} == {(known.id, known.opened_ns)}
     assert after[-1].at_ns > before[-1].at_ns
     assert {status.id for status in after[-1].jobs} == {status.id for status in before[-1].jobs}
+
+
+def test_a_collection_that_stops_is_told_and_is_no_hang():
+    flows, transits, topology, _ = capture("slow_rank")
+    first, watch = int(flows.start_ns.min()), Watch(topology)
+    stop = first + 9 * SECOND  # while all are well
+    told = list(play(watch, ticks(flows.take(flows.end_ns < stop), transits)))
+    assert told[-1].jobs
+    assert not watch.unheard
+    later = [watch.look(stop + after * SECOND) for after in (1, 2, 4, 6, 8)]
+    assert claims([*told, *later]) == []
+    assert watch.unheard
+    assert any("no records from any exporter" in text for text in later[-1].unexplained)
+    rest = flows.take(flows.start_ns > stop + 8 * SECOND)
+    watch.add(rest.take(rest.end_ns < stop + 9 * SECOND), stop + 9 * SECOND)
+    assert not any("exporter" in text for text in watch.look(stop + 9 * SECOND).unexplained)
+    assert not watch.unheard
