@@ -136,10 +136,11 @@ class Analysis:
         yield Count("prism_analysis_rows", "records in memory", {(): len(watch.shelf)}, level=True)
 
     def health(self) -> Mapping[str, Any]:
-        """How the analysis is."""
+        """How the analysis is: not well when it hears nothing any more while jobs run."""
         board = self.watch.boards.newest
         took = board.windows[0].took_s if board.windows else 0.0
-        return {"ok": self.failed == 0 or self._lag_s() < 60, "failed": self.failed, "lag_s": self._lag_s(), "window_s": took}
+        told = {"failed": self.failed, "unheard": self.watch.unheard, "lag_s": self._lag_s(), "window_s": took}
+        return {"ok": (self.failed == 0 or self._lag_s() < 60) and not self.watch.unheard, **told}
 
     def _lag_s(self) -> float:
         at = self.watch.boards.newest.at_ns

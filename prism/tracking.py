@@ -6,8 +6,9 @@ job is believed once several windows in a row agree on its members and on its st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -176,12 +177,29 @@ def _lasting(one: Followed, found: JobDiagnosis) -> Job:
     return replace(found.job, start_ns=min(start, found.job.start_ns), end_ns=max(one.job.end_ns, found.job.end_ns))
 
 
-def aged(one: Followed, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0, gone_s: float = 1800.0) -> Followed:
-    """A job when time has passed: `silent` after so many steps without payload, `ended` after `gone_s`."""
+def aged(one: Followed, now_ns: int, *, gone_s: float = 1800.0) -> Followed:
+    """A job when time has passed: `silent` after some steps without payload, `ended` after `gone_s`."""
     quiet = now_ns - one.talked_ns
-    if quiet <= max(steps * one.step_ns, least_s * SECOND):
+    if not is_silent(one, one.talked_ns, now_ns):
         return replace(one, state="running")
     return replace(one, state="ended" if quiet > gone_s * SECOND else "silent")
+
+
+def unheard(newest: int, followed: Iterable[Followed], now_ns: int) -> Iterator[str]:
+    """That no exporter has sent anything for as long as makes a job silent, while jobs were followed: in words, none if not so.
+
+    `newest` is when the newest record of all ended, ns. A hang stops one job; other traffic goes on.
+    """
+    running = [one for one in followed if one.trusted and one.state != "ended"]
+    newest = max([newest, *(one.talked_ns for one in running)])
+    if running and all(is_silent(one, newest, now_ns) for one in running):
+        at = datetime.fromtimestamp(newest // SECOND, UTC).strftime("%H:%M:%S")
+        yield f"no records from any exporter since {at} UTC: their collection has stopped, or nobody sends anything at all"
+
+
+def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0) -> bool:
+    """Whether it was so long ago that something of a job was seen that it is called silent."""
+    return now_ns - talked_ns > max(steps * one.step_ns, least_s * SECOND)
 
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:

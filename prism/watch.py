@@ -20,7 +20,7 @@ from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Source
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import Followed, after, aged, around, known_as, sighted, unknown
+from prism.tracking import Followed, after, aged, around, known_as, sighted, unheard, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
 
 LATE = "later than its window"
@@ -55,6 +55,7 @@ class Watch:
         self._looked = self._until = self._late = self._late_in_all = self._records = 0
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
+        self.unheard = False  # whether records have stopped coming from where jobs were seen
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
         """Records that arrived, in any order. From any thread."""
@@ -136,7 +137,8 @@ class Watch:
         if self._first:
             self._know(now_ns)
         findings: list[Finding] = []
-        words: list[str] = []
+        words: list[str] = list(unheard(self.shelf.heard_ns, self.jobs, now_ns))
+        self.unheard = bool(words)
         jobs, looked_at = [], dict[str, Watched]()
         for one in self.jobs:
             seen, told = self._job(one, now_ns)
@@ -192,7 +194,7 @@ class Watch:
             topology=self.topology,
             transits=transits,
             jobs=(job,),
-            window=(since, now_ns),
+            window=(since, min(now_ns, self.shelf.heard_ns)),  # a collection that stops is no hang
             least=2,
         )
         if not told.jobs:

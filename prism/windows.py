@@ -51,6 +51,7 @@ class Shelf:
     def __init__(self, *, most_rows: int = 20_000_000, ahead_s: float = 2.0) -> None:
         self.skipped: Counter[str] = Counter()
         self.ahead: dict[str, float] = {}  # exporters whose records come from the future, and by how much, s
+        self.heard_ns = 0  # when the newest record of all ended
         self._flows, self._parts = NO_FLOWS, list[Flows]()
         self._transits = Transits.empty()
         self._most, self._ahead = most_rows, int(ahead_s * SECOND)
@@ -74,6 +75,7 @@ class Shelf:
             flows = flows.take(~(future | forgotten))
         if len(flows):
             self._parts.append(flows)
+            self.heard_ns = max(self.heard_ns, int(flows.end_ns.max()))
         return flows
 
     @property

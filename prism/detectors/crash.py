@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.record import FIN, RST, SYN
 from prism.detectors.view import View
@@ -16,7 +19,8 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
     A teardown is when members close connections to one another and the job is silent for `patience` periods after it (at
     the end of a capture the silence need not be seen). It cut a step short if at least the share `partial` of the step's
     octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
-    moved all. A job that is started again on the same endpoints did not simply end either.
+    moved all. A job that is started again on the same endpoints did not simply end either. Where it cannot be told whether the
+    job ended, and nobody closed alone before the others, nobody is blamed: the finding is info.
     """
     flows, period = view.flows, view.period
     closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
@@ -33,20 +37,24 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
             continue
         step = int(np.searchsorted(view.ends, begin))
         since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
-        cut, moved = _cut_short(view, since, begin, last)
-        died = cut >= partial or _came_back(view, last)
-        if died and (step == len(view.ends) or view.ends[step] > last):
-            out.append(_finding(view, closing[group], times[group], since, moved))
+        cut, moved, rests = _cut_short(view, since, begin, last)
+        back = _came_back(view, last)
+        if (cut >= partial or back) and (step == len(view.ends) or view.ends[step] > last):
+            finding = _finding(view, closing[group], times[group], since, moved)
+            unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group])
+            out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
     return out
 
 
 def _cut_short(
     view: View, since: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
-) -> tuple[float, float]:
-    """Share of a step's octets or edges that moved some but not all of theirs in a time, and the share moved by all.
+) -> tuple[float, float, bool]:
+    """Share of a step's octets or edges that moved some but not all of theirs in a time, the share moved by all, and whether
+    the job may have been between two steps all the same.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
-    the job's birth, if that was seen: it is the step's end that was misplaced.
+    the job's birth, if that was seen: it is the step's end that was misplaced. Where it was not seen, that may be so if all
+    moved the same share, as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
     births = flows.start_ns[((flows.tcp_flags & SYN) != 0) & (flows.start_ns < begin)]
@@ -57,15 +65,24 @@ def _cut_short(
     usual = {key: float(np.median(view.per_step(edge, flows.octets))) for key, edge in seen.items()}
     total = max(sum(usual.values()), 1.0)
     between = moved = count = 0.0
+    shares = []
     for key, edge in seen.items():
         now = float(edge.octets[(edge.start > since) & (edge.start <= until)].sum())
         moved += now
+        shares.append(now / max(usual[key], 1.0))
         life = float(edge.octets[(edge.start > born) & (edge.start <= until)].sum()) / max(usual[key], 1.0)
         whole = born > 0 and abs(life - round(life)) <= 1 - most
-        if least < now / max(usual[key], 1.0) < most and not whole:
+        if least < shares[-1] < most and not whole:
             between += usual[key]
             count += 1
-    return max(between / total, count / max(len(seen), 1)), moved / total
+    rests = not born and bool(shares) and max(shares) - min(shares) <= least
+    return max(between / total, count / max(len(seen), 1)), moved / total, rests
+
+
+def _alone(who: NDArray[np.int32], times: Ints, *, apart: float = 2.0) -> bool:
+    """Whether one closed first, and all others so much later that they only followed: `apart` times as late as they spread."""
+    first = np.sort(times[np.sort(np.unique(who, return_index=True)[1])])
+    return len(first) < 2 or bool(first[1] - first[0] > apart * (first[-1] - first[1]))
 
 
 def _came_back(view: View, after: int) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import UDP
+from collectors.record import FIN, RST, UDP
 from prism.detectors.view import View
 from prism.kernels.intervals import union
 from prism.kernels.lanes import renewals
@@ -37,7 +37,9 @@ def hang(
     one host. Where nobody had begun the step it is a pause of the job, where all was moved its end; it is a habit where the job
     falls silent at the `same` place of several steps, a checkpoint where who was due writes meanwhile. Connections that are all
     new afterwards say that the rank did not hang but crash; so does, over RDMA where nothing is closed, a job that has not gone
-    on for twice as long. Of many silences the `most` longest are looked at.
+    on for twice as long. Of many silences the `most` longest are looked at. Who hangs closes nothing: a job that does not go on
+    and whose members closed connections when it fell silent has ended, or crashed as detectors.crash tells. Nothing moves while
+    a job hangs: where the step in which it went on lacks octets, or has more, it went on unseen.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
     if len(calm) < 2 or len(view.edges) < 2:
@@ -49,7 +51,8 @@ def hang(
         cut = _cut(view, one, near)
         guilty = _guilty(view, cut, share)
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
-        if guilty and cut.moved < 0.99 and cut.begun[others].any() and not _writes(view, one, guilty):
+        begun = cut.moved < 0.99 and cut.begun[others].any()
+        if guilty and begun and not _writes(view, one, guilty) and _whole(view, one, near):
             found.append((cut.moved, _finding(view, one, guilty, cut)))
     places = np.array([moved for moved, _ in found])
     return [finding for moved, finding in found if np.sum(np.abs(places - moved) <= same) == 1 or finding.kind == "crash"]
@@ -61,10 +64,13 @@ def _silences(view: View, least: float) -> list[Silence]:
     begin, end = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     anew = np.isin(after, renewals(view.flows, rows))
+    closed = view.flows.start_ns[(view.flows.tcp_flags & (FIN | RST)) != 0].max(initial=0)
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
     for i in np.flatnonzero(after - end >= least).tolist():
         step, over = int(view.step_of(end[i : i + 1])[0]), i + 1 < len(end)
+        if not over and end[i] - least / 2 <= closed:
+            continue
         woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= least / 2)
         since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]) if step else int(begin[0]))
         quits = anew[i] if over else rdma and after[i] - end[i] >= 2 * least
@@ -88,6 +94,17 @@ def _writes(view: View, one: Silence, guilty: list[int]) -> bool:
     away = np.isin(around.src, codes) & ~members[around.dst] & view.telling
     middle = (around.start_ns + around.end_ns) // 2
     return bool((away & (middle > one.start) & (middle < one.end)).any())
+
+
+def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = 0.1) -> bool:
+    """Whether the step of a silence moved as much as other steps once it ended, if the job went on in it."""
+    if not one.over or one.gone:
+        return True
+    if one.step >= len(view.ends):
+        return False
+    moved = np.sum([view.per_step(edge, view.flows.octets) for edge in view.edges.values()], axis=0)
+    usual = float(np.median(moved[near]))
+    return abs(float(moved[one.step]) - usual) <= max(off * usual, 2 * float(np.ptp(moved[near])))
 
 
 def _shared(view: View) -> np.ndarray:

@@ -45,7 +45,7 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
     half, end = int(flows.end_ns.max()) - 4 * SECOND, int(flows.end_ns.max()) + SECOND
     database = clickhouse.opened(str(tmp_path / "store"))
     try:
-        told, clock = [], Clock(int(flows.start_ns.min()))
+        told, names, clock = [], [], Clock(int(flows.start_ns.min()))
         for until in (half, end):
             watch = Watch(topology)
             past = Memory(flows.take(flows.end_ns < clock.now))
@@ -53,6 +53,9 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
             analysis._resume(threading.Event())
             played(analysis, clock, flows, transits, Watched(Nowhere(), watch, clock=clock), until=until)
             told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if loud(c.finding)})
+            names.append({status.id for status in watch.boards.newest.jobs})
+        assert len(names[0]) == 1
+        assert names[0] == names[1]
         assert len(told[0]) == 1
         assert told[0] == told[1]
         assert analysis.failed == analysis.unsaved == 0

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 
 from collectors.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
-from prism.tracking import Followed, after, aged, around, known_as, placed, sighted, unknown
+from prism.tracking import Followed, after, aged, around, known_as, placed, sighted, unheard, unknown
 from tests.conftest import make_timeline
 
 S = 1_000_000_000
@@ -68,6 +70,16 @@ def test_a_job_that_says_nothing_is_silent_then_ended():
     one = trusted(job(1, 2, 3, 4))
     states = [aged(one, one.talked_ns + seconds * S).state for seconds in (1, 4, 4000)]
     assert states == ["running", "silent", "ended"]
+
+
+def test_nothing_is_missed_while_anything_is_heard_or_no_job_runs():
+    one = replace(trusted(job(1, 2, 3, 4)), talked_ns=8 * S)
+    assert list(unheard(8 * S, (), 60 * S)) == []
+    assert list(unheard(8 * S, (one,), 10 * S)) == []
+    assert list(unheard(59 * S, (one,), 60 * S)) == []
+    (words,) = unheard(8 * S, (one,), 60 * S)
+    assert "since 00:00:08 UTC" in words
+    assert list(unheard(8 * S, (aged(one, 4000 * S),), 4000 * S)) == []
 
 
 def test_a_timeline_follows_its_ranks():

@@ -65,6 +65,7 @@ def test_a_timeline_reaches_back_beyond_its_window():
     true = np.array(next(iter(job["steps_wire"].values())))[:, 2]
     (status,) = boards("slow_rank")[-1].jobs
     ends = job_ends(status.found.timeline)
+    true = true[true <= boards("slow_rank")[-1].at_ns]
     near = np.abs(ends[:, None] - true[None, :]).min(axis=0) < np.median(np.diff(true)) / 4
     assert near.mean() > 0.85
     assert (np.diff(ends) > 0).all()
@@ -111,15 +112,18 @@ def test_nothing_is_nothing():
     assert (board.jobs, board.cases) == ((), ())
 
 
-def test_a_watch_that_resumes_tells_nothing_twice():
-    flows, transits, topology, _ = capture("slow_rank")
-    whole = list(ticks(flows, transits))
-    first = Watch(topology)
-    before = list(play(first, iter(whole[:180])))
-    (known,) = (case for case in before[-1].cases if loud(case.finding))
-    again = Watch(topology)
-    again.resume(first.jobs, first.trails, first.until_ns, flows.take(flows.end_ns <= first.until_ns))
-    after = list(play(again, iter(whole[180:])))
-    assert {(name, opened) for name, _, _, opened in claims(after)} == {(known.id, known.opened_ns)}
-    assert after[-1].at_ns > before[-1].at_ns
-    assert {status.id for status in after[-1].jobs} == {status.id for status in before[-1].jobs}
+def test_a_collection_that_stops_is_told_and_is_no_hang():
+    flows, transits, topology, _ = capture("two_jobs")
+    first, watch = int(flows.start_ns.min()), Watch(topology)
+    stop = first + 6 * SECOND
+    told = list(play(watch, ticks(flows.take(flows.end_ns < stop), transits)))
+    assert told[-1].jobs
+    assert not watch.unheard
+    later = [watch.look(stop + after * SECOND) for after in (2, 5)]
+    assert claims([*told, *later]) == []
+    assert watch.unheard
+    assert any("no records from any exporter" in text for text in later[-1].unexplained)
+    rest = flows.take(flows.start_ns > stop + 3 * SECOND)
+    watch.add(rest, int(rest.end_ns.max()))
+    assert not any("exporter" in text for text in watch.look(int(rest.end_ns.max())).unexplained)
+    assert not watch.unheard

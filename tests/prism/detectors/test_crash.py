@@ -38,3 +38,14 @@ def test_a_connection_closed_while_training_goes_on_is_no_crash():
     middle = sorted(row["start_ns"] for row in wire.rows)[len(wire.rows) // 2]
     wire.send(3, 4, 0, middle, tcp_flags=1, messages=0, src_port=9)
     assert crash(seen(wire.flows())) == []
+
+
+@pytest.mark.parametrize(("lead_ms", "claimed"), [(50.0, True), (0.2, False)])
+def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, claimed):
+    """The steps of such a job may be cut elsewhere than where it ends."""
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=lead_ms)
+    for i, row in enumerate(row for row in wire.rows if row["octets"] == 0 and row["src"] != 2):
+        row["start_ns"] += i * MS // 50
+        row["end_ns"] += i * MS // 50
+    (one,) = crash(seen(wire.flows(), placed(8)))
+    assert (one.severity is Severity.CRITICAL) == claimed

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from prism.detectors.hang import hang
 from prism.model import Severity
 from tests.prism.faults import FAULTS, RANK, case, named
-from tests.prism.traffic import Wire, address, placed, seen, training
+from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training
 
 
 @pytest.mark.parametrize("tcp", [False, True])
@@ -52,3 +54,18 @@ def test_a_silence_at_the_same_place_of_several_steps_is_a_habit():
 def test_twice_as_long_is_no_hang():
     wire = training(dp=8, wire=Wire(tcp=True), pause=lambda step, r: 100.0 if (step, r) == (9, 3) else 0.0)
     assert hang(seen(wire.flows())) == []
+
+
+def test_what_was_not_collected_is_no_hang():
+    flows = training(dp=4, pp=2, wire=Wire(tcp=True), steps=24).flows()
+    step = (int(flows.end_ns.max()) - int(flows.start_ns.min())) // 24
+    for part in (0.2, 0.4, 0.6, 0.8):
+        gap = int(flows.start_ns.min()) + int((8 + part) * step)
+        kept = flows.take((flows.end_ns < gap) | (flows.start_ns > gap + int(5.4 * step)))
+        assert named(hang(seen(kept, placed(8)))) == []
+
+
+def test_who_closed_its_connections_does_not_hang():
+    wire = closed(training(dp=4, pp=2, wire=Wire(tcp=True), rounds=3), range(8), first=2)
+    view = seen(wire.flows(), placed(8))
+    assert named(hang(replace(view, until=view.until + 20_000 * MS))) == []
