@@ -188,13 +188,15 @@ class Watch:
         if job is None:
             return aged(one, now_ns), None
         transits = self.shelf.transits(since, now_ns)
+        # several jobs do not hang at once: then their collection has stopped; of one alone nobody can say, and a hang is urgent
+        alone = sum(other.trusted and other.state != "ended" for other in self.jobs) == 1
         told = diagnose(
             flows,
             self._source(len(flows)),
             topology=self.topology,
             transits=transits,
             jobs=(job,),
-            window=(since, min(now_ns, self.shelf.heard_ns)),  # a collection that stops is no hang
+            window=(since, now_ns if alone else min(now_ns, self.shelf.heard_ns)),
             least=2,
         )
         if not told.jobs:
