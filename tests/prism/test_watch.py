@@ -10,6 +10,8 @@ from collectors.record import concatenated
 from prism.following import loud
 from prism.playing import play, ticks
 from prism.stitching import job_ends
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.watch import LATE, Watch
 from prism.windows import FUTURE, SECOND
 from tests.prism.played import boards, capture
@@ -127,3 +129,20 @@ def test_a_collection_that_stops_is_told_and_is_no_hang():
     watch.add(rest, int(rest.end_ns.max()))
     assert not any("exporter" in text for text in watch.look(int(rest.end_ns.max())).unexplained)
     assert not watch.unheard
+
+
+def test_a_job_alone_that_falls_silent_hangs():
+    job = Job(
+        pp=2, dp=2, micro=4, steps=16, forward_ms=60, gradient_octets=4_000_000, activation_octets=400_000, transport="tcp"
+    )
+    fault = Fault("hang", "A", (2,), first=11, stop=12, seconds=9.0)
+    run = simulate(Spec("hang", Cluster(hosts=4, nic_gbit=4.0), (job,), (fault,)), seed=3)
+    (begun,) = (one["start_ns"] for one in run.truth["faults"])
+    flows = run.flows.take(run.flows.start_ns < begun + SECOND)
+    watch = Watch()
+    told = list(play(watch, ticks(flows, run.transits)))
+    end = int(flows.end_ns.max())
+    told += [watch.look(end + after * SECOND) for after in (1, 2, 3, 4)]
+    (found,) = [case.finding for case in told[-1].cases if loud(case.finding)]
+    assert found.kind == "hang"
+    assert found.ids == ("10.10.2.1",)
