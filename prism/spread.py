@@ -7,13 +7,18 @@ worker reads from where they are.
 
 from __future__ import annotations
 
+import itertools
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import compress
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -25,6 +30,8 @@ from prism.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
 from prism.topology import Topology
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PAYS = 2_000_000  # records from which on several processes are sooner done: each needs seconds to begin
 
 
@@ -173,6 +180,32 @@ def worth(records: int) -> int:
     return cores if records >= PAYS else 1
 
 
+class Processes(ProcessPoolExecutor):
+    """Processes that are given their work in files: where one is killed, a pipe that is full would hold up everybody.
+
+    (CPython before 3.11.5 and 3.12 waits for ever then, gh-94777.)
+    """
+
+    def __init__(self, count: int, folder: str) -> None:
+        super().__init__(count, mp_context=get_context("spawn"))
+        self._folder, self._number = Path(folder), itertools.count()
+
+    def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
+        """See `Executor`."""
+        path = self._folder / str(next(self._number))
+        with open(path, "wb") as file:
+            pickle.dump((call, args, options), file, pickle.HIGHEST_PROTOCOL)
+        return super().submit(_called, path)
+
+
+def _called(path: Path) -> Any:
+    """What a call in a file gives; the file goes."""
+    with open(path, "rb") as file:
+        call, args, options = pickle.load(file)
+    path.unlink()
+    return call(*args, **options)
+
+
 @contextmanager
 def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Iterator[Executor | None]:
     """An executor: `count` processes here, none for one, or the workers of the Dask `scheduler` at that address.
@@ -183,7 +216,7 @@ def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Ite
         if count < 2:
             yield None
             return
-        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
             yield pool
         return
     try:

@@ -3,7 +3,6 @@
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -89,7 +88,7 @@ class Elsewhere:
 
 def test_a_process_that_is_killed_loses_nothing(flows, expected, tmp_path):
     dying = Dying(flows, tmp_path / "dead")
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    with workers(2) as pool:
         assert told(pool, dying, flows, pairs=pairs_of(flows)) == expected
     assert dying.mark.exists()
 
