@@ -7,7 +7,7 @@ from benchmarks.grid import LAYOUTS
 def test_a_cluster_is_filled_with_jobs_of_all_layouts():
     jobs = list(analysis.sizes(10_000, []))
     assert {layout for layout, _ in jobs} == set(LAYOUTS)
-    assert jobs[:2] == [("tp-placed", 2500), ("moe", 1250)]
+    assert jobs[:2] == [("tp-placed", 2496), ("moe", 1216)]
     assert 9_700 <= sum(size for _, size in jobs) <= 10_000
     assert set(analysis.sizes(400, ["cp"])) == {("cp", 64), ("cp", 128)}
 
