@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Request
@@ -16,6 +18,7 @@ from prism.service import Service
 
 router = APIRouter()
 RETRY_MS = 2000
+LATEST_S = 2.0
 
 
 def _room(request: Request, service: ServiceAsked) -> Hub:
@@ -44,7 +47,8 @@ async def events(
                 if event.event == "board":
                     seen = event.id
                 yield event
-            await changed.wait()
+            with suppress(TimeoutError):  # a wake that went astray makes news late, no more
+                await asyncio.wait_for(changed.wait(), LATEST_S)
     finally:
         hub.streams -= 1
 
