@@ -116,5 +116,5 @@ def until(fits, patience=PATIENCE):
     ends = time.monotonic() + patience
     while not (found := fits()):
         assert time.monotonic() < ends, "it never came"
-        time.sleep(0.01)
+        time.sleep(0.05)
     return found
