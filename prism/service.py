@@ -22,8 +22,8 @@ class Limits:
     """Bounds of what one client, and all of them, may ask for."""
 
     body: int = 64 << 10  # octets of a request that is no upload
-    per_second: float = 50.0  # requests of one client address, in the long run ...
-    burst: int = 200  # ... and at once
+    per_second: float = 100.0  # requests of one client address, in the long run ...
+    burst: int = 600  # ... and at once
     clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
     streams: int = 64  # event streams at a time
     looked_at: int = 2_000_000  # flow records looked at for an answer
