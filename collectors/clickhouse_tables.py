@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,17 +28,19 @@ REGISTRY = Table(
 )
 
 
-class Tables:
+class Tables(ABC):
     """A database but for its engine: `where`, `plain`, `_run` and `_put` are the engine's."""
 
     where: str
     plain: bool
 
+    @abstractmethod
     def _run(self, sql: str) -> dict[str, NDArray[Any]]:
-        raise NotImplementedError
+        """The columns of an answer."""
 
+    @abstractmethod
     def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
-        raise NotImplementedError
+        """Insert rows, all or none."""
 
     def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
         """See `Database`."""
@@ -112,7 +115,7 @@ class Tables:
             raise StoreError(f"{self.where}: table {table.name} has {found} of {count} rows of batch {token}: it was changed")
         return found > 0
 
-    def _settled(self, token: str) -> None:
+    def _settled(self, token: str) -> None:  # noqa: B027 - an engine in this process leaves no insert going on
         """Raises StoreError while an insert with this token is still going on."""
 
     def _actual(self, name: str) -> dict[str, str]:

@@ -71,7 +71,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     """
     out = []
     for twins, pairs in _twins(view):
-        for rank in twins.tolist():
+        for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             typical, largest, total = (_above(np.log(work), _strangers(view, twins, rank), rank, pairs) for work in view.work)
             sure = pairs is None and view.parallelism.layout.pp == 1
             alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
@@ -87,6 +87,13 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
                     out.append(Slow(rank, shift, lost, lead.rest, grew, piece))
                     break
     return out
+
+
+def _high(view: View, twins: Ints, height: float) -> list[int]:
+    """Those of many twins that are worth a look: usually so high above all of them, whose median they hardly move."""
+    levels = [np.log(work[twins]) for work in view.work[:2]]
+    over = [middle(level - middle(level, axis=0), axis=1)[:, 0] for level in levels]
+    return [int(rank) for rank in twins[np.nan_to_num(over, nan=-np.inf).max(axis=0) >= height]]
 
 
 class _Above(NamedTuple):
@@ -118,8 +125,8 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None) 
 
 def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
     """Those of some ranks that do not share a host with one: what slows it may slow them too, unseen on the wire."""
-    own = _host(view, rank)
-    return np.array([r for r in ranks.tolist() if r != rank and (own is None or _host(view, r) != own)], np.int64)
+    own = view.hosts[rank]
+    return np.asarray(ranks[(ranks != rank) & ((own < 0) | (view.hosts[ranks] != own))], dtype=np.int64)
 
 
 def _moved_most(moved: Floats) -> float:
@@ -165,13 +172,9 @@ def _twins(view: View) -> list[tuple[Ints, list[Ints] | None]]:
     """
     stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     found = [ranks[stage[ranks] == one] for ranks in _peers(view) for one in np.unique(stage[ranks])]
-    pairs = [ranks for ranks in found if len({_host(view, rank) or rank for rank in ranks.tolist()}) == 2]
+    pairs = [ranks for ranks in found if len(np.unique(np.where(view.hosts[ranks] < 0, -1 - ranks, view.hosts[ranks]))) == 2]
     alone = {id(ranks) for ranks in pairs}
     return [(ranks, [pair for pair in pairs if pair is not ranks] if id(ranks) in alone else None) for ranks in found]
-
-
-def _host(view: View, rank: int) -> str | None:
-    return view.topology.host(view.job.endpoints[rank]) if view.topology is not None else None
 
 
 def _against_peers(level: Floats, peers: list[Ints]) -> Floats:

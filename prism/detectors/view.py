@@ -46,6 +46,13 @@ class View:
         return {address: i for i, address in enumerate(self.flows.endpoints)}
 
     @cached_property
+    def hosts(self) -> Ints:
+        """The host of each rank as a number, the same for ranks that share one; -1 where it is not known. int64[ranks]."""
+        known = [self.topology.host(address) if self.topology is not None else None for address in self.job.endpoints]
+        number = {name: i for i, name in enumerate(sorted({name for name in known if name is not None}))}
+        return np.array([-1 if name is None else number[name] for name in known], np.int64)
+
+    @cached_property
     def ends(self) -> Ints:
         """Step ends of the whole job, ns: the median over its ranks; int64[steps]."""
         most = max((len(s) for s in self.timeline.steps), default=0)
