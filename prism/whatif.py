@@ -93,7 +93,6 @@ def graph_of(view: View) -> Graph:
 def _events(view: View, calls: dict[tuple[int, int], Ints]) -> Iterator[Event]:
     place = {view.code[address]: i for i, address in enumerate(view.job.endpoints)}
     start = sending(view.flows)
-    need = view._needed()[view.inside] if view.inside is not None else np.full(len(view.flows), -1, np.int64)
     mark = 0
     for op, stream in enumerate(view.parallelism.streams):
         rows = stream.rows[np.argsort(start[stream.rows], kind="stable")]
@@ -113,7 +112,7 @@ def _events(view: View, calls: dict[tuple[int, int], Ints]) -> Iterator[Event]:
             part = np.concatenate(message)
             if stream.kind == "pp":
                 resumed = int(start[message[-1][0]]) if len(message) > 1 else -1
-                yield from _transfer(view, start, need, part, op, mark, place, resumed)
+                yield from _transfer(view, start, view.needed, part, op, mark, place, resumed)
             else:
                 yield from _collective(view, start, part, op, mark, place)
 

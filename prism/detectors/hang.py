@@ -11,7 +11,7 @@ from prism.detectors.view import View
 from prism.kernels.intervals import union
 from prism.kernels.lanes import renewals
 from prism.kernels.overdue import Cut, overdue
-from prism.model import Finding, Severity
+from prism.model import Finding, Severity, SubjectType
 
 
 class Silence(NamedTuple):
@@ -33,13 +33,14 @@ def hang(
 ) -> list[Finding]:
     """Silences of the whole job in the middle of a step, `periods` long or longer, and who was due to speak first.
 
-    At most `examples` of the nearest other steps tell what was due; in `share` of them it must be the same rank, or ranks of
-    one host. Where nobody had begun the step it is a pause of the job, where all was moved its end; it is a habit where the job
-    falls silent at the `same` place of several steps, a checkpoint where who was due writes meanwhile. Connections that are all
-    new afterwards say that the rank did not hang but crash; so does, over RDMA where nothing is closed, a job that has not gone
-    on for twice as long. Of many silences the `most` longest are looked at. Who hangs closes nothing: a job that does not go on
-    and whose members closed connections when it fell silent has ended, or crashed as detectors.crash tells. Nothing moves while
-    a job hangs: where the step in which it went on lacks octets, or has more, it went on unseen.
+    At most `examples` of the nearest other steps tell what was due; in `share` of them it must be the same rank, ranks of one
+    host, or two that wait for one another. Where nobody had begun the step it is a pause of the job, where all was moved its
+    end; it is a habit where the job falls silent at the `same` place of several steps, a checkpoint where who was due writes
+    meanwhile. Connections that are all new afterwards say that the rank did not hang but crash; so does, over RDMA where
+    nothing is closed, a job that has not gone on for twice as long. Of many silences the `most` longest are looked at. Who
+    hangs closes nothing: a job that does not go on and whose members closed connections when it fell silent has ended, or
+    crashed as detectors.crash tells. Nothing moves while a job hangs: where the step in which it went on lacks octets, or has
+    more, it went on unseen.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
     if len(calm) < 2 or len(view.edges) < 2:
@@ -113,13 +114,21 @@ def _shared(view: View) -> np.ndarray:
 
 
 def _guilty(view: View, cut: Cut, share: float) -> list[int]:
-    """Who was due first in most of the other steps: one rank, else the ranks of one host; nobody if neither is clear."""
+    """Who was due first in most of the other steps: one rank, else the ranks of one host, else two; nobody if none is clear."""
     best = int(np.argmax(cut.votes))
     mates = _mates(view, best)
     partners = {m for g in view.parallelism.groups if g.kind == "tp" and g.evidence == "placement" for m in g.members}
     if cut.votes[best] >= share and (len(mates) < 2 or view.job.endpoints[best] not in partners):
         return [best]
-    return mates if float(cut.votes[mates].sum()) >= share and len(mates) > 1 else []
+    if float(cut.votes[mates].sum()) >= share and len(mates) > 1:
+        return mates
+    return list(cut.between) if cut.often >= share and _exchange(view, *cut.between) else []
+
+
+def _exchange(view: View, a: int, b: int) -> bool:
+    """Whether two ranks send to each other: then each waits for the other, and which of them hangs does not show."""
+    one, other = (view.code[view.job.endpoints[r]] for r in (a, b))
+    return (one, other) in view.edges and (other, one) in view.edges
 
 
 def _mates(view: View, rank: int) -> list[int]:
@@ -131,25 +140,28 @@ def _mates(view: View, rank: int) -> list[int]:
 def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
     ranks = tuple(view.job.endpoints[i] for i in guilty)
     host = view.topology.host(ranks[0]) if view.topology is not None else None
-    whole = len(ranks) > 1 and host is not None
-    ids = (host,) if whole and host is not None else ranks
+    together = len(np.unique(view.hosts[guilty])) == 1
+    ids = (host,) if len(ranks) > 1 and together and host is not None else ranks
+    subject: SubjectType = "endpoint" if len(ranks) == 1 else "host" if together else "link"
+    who = ids[0] if len(ids) == 1 else f"One of {ids[0]} and {ids[1]}, which exchange,"
     gone, begin = one.gone, one.since
     length = one.end - one.start
     how = "and it has not gone on since" if not one.over else "then all connections were new" if gone else "then it went on"
-    votes = float(cut.votes[guilty].sum())
+    shares = cut.votes if subject != "link" else np.where(np.isin(np.arange(len(cut.votes)), guilty), cut.often / 2, 0.0)
+    votes = float(shares[guilty].sum())
     return Finding(
         detector="hang",
         kind="crash" if gone else "hang",
         job=view.job.id,
         severity=Severity.CRITICAL,
-        subject="host" if whole else "endpoint",
+        subject=subject,
         ids=ids,
         start_ns=one.start if gone else begin,
         end_ns=one.start if gone else one.end,
         slowdown=1.0 if gone else round(float((one.end - begin) / view.period), 3),
         score=round(min(length / view.period * 10 * votes, 999.0), 2),
         message=(
-            f"{ids[0]} was due to speak first when the job fell silent with {min(cut.moved, 1.0):.0%} of step {one.step} "
+            f"{who} was due to speak first when the job fell silent with {min(cut.moved, 1.0):.0%} of step {one.step} "
             f"moved; the silence lasted {length / 1e9:.2f} s, {how}"
         ),
         evidence={
@@ -158,6 +170,6 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
             "silent_ms": round(length / 1e6, 3),
             "waiting": len(view.job.endpoints) - len(ranks),
             "moved": round(cut.moved, 4),
-            "due_first": {view.job.endpoints[i]: round(float(cut.votes[i]), 3) for i in np.flatnonzero(cut.votes)},
+            "due_first": {view.job.endpoints[i]: round(float(shares[i]), 3) for i in np.flatnonzero(shares)},
         },
     )

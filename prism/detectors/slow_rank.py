@@ -10,10 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from prism.detectors.dependencies import COLLECTIVES
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import Shift, middle, shifts, spread, usual
-from prism.model import Finding, Severity
+from prism.model import Finding, Severity, SubjectType
 
 
 def slow_rank(
@@ -36,12 +37,14 @@ def slow_rank(
         strangers = _strangers(view, np.arange(len(level)), rank)
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
         for one in shifts(moved[rank], noise, least=view.least, height=np.log(factor), score=sigmas):
-            rest = _moved_most(middle(moved[strangers, one.start : one.stop], axis=1))
+            along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
+            partner = _partner(view, rank, strangers[along >= one.height / apart])
+            rest = _moved_most(along[strangers != partner])
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             grew = view.slowdown(one.start, one.stop)
             hidden = severity(grew, lost / view.period) is Severity.INFO
             if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
-                out.append(Slow(rank, one, lost, rest, grew))
+                out.append(Slow(rank, one, lost, rest, grew, partner=partner))
     out = out or _always_slow(view, np.log(factor), sigmas, apart, share)
     return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
@@ -53,7 +56,8 @@ PIECES: tuple[Piece, ...] = ("typical", "largest")  # as in View.work
 class Slow(NamedTuple):
     """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew.
 
-    `piece` is the piece of its work that shows it.
+    `piece` is the piece of its work that shows it; `partner`, unless -1, a rank that began whenever it did, for they exchange:
+    one of the two was slow, the other waited.
     """
 
     rank: int
@@ -62,6 +66,7 @@ class Slow(NamedTuple):
     rest: float
     grew: float
     piece: Piece = "typical"
+    partner: int = -1
 
 
 def _always_slow(view: View, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
@@ -129,6 +134,16 @@ def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
     return np.asarray(ranks[(ranks != rank) & ((own < 0) | (view.hosts[ranks] != own))], dtype=np.int64)
 
 
+def _partner(view: View, rank: int, along: Ints) -> int:
+    """The only rank of those that were late along with another, if the two exchange in a collective; else -1."""
+    if len(along) != 1:
+        return -1
+    two = [view.job.endpoints[r] for r in (rank, int(along[0]))]
+    a, b = (view.code[address] for address in two)
+    group = any(g.kind in COLLECTIVES and set(two) <= set(g.members) for g in view.parallelism.groups)
+    return int(along[0]) if group and (a, b) in view.edges and (b, a) in view.edges else -1
+
+
 def _moved_most(moved: Floats) -> float:
     """How far nine in ten of some others moved at most."""
     known = np.abs(moved[np.isfinite(moved)])
@@ -141,6 +156,8 @@ def _by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple
     for slow in sorted(found, key=lambda f: -f.one.height):
         for known, mates in out:
             meet = slow.one.start < known.one.stop and known.one.start < slow.one.stop
+            if meet and known.partner == slow.rank:
+                break
             if meet and slow.rank not in _strangers(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
                 if known.one.height < clear * slow.one.height:
                     mates.append(slow.rank)
@@ -204,13 +221,18 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     than = "its twins do" if always else f"usual ({now:.1f} ms, else {now / factor:.1f} ms)"
     told = severity(slow.grew, slow.lost / view.period)
     who = f"{host} ({len(mates) + 1} of its ranks)" if mates and host else f"{address}{f' ({host})' if host else ''}"
+    subject: SubjectType = "host" if mates and host else "endpoint"
+    ids: tuple[str, ...] = (host,) if mates and host else (address,)
+    if slow.partner >= 0:
+        subject, ids = "link", tuple(sorted([address, view.job.endpoints[slow.partner]]))
+        who = f"one of {ids[0]} and {ids[1]}, which begin together,"
     return Finding(
         detector="slow_rank",
         kind="slow_rank",
         job=view.job.id,
         severity=told,
-        subject="host" if mates and host else "endpoint",
-        ids=(host,) if mates and host else (address,),
+        subject=subject,
+        ids=ids,
         start_ns=start,
         end_ns=end,
         slowdown=round(max(slow.grew, 1.0), 3),

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows, Transits
+from prism.detectors.dependencies import needed
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, distinct
-from prism.kernels.waits import needs, own_work, typical_work
+from prism.kernels.waits import own_work, typical_work
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -99,14 +100,21 @@ class View:
             for address in self.job.endpoints:
                 low, high = begins[self.code[address] : self.code[address] + 2]
                 by_rank[address].append(order[low:high])
-        needed = self._needed()
+        known = np.full(len(self.around), -1, np.int64)
+        if self.inside is not None:
+            known[self.inside] = self.needed
         columns = ("start_ns", "end_ns", "src", "dst", "octets", "messages", "busy_ns")
         said = Flows.build({name: getattr(self.around, name) for name in columns}, endpoints=self.around.endpoints)
         out = []
         for address in self.job.endpoints:
             rows = distinct(np.concatenate(by_rank[address]))
-            out.append(own_work(said.take(rows), self.code[address], needed[rows]))
+            out.append(own_work(said.take(rows), self.code[address], known[rows]))
         return out
+
+    @cached_property
+    def needed(self) -> Ints:
+        """When all had come that each record of `flows` needed, ns (`dependencies.needed`); int64[flows]."""
+        return needed(self.flows, self.job, self.parallelism, [s[:, 1] for s in self.timeline.steps], self.hosts)
 
     @cached_property
     def telling(self) -> NDArray[np.bool_]:
@@ -125,23 +133,6 @@ class View:
         bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= 0.01 * own[flows.src[away]]
         inside[away[bulk]] = True
         return inside
-
-    def _needed(self) -> Ints:
-        """For each record of `around` when what it hands down or up a pipeline had come, ns; -1 for all others."""
-        out = np.full(len(self.around), -1, np.int64)
-        stage, place = self.parallelism.stages, {address: i for i, address in enumerate(self.job.endpoints)}
-        hands = {s.members: s.rows for s in self.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
-        if self.inside is None:
-            return out
-        for (src, dst), rows in hands.items():
-            down = stage[dst] > stage[src]
-            sources = [pair for pair in hands if pair[1] == src and (stage[pair[0]] < stage[src]) == down]
-            turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
-            if sources or turn:
-                given = hands[sources[0]] if sources else hands[dst, src]
-                ends = self.timeline.steps[place[src]][:, 1]
-                out[self.inside[rows]] = needs(self.flows.take(given), self.flows.take(rows), ends, first=turn and down)
-        return out
 
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:

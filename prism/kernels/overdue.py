@@ -8,6 +8,7 @@ another it is who fell silent first.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,12 +25,15 @@ Floats = NDArray[np.float64]
 class Cut(NamedTuple):
     """A step that was cut short: each rank's share of votes that it was due first, and whether it had sent payload in it.
 
-    `votes` and `begun` are [ranks]; `moved` is the share of the step's octets that had moved.
+    `votes` and `begun` are [ranks]; `moved` is the share of the step's octets that had moved. `between` are the two ranks
+    between which something was due first most often, `often` the share of votes.
     """
 
     votes: Floats
     begun: NDArray[np.bool_]
     moved: float
+    between: tuple[int, int] = (-1, -1)
+    often: float = 0.0
 
 
 @dataclass(eq=False)
@@ -75,7 +79,18 @@ def overdue(
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
     votes = _votes(streams, len(codes), until, near * length) if streams else np.zeros(len(codes))
-    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0)
+    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams))
+
+
+def _between(streams: list[_Stream]) -> tuple[tuple[int, int], float]:
+    """The two ranks between which something was due first in most of the steps, and in which share of them."""
+    due = np.stack([s.due for s in streams]) if streams else np.zeros((0, 0))
+    first = [streams[i] for i in due.argmin(axis=0)[np.isfinite(due).any(axis=0)].tolist()] if due.size else []
+    pairs = Counter((min(s.src, s.dst), max(s.src, s.dst)) for s in first)
+    if not pairs:
+        return (-1, -1), 0.0
+    pair, times = pairs.most_common(1)[0]
+    return pair, times / due.shape[1]
 
 
 def _streams(flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, slack: float) -> list[_Stream]:

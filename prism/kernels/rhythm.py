@@ -178,13 +178,24 @@ def _between_pauses(levels: list[_Level], edge: Ints, gap: Ints, tolerance: floa
     """The coarsest of some levels that leaves out no gaps as wide as its own, but at the same places of every segment.
 
     A job that evaluates every so many steps and writes checkpoints every so many others rests at both, but only one of them
-    parts equal volumes. Left out are at least two such gaps and the share `part` of the level's own: hangs are fewer.
+    parts equal volumes. Left out are at least two such gaps and the share `part` of the level's own: hangs are fewer. Steps
+    between pauses are parted by gaps that are alike, unlike the halves of steps in some of which ranks waited for a slow one.
     """
     ranked = sorted(levels, key=lambda level: -level.volume)
     for level in ranked:
+        if level is not ranked[0] and not _alike(level, ranked[0], gap):
+            continue
         if _strays(level, edge, gap, tolerance) < max(2, part * len(level.cuts)):
             return level
     return ranked[0]
+
+
+def _alike(level: _Level, coarse: _Level, gap: Ints, *, share: float = 0.5, even: float = 3.0) -> bool:
+    """Whether the gaps that a level has and a coarser one leaves out are alike, but for those as wide as the coarser's own."""
+    new = gap[np.setdiff1d(level.cuts[1:-1], coarse.cuts)]
+    new = new[new < share * _width(coarse, gap)]
+    low, high = np.percentile(new, (10, 90)) if len(new) else (0, 0)
+    return bool(high <= even * low) or not len(new)
 
 
 def _strays(level: _Level, edge: Ints, gap: Ints, tolerance: float, *, share: float = 0.5) -> int:

@@ -49,6 +49,31 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     return out
 
 
+def as_sent(given: Moved, handed: Moved) -> Ints:
+    """When a group had been given as much as it had sent before each of the records handed on; 0 before its first.
+
+    In a collective whose members send as much as they are given, each sends on what came in the round before. `UNKNOWN` for
+    what it sends ahead of that: more of the same message.
+    """
+    share, half = share_of(handed)
+    before = np.where(share > half * (1 + SLACK / 100), share - half, 0.0)
+    return given_as(given, before, handed.group, handed.time)
+
+
+def given_as(given: Moved, share: Floats, groups: Ints, at: Ints) -> Ints:
+    """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
+    out = np.zeros(len(groups), np.int64)
+    order = np.lexsort((given.time, given.group))
+    group, time, octets = (column[order] for column in given)
+    place = 2.0 * group + _moved(group, octets) / _whole(group, octets)
+    found = np.searchsorted(place, 2.0 * groups + share * (1 - SLACK / 4))
+    some = share > 0
+    come = some & (np.append(group, -1)[found] == groups)
+    come[come] = time[found[come]] <= at[come]
+    out[come], out[some & ~come] = time[found[come]], UNKNOWN
+    return out
+
+
 def first_of(moved: Moved, pieces: int) -> Mask:
     """Whether each record is the first of its piece; all are where `pieces` is 0."""
     if not pieces or not len(moved.group):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,31 @@ def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
     """Adds the values of each group to `total`."""
     for i in range(len(number)):
         total[number[i]] += values[i]
+
+
+def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
+    """The last of a group's times before each of the moments asked for; 0 where there is none. int64[len(asked)]."""
+    every, moment = np.concatenate([groups, asked]), np.concatenate([times, at])
+    ask = np.arange(len(every)) >= len(groups)
+    order = np.lexsort((~ask, moment, every))  # what is at the very moment is not before it
+    every, moment, ask = every[order], moment[order], ask[order]
+    last = np.maximum.accumulate(np.where(ask, -1, np.arange(len(every))))
+    known = (last >= 0) & (every[last] == every)
+    out = np.zeros(len(asked), np.int64)
+    out[order[ask] - len(groups)] = np.where(known, moment[last], 0)[ask]
+    return out
+
+
+def places_in(rows: Sequence[Ints], which: Ints, times: Ints) -> Ints:
+    """How many of the sorted times in one of some rows come before each time; `which` row is asked for. int64[len(times)]."""
+    flat = np.concatenate([np.zeros(0, np.int64), *rows])
+    return _places(flat, np.cumsum([0, *map(len, rows)]), which, times)
+
+
+@compiled
+def _places(flat: Ints, begins: Ints, which: Ints, times: Ints) -> Ints:
+    out = np.empty(len(times), np.int64)
+    for i in range(len(times)):
+        low, high = begins[which[i]], begins[which[i] + 1]
+        out[i] = np.searchsorted(flat[low:high], times[i])
+    return out

@@ -41,7 +41,9 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     called = np.zeros(len(said), np.int64)
     for peer in np.unique(flows.dst[talks]):
         to = flows.dst[talks] == peer
-        called[to] = _last(np.sort(flows.end_ns[hears[flows.src[hears] == peer]]), said[to])
+        heard = hears[flows.src[hears] == peer]
+        any_word, asked = (_last(np.sort(flows.end_ns[rows]), said[to]) for rows in (heard, heard[control[heard]]))
+        called[to] = np.where(known[to] >= 0, asked, any_word)  # where needs are known, payload that came was for later
     answer = said - called
     prompt = 4 * np.percentile(answer[called > 0], 10) if (called > 0).any() else 0.0
     waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
@@ -67,11 +69,11 @@ def _last(times: Ints, before: Ints) -> Ints:
     return np.where(k > 0, times[np.maximum(k - 1, 0)], 0)
 
 
-def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.8) -> tuple[Floats, Floats, Floats]:
+def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> tuple[Floats, Floats, Floats]:
     """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
 
-    `ends` are the step ends. Typical is the median of the largest pieces that make up `share` of all work: short pieces are
-    the turns of a collective, not work.
+    `ends` are the step ends. Typical is the piece with which the larger ones make up `share` of all work: short pieces are the
+    turns of a collective, not work.
     """
     step = np.searchsorted(ends, said, "left")
     order = np.argsort(step, kind="stable")
@@ -89,13 +91,12 @@ def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Flo
             whole = grown = 0.0
             for piece in pieces:
                 whole += piece
-            most = 0
+            typical[k], largest[k], total[k] = pieces[0], pieces[0], whole
             for piece in pieces:
                 grown += piece
-                most += 1
                 if grown >= share * whole:
+                    typical[k] = piece
                     break
-            typical[k], largest[k], total[k] = np.median(pieces[:most]), pieces[0], whole
     return typical, largest, total
 
 
@@ -108,6 +109,7 @@ def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> In
     out = np.full(len(handed), -1, np.int64)
     step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
     sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))  # so steps are in order
+    begun = sending(handed)
     steps = np.arange(len(ends) + 2)
     cuts_in, cuts_out = np.searchsorted(step_in[sorted_in], steps), np.searchsorted(step_out[sorted_out], steps)
     for k in np.flatnonzero((np.diff(cuts_in) > 0) & (np.diff(cuts_out) > 0)).tolist():
@@ -117,7 +119,7 @@ def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> In
             continue
         share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
         if first:
-            share = share - share[handed.end_ns[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
+            share = share - share[begun[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
             rows_out, share = rows_out[share > 0], share[share > 0]
         at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
         out[rows_out] = given.end_ns[rows_in[at]]

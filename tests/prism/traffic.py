@@ -189,11 +189,14 @@ def claims(diagnosis: Diagnosis) -> list[tuple[str, tuple[str, ...]]]:
 def seen(flows: Flows, topology: Topology | None = None, transits: Transits | None = None) -> View:
     """The largest job in the flows as the detectors see it."""
     job = recognize(flows, topology)[0]
-    own = flows.take(rows_of(flows, job))
+    rows = rows_of(flows, job)
+    own = flows.take(rows)
     groups = infer(own, job, topology)
     members = np.isin(np.array(flows.endpoints), job.endpoints)
-    around = flows.take(members[flows.src] | members[flows.dst])
-    return View(own, around, transits or Transits.empty(), job, groups, reconstruct(own, job, groups), topology)
+    kept = np.flatnonzero(members[flows.src] | members[flows.dst])
+    inside = np.searchsorted(kept, rows)
+    timeline = reconstruct(own, job, groups)
+    return View(own, flows.take(kept), transits or Transits.empty(), job, groups, timeline, topology, inside=inside)
 
 
 def shifted(flows: Flows, by_ns: int) -> Flows:

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.kernels.shares import UNKNOWN, Moved, completes, first_of, moved_by, needed, pieces_of
+from prism.kernels.shares import UNKNOWN, Moved, as_sent, completes, first_of, moved_by, needed, pieces_of
 
 NO, YES = np.array([False]), np.array([True])
 
@@ -82,3 +82,20 @@ def test_no_number_of_pieces_where_more_is_sent_than_has_come():
     assert first_of(handed, 0).all()
     assert completes(given, 0).all()
     assert pieces_of(given, moved(1, []), np.zeros(0, np.int64)) == 0
+
+
+def test_a_round_needs_the_round_before():
+    """The peer was early twice and late once; what it sent of the same round was for later."""
+    given, handed = moved(0, [8, 18, 35, 38]), moved(0, [10, 20, 30, 40])
+    assert as_sent(given, handed).tolist() == [0, 8, 18, 35]
+
+
+def test_a_message_in_parts_that_waits_for_its_receiver_needs_nothing_that_is_known():
+    given, handed = moved(0, [31, 32, 61, 62], [1, 9, 1, 9]), moved(0, [10, 30, 40, 60], [1, 9, 1, 9])
+    assert as_sent(given, handed).tolist() == [0, UNKNOWN, 32, UNKNOWN]
+
+
+def test_rounds_of_one_group_do_not_answer_for_another():
+    given, handed = moved(0, [8, 18]), moved(1, [10, 20])
+    assert as_sent(given, handed).tolist() == [0, UNKNOWN]
+    assert len(as_sent(given, moved(0, []))) == 0

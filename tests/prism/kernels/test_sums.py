@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.sums import counted, distinct, numbered, spans, totals
+from prism.kernels.sums import counted, distinct, last_before, numbered, places_in, spans, totals
 
 keys = st.lists(st.integers(0, 9), max_size=60)
 
@@ -45,3 +45,20 @@ def test_groups_are_summed(some):
 @given(keys)
 def test_distinct_values(some):
     assert distinct(np.array(some, np.int64)).tolist() == sorted(set(some))
+
+
+moments = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=30)
+
+
+@given(moments, moments)
+def test_the_last_of_a_group_before(given, asked):
+    (group, time), (ask, at) = (np.array(some, np.int64).reshape(-1, 2).T for some in (given, asked))
+    found = last_before(group, time, ask, at)
+    assert found.tolist() == [max((t for h, t in given if h == g and t < when), default=0) for g, when in asked]
+
+
+@given(st.lists(st.lists(st.integers(0, 20)), min_size=1, max_size=4), st.lists(st.integers(0, 21)))
+def test_places_in_rows_of_their_own(rows, times):
+    which = np.arange(len(times)) % len(rows)
+    found = places_in([np.array(sorted(row), np.int64) for row in rows], which, np.array(times, np.int64))
+    assert found.tolist() == [sum(t < when for t in rows[i]) for i, when in zip(which, times, strict=True)]

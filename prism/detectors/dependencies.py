@@ -1,0 +1,117 @@
+"""What a record needed before it could be sent: what came of the same micro-batch, or in a collective's round before.
+
+All else that came since was for later, and the rank that sent did not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
+from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
+from prism.kernels.sums import last_before, places_in
+from prism.kernels.waits import needs
+from prism.model import Job, Parallelism
+
+COLLECTIVES = ("dp", "cp", "ep")
+
+
+def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints], hosts: Ints) -> Ints:
+    """When all had come that each record of a job needed, ns; 0 where it needed nothing, -1 where that is not known.
+
+    `ends` are each rank's step ends, `hosts` as in `View.hosts`. int64[flows].
+    """
+    out = np.full(len(flows), UNKNOWN, np.int64)
+    _pipelines(out, flows, job, parallelism, ends)
+    ranks = np.full(len(flows.endpoints), -1)
+    codes = {address: code for code, address in enumerate(flows.endpoints)}
+    ranks[[codes[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
+    rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES}
+    _collectives(out, flows, ranks, ends, {kind: rows for kind, rows in rounds.items() if len(rows)})
+    return out
+
+
+def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rounds: dict[str, Ints]) -> None:
+    """Payload of a kind of collectives needs what came in the round before, a word of readiness for it nothing of it.
+
+    Both need what other kinds had given for what was sent of them, and all that came otherwise.
+    """
+    start, src, dst = sending(flows), ranks[flows.src], ranks[flows.dst]
+    most = max(map(len, ends), default=0) + 1
+
+    def group(rank: Ints, time: Ints) -> Ints:
+        return rank * most + places_in(ends, rank, time)
+
+    other = ~flows.control()
+    moved = {}
+    for kind, rows in rounds.items():
+        other[rows] = False
+        end, octets = flows.end_ns[rows], flows.octets[rows]
+        moved[kind] = Moved(group(dst[rows], end), end, octets), Moved(group(src[rows], start[rows]), start[rows], octets)
+    given = np.flatnonzero(other)
+    for kind, rows in rounds.items():
+        said = np.concatenate([rows, _words(flows, rows)])
+        own, at = group(src[said], start[said]), start[said]
+        need = last_before(dst[given], flows.end_ns[given], src[said], at)
+        for came, went in (both for another, both in moved.items() if another != kind):
+            need = np.maximum(need, given_as(came, moved_by(went, own, at), own, at))
+        out[said] = need
+        before = as_sent(*moved[kind])
+        ahead = UNKNOWN if kind == "ep" else start[rows]  # experts are given more or less than they send
+        out[rows] = np.where(before == UNKNOWN, ahead, np.maximum(out[rows], before))
+
+
+def _words(flows: Flows, rows: Ints) -> Ints:
+    """Control records from those who receive a collective's payload back to those who send it."""
+    control, n = np.flatnonzero(flows.control()), len(flows.endpoints)
+    back = np.unique(flows.dst[rows].astype(np.int64) * n + flows.src[rows])
+    return np.asarray(control[np.isin(flows.src[control].astype(np.int64) * n + flows.dst[control], back)], dtype=np.int64)
+
+
+def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: Ints, hosts: Ints) -> Ints:
+    """Payload of those groups of a kind whose members send in each round as much as they are given.
+
+    So do rings and exchanges, all with all or along a hypercube; what the inner ranks of a tree send needs more.
+    """
+    place = {address: i for i, address in enumerate(job.endpoints)}
+    streams = [stream.rows for stream in parallelism.streams if stream.kind == kind]
+    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *streams]))
+    src, dst = ranks[flows.src[rows]], ranks[flows.dst[rows]]
+    lanes = {(a, b) for a, b in np.unique(np.stack([src, dst]), axis=1).T.tolist()}
+    even = np.zeros(len(place), np.bool_)
+    for group in parallelism.groups:
+        members = [place[member] for member in group.members]
+        if group.kind == kind and (_one_way(members, lanes) or _exchanged(members, lanes, hosts)):
+            even[members] = True
+    return np.asarray(rows[even[src] & even[dst]], dtype=np.int64)
+
+
+def _one_way(members: Sequence[int], lanes: Collection[tuple[int, int]]) -> bool:
+    """Whether no two members send to each other, as in rings."""
+    inside = set(members)
+    return not any((b, a) in lanes for a, b in lanes if a in inside and b in inside)
+
+
+def _exchanged(members: Sequence[int], lanes: Collection[tuple[int, int]], hosts: Ints) -> bool:
+    """Whether each member exchanges with all on other hosts, or all with as many as a hypercube has dimensions."""
+    partners = {a: sum((a, b) in lanes and (b, a) in lanes for b in members) for a in members}
+    away = {a: sum(b != a and (hosts[a] < 0 or hosts[a] != hosts[b]) for b in members) for a in members}
+    dimensions = {len(members).bit_length() - 1} if len(members) & (len(members) - 1) == 0 else set()
+    return partners == away or set(partners.values()) == dimensions
+
+
+def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints]) -> None:
+    """What is handed down or up a pipeline needs what was given."""
+    stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
+    hands = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+    for (src, dst), rows in hands.items():
+        down = stage[dst] > stage[src]
+        sources = [pair for pair in hands if pair[1] == src and (stage[pair[0]] < stage[src]) == down]
+        turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
+        if sources or turn:
+            given = hands[sources[0]] if sources else hands[dst, src]
+            out[rows] = needs(flows.take(given), flows.take(rows), ends[place[src]], first=turn and down)

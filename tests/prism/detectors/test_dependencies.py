@@ -1,0 +1,80 @@
+"""What ranks wait for in collectives, on simulated jobs in which one of them is slow or hangs."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism import topology
+from prism.detectors.dependencies import _exchanged, _one_way
+from prism.detectors.hang import hang
+from prism.detectors.slow_rank import slow_rank
+from prism.model import Severity
+from prism.synth.presets import FAST, SLOW
+from prism.synth.simulate import simulate
+from prism.synth.spec import Fault, Job, Spec
+from tests.prism.traffic import seen
+
+DDP = Job(dp=8, gradient_octets=60_000_000, forward_ms=40, backward_ms=80, steps=16, jitter=0.02)
+PIPE = Job(pp=2, dp=4, micro=4, steps=16, gradient_octets=100_000_000)
+JOBS = {
+    "context, two": (FAST, replace(DDP, dp=4, cp=2, context_octets=4_000_000)),
+    "context, four": (FAST, replace(DDP, dp=2, cp=4, context_octets=4_000_000)),
+    "context in a pipeline": (FAST, replace(PIPE, cp=2, context_octets=6_000_000)),
+    "experts": (FAST, replace(DDP, ep=4, expert_octets=4_000_000, expert_spread=0.1)),
+    "ring over RDMA": (FAST, DDP),
+    "ring over TCP": (SLOW, replace(DDP, transport="tcp", gradient_octets=1_500_000)),
+    "all with all": (FAST, replace(DDP, algorithm="pairs")),
+    "tree": (FAST, replace(DDP, algorithm="tree")),
+}
+CUBE = replace(DDP, algorithm="halving")
+
+
+def simulated(cluster, job, *faults, seed=1):
+    made = simulate(Spec("a", replace(cluster, hosts=job.world), (job,), faults), seed)
+    return seen(made.flows, topology.parse(json.dumps(made.topology), "t.json"), made.transits)
+
+
+def loud(findings):
+    return [(f.subject, f.ids) for f in findings if f.severity is not Severity.INFO]
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("name", JOBS)
+def test_who_comes_late_worked_longer_and_who_came_first_did_not(name, rank):
+    cluster, job = JOBS[name]
+    view = simulated(cluster, job, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
+    work = view.work[1]
+    grown = np.nanmedian(work[:, 6:12], axis=1) / np.nanmedian(np.delete(work, range(5, 13), axis=1), axis=1)
+    slow = view.job.endpoints.index(f"10.10.{rank}.1")
+    assert grown[slow] > 1.35
+    assert set(loud(slow_rank(view))) <= {("endpoint", (f"10.10.{rank}.1",))}
+
+
+@pytest.mark.parametrize("rank", [2, 7])
+def test_of_two_that_exchange_first_one_was_late(rank):
+    view = simulated(FAST, CUBE, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
+    assert loud(slow_rank(view)) == [("link", tuple(sorted((f"10.10.{rank}.1", f"10.10.{rank ^ 4}.1"))))]
+
+
+@pytest.mark.parametrize("rank", [2, 7])
+def test_of_two_that_wait_for_one_another_one_hangs(rank):
+    view = simulated(FAST, CUBE, Fault("hang", ranks=(rank,), first=8, seconds=2.0))
+    ((subject, ids),) = loud(hang(view))
+    assert f"10.10.{rank}.1" in ids
+    assert subject == ("link" if len(ids) == 2 else "endpoint")
+
+
+def test_rings_and_exchanges_are_told_from_trees():
+    nowhere, hosts = np.full(8, -1), np.arange(8) // 2
+    ring = {(i, (i + 1) % 8) for i in range(8)}
+    everyone = {(a, b) for a in range(8) for b in range(8) if a != b}
+    cube = {(a, a ^ 1 << k) for a in range(8) for k in range(3)}
+    up = {(b, (b - 1) // 2) for b in range(1, 8)}
+    tree = up | {(b, a) for a, b in up}
+    assert [_one_way(range(8), lanes) for lanes in (ring, everyone, cube, tree)] == [True, False, False, False]
+    assert [_exchanged(range(8), lanes, nowhere) for lanes in (ring, everyone, cube, tree)] == [False, True, True, False]
+    apart = {(a, b) for a, b in everyone if hosts[a] != hosts[b]}
+    assert _exchanged(range(8), apart, hosts)
+    assert not _exchanged(range(8), apart, nowhere)
