@@ -5,42 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from prism import report
+from prism import advice, report
 from prism.board import Board, Case
 from prism.model import Finding, Severity
 from prism.views import Json, finite, job_of, ns, summary
 
 RANKS = {severity: i for i, severity in enumerate(Severity)}
 UNLIKELY = 0.01  # suspects below are not shown among the hosts to isolate
-ADVICE = {
-    "slow_rank": (
-        "Compare clocks, temperature and power of its GPU with those of its neighbours; look for ECC errors and throttling.",
-        "If the host holds no other fault, drain it at the next checkpoint and run a single-node benchmark on it.",
-    ),
-    "slow_link": (
-        "Read error, discard and ECN counters at both ends of the link, and the optics' receive power.",
-        "If both ends are clean, look for an uneven spread of flows over parallel links.",
-    ),
-    "slow_switch": (
-        "Read buffer, PFC and ECN counters of the switch, and what was changed on it lately.",
-        "If jobs below other switches run as usual, move new jobs away from it.",
-    ),
-    "slow_group": (
-        "Look for what the members of the group share: a switch, a rail, a host, or work that is longer for all of them.",
-        "Compare with the other groups of the same kind: if they slow down together, it is the job's own work.",
-    ),
-    "slow_step": (
-        "Look at what the job did in these steps: loading of data, evaluation, a checkpoint, or a change of sequence length.",
-    ),
-    "hang": (
-        "Take stack traces of the ranks named before the job is ended: the first that went silent is where to begin.",
-        "Read kernel and NCCL logs of its host for the time at which it fell silent.",
-    ),
-    "crash": (
-        "Read the logs of the ranks named for the last second before they fell silent.",
-        "Take the host out and restart from the newest checkpoint.",
-    ),
-}
 
 
 def case(followed: Case) -> Json:
@@ -105,27 +76,8 @@ def finding(shown: Board, id_: str) -> Json | None:
     return case(found) | {
         "job": summary(status, own) if status else None,
         "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
-        "advice": advice(found.finding),
+        "advice": advice.steps(found.finding),
     }
-
-
-def advice(found: Finding) -> list[str]:
-    """What to do next, a sentence each."""
-    out = []
-    isolate = found.isolate
-    if found.severity is Severity.INFO:
-        out.append("Nothing needs to be done about this alone: it is a symptom, or an observation.")
-    elif isolate.parts:
-        named = " – ".join(isolate.parts)
-        out.append(f"Take {named} out of service first; that holds the culprit with {_sure(isolate.confidence)}.")
-    elif isolate.hosts:
-        named = ", ".join(isolate.hosts[:4]) + (f" and {len(isolate.hosts) - 4} more" if len(isolate.hosts) > 4 else "")
-        out.append(f"Isolate {named} first; that holds the culprit with {_sure(isolate.confidence)}.")
-    return out + list(ADVICE.get(found.kind, ()))
-
-
-def _sure(confidence: float) -> str:
-    return f"{confidence:.0%} probability"
 
 
 def hosts(shown: Board) -> list[Json]:

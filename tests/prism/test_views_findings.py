@@ -49,22 +49,6 @@ def test_one_finding_with_its_job_its_relatives_and_advice(board):
     assert views_findings.finding(replace(board, jobs=()), claim.id)["job"] is None
 
 
-def test_advice_for_parts_and_for_symptoms(make_finding):
-    link = replace(make_finding(), kind="slow_link", isolate=Isolation((), ("leaf1", "spine0"), 0.9))
-    assert "leaf1 – spine0" in views_findings.advice(link)[0]
-    many = replace(make_finding(), isolate=Isolation(tuple(f"server{i}" for i in range(7)), (), 0.9))
-    assert "and 3 more" in views_findings.advice(many)[0]
-    assert "symptom" in views_findings.advice(make_finding(0, Severity.INFO))[0]
-
-
-def test_every_kind_of_finding_has_advice():
-    from typing import get_args
-
-    from prism.model import FindingKind
-
-    assert set(views_findings.ADVICE) == set(get_args(FindingKind))
-
-
 def test_hosts_to_isolate_the_likeliest_first_and_no_switch(make_finding):
     suspects = ((("server5",), 0.7), (("spine0",), 0.2), (("server4",), 0.1), (("server9",), 0.001), (("a", "b"), 0.7))
     finding = replace(make_finding(), isolate=Isolation(("server5", "server6"), (), 0.9, suspects))
