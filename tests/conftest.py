@@ -1,6 +1,4 @@
-"""What tests share: a small diagnosis, a real browser, and how properties are tried."""
-
-import shutil
+"""One small diagnosis that the tests of reports, terminals and traces share, and how properties are tried."""
 
 import numpy as np
 import pytest
@@ -30,7 +28,6 @@ settings.register_profile("same", derandomize=True, deadline=None, database=None
 settings.register_profile("search", max_examples=1000, deadline=None)
 settings.load_profile("same")
 
-CHROMIUM = shutil.which("chromium")
 MS = 1_000_000
 START = 1_795_214_542_677_184_076
 
@@ -116,15 +113,3 @@ def make_job():
 @pytest.fixture
 def make_finding():
     return _make_finding
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()

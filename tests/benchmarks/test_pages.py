@@ -5,14 +5,15 @@ from benchmarks.boards import board
 from prism.api.serving import served
 from prism.board import Boards
 from prism.service import Service
+from tests.browsers import launched
 
 pytest.importorskip("playwright.sync_api")
 
 
-def test_what_a_page_costs(browser):
+def test_what_a_page_costs():
     made = board(16, 8)
     ids = {"job": made.jobs[0].id, "case": made.cases[0].id}
-    with served(Service(Boards(made))) as port:
+    with served(Service(Boards(made))) as port, launched() as browser:
         place, *wanted = pages.PAGES["Finding"]
         seen = pages.visit(browser, f"http://127.0.0.1:{port}/{place.format(**ids)}", *wanted)
     assert set(pages.MEASURES) <= set(seen)
