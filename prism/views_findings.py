@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from prism import advice, report
@@ -14,8 +14,35 @@ RANKS = {severity: i for i, severity in enumerate(Severity)}
 UNLIKELY = 0.01  # suspects below are not shown among the hosts to isolate
 
 
-def case(followed: Case) -> Json:
-    """A case with its finding as in the report, its times as text."""
+def told(shown: Board, some: Sequence[Case]) -> list[Json]:
+    """Cases with their findings as in the report, their times as text, and the `ranks` of their jobs that they blame."""
+    by_job: dict[str, list[Case]] = {}
+    for one in some:
+        by_job.setdefault(one.finding.job, []).append(one)
+    ranks = {id_: _ranks(shown, id_, own) for id_, own in by_job.items()}
+    return [_case(one) | {"ranks": _blamed(one.finding, ranks[one.finding.job])} for one in some]
+
+
+def _ranks(shown: Board, job: str, own: Iterable[Case]) -> Mapping[str, list[int]]:
+    """The ranks of a job by their endpoints and hosts, of those that its cases name."""
+    status = job_of(shown, job)
+    names = {name for one in own for name in one.finding.ids}
+    places = shown.topology.endpoints if shown.topology else {}
+    found: dict[str, list[int]] = {}
+    for rank, endpoint in enumerate(status.found.job.endpoints if status else ()):
+        place = places.get(endpoint)
+        for name in {endpoint, place.host if place else None} & names:
+            found.setdefault(str(name), []).append(rank)
+    return found
+
+
+def _blamed(finding: Finding, ranks: Mapping[str, list[int]]) -> list[int]:
+    """The ranks that a finding's subject is or holds; none of a link or a switch."""
+    known = finding.ids if finding.subject in ("endpoint", "host", "group") else ()
+    return sorted({rank for name in known for rank in ranks.get(name, ())})
+
+
+def _case(followed: Case) -> Json:
     return {
         "id": followed.id,
         "state": followed.state,
@@ -73,7 +100,7 @@ def finding(shown: Board, id_: str) -> Json | None:
         return None
     status = job_of(shown, found.finding.job)
     own = [one for one in shown.cases if one.finding.job == found.finding.job]
-    return case(found) | {
+    return told(shown, [found])[0] | {
         "job": summary(status, own) if status else None,
         "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
         "advice": advice.steps(found.finding),

@@ -38,7 +38,7 @@ def findings(
             shown.board, job=job, kind=kind, severity=asked, state=state, since_ns=since_ns, subject=subject
         )
         some, key = views.page(found, views_findings.case_key, after=after, limit=limit)
-        return [views_findings.case(one) for one in some], cursor_of(key)
+        return views_findings.told(shown.board, some), cursor_of(key)
 
     return listed(request, shown, make)
 

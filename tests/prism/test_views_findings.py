@@ -14,12 +14,27 @@ def board(diagnosis) -> Board:
 
 
 def test_a_case_has_the_report_s_finding_and_times_as_text(board):
-    shown = views_findings.case(board.cases[0])
+    (shown,) = views_findings.told(board, board.cases[:1])
     finding = shown["finding"]
     assert finding["start_ns"] == str(board.cases[0].finding.start_ns)
     assert finding["evidence"]["expected_ms"] is None
     assert finding["subject"] == {"type": "endpoint", "ids": list(board.cases[0].finding.ids)}
     assert shown["closed_ns"] is None
+
+
+def test_ranks_that_a_finding_blames(board):
+    endpoints = board.jobs[0].found.job.endpoints
+    topology = Topology({name: Endpoint(f"server{rank // 2}", rank % 2, "leaf0") for rank, name in enumerate(endpoints)}, ())
+
+    def ranks(subject, *ids, topology=topology, job="job-1"):
+        case = replace(board.cases[0], finding=replace(board.cases[0].finding, subject=subject, ids=ids, job=job))
+        return views_findings.told(replace(board, topology=topology), [board.cases[0], case])[1]["ranks"]
+
+    assert ranks("endpoint", endpoints[3]) == [3]
+    assert ranks("group", *endpoints[6:3:-1], "10.99.0.1") == [4, 5, 6]
+    assert ranks("host", "server1") == [2, 3]
+    assert ranks("host", "server1", topology=None) == ranks("link", endpoints[0], "leaf0") == ranks("switch", "leaf0") == []
+    assert ranks("endpoint", endpoints[3], job="job-9") == []
 
 
 def test_times_deep_inside_are_text_and_nothing_else_is():
