@@ -68,6 +68,7 @@ def _service(ranks: int, steps: int) -> Iterator[tuple[str, dict[str, str], Call
     ours, theirs = context.Pipe()
     child = context.Process(target=_serve, args=(ranks, steps, theirs))
     child.start()
+    theirs.close()  # so that a child that dies is noticed
     try:
         port, job, case = ours.recv()
 
