@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, File, HTTPException, Path, Request, Response, UploadFile
+from pydantic.json_schema import SkipJsonSchema
 
 from prism.api import schemas, schemas_service
 from prism.api.answers import JSON, as_form, encoded, preferred
@@ -34,7 +35,9 @@ def upload(
     files: Annotated[
         list[UploadFile], File(min_length=1, description="Captures or flow records, named after the switches that saw them.")
     ],
-    topology: Annotated[UploadFile | None, File(description="Which address is which host, rail and leaf.")] = None,
+    topology: Annotated[
+        UploadFile | SkipJsonSchema[None], File(description="Which address is which host, rail and leaf.")
+    ] = None,
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
     spool = _uploads(service)
