@@ -11,8 +11,9 @@ from prism.api import schemas, schemas_service
 from prism.api.answers import JSON, as_form, encoded, preferred
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, many, one
+from prism.incoming import FullError
 from prism.service import Service
-from prism.uploads import FullError, Upload, Uploads
+from prism.uploads import Upload, Uploads
 
 TOPOLOGY = 16 << 20  # octets
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]

@@ -282,8 +282,13 @@ def test_a_capture_is_uploaded_replayed_and_shown(shown, opened):
     files = [str(path) for path in sorted((PCAPS / "slow_rank").glob("*.pcap.gz"))]
     page.set_input_files("#files", [*files, str(PCAPS / "slow_rank" / "topology.json")])
     expect(page.locator(".files li")).to_have_count(4)
+    with page.expect_response(re.compile("/api/v1/board$")) as asked:
+        shown.publish()
+    asked.value.finished()
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    expect(page.locator(".files li")).to_have_count(4)  # a new board takes nothing away
     page.click("#go")
-    expect(page.locator(".run .state")).to_have_text("● done", timeout=120_000)
+    expect(page.locator(".run .state")).to_have_text("● done", timeout=600_000)
     page.get_by_role("link", name="Open its report").click()
     expect(page.locator(".notices")).to_contain_text("not what runs now")
     expect(page.locator("#jobs tbody tr")).to_contain_text("recorded")
