@@ -305,10 +305,12 @@ def test_the_dashboard_s_queries_are_answered_by_the_store(tmp_path):
 
 def test_the_example_settings_of_the_service_name_every_option():
     text = (DEPLOY / "prism.toml").read_text()
-    command = typer.main.get_command(cli.app).commands["serve"]
+    whole = typer.main.get_command(cli.app)
+    command = whole.commands["serve"]
     options = {option.name for option in command.params} - {"config", "help"}
     assert set(re.findall(r"^#? ?(\w+) = ", text, re.MULTILINE)) == options
-    with command.make_context("serve", ["--config", str(DEPLOY / "prism.toml")]) as context:
+    parent = typer.Context(whole, info_name="prism")
+    with command.make_context("serve", ["--config", str(DEPLOY / "prism.toml")], parent=parent) as context:
         assert set(context.default_map) == set(tomllib.loads(text)["serve"])
         given = context.params
     assert {urlsplit(url).port for url in given["listen"]} == {port for kind, port in exposed() if kind == "udp"}
