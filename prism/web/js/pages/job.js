@@ -55,7 +55,7 @@ function told(found, board) {
     ["Step time", [h("b", { class: "big" }, duration(found.step_ms.median)), h("small", {}, ` p95 ${duration(found.step_ms.p95)}${over > 1.15 ? `, ${over.toFixed(2)} ×` : ""}`)]],
     ["Steps", [h("b", { class: "big" }, count(found.steps)), h("small", {}, ` in ${duration(between(found.start_ns, found.end_ns))}`)]],
     ["Lost to slowness", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
-    ["Findings", tally(found.findings)],
+    ["Open findings", tally(found.findings)],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     ["A rank's time", shares(found.phases, { named: true })],
   ];
