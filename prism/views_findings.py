@@ -75,9 +75,13 @@ def cases(
     severity: str | None = None,
     state: str | None = None,
     since_ns: int | None = None,
+    until_ns: int | None = None,
     subject: str | None = None,
 ) -> list[Case]:
-    """The cases that fit what is asked, in the order of `case_key`. `since_ns`: not over before; `subject`: one of its ids."""
+    """The cases that fit what is asked, in the order of `case_key`.
+
+    `since_ns`: not over before; `until_ns`: begun before; `subject`: one of its ids.
+    """
 
     def fits(one: Case) -> bool:
         found = one.finding
@@ -87,6 +91,7 @@ def cases(
             and severity in (None, found.severity.value)
             and state in (None, one.state)
             and (since_ns is None or max(found.end_ns, one.updated_ns) >= since_ns)
+            and (until_ns is None or found.start_ns < until_ns)
             and (subject is None or subject in found.ids)
         )
 

@@ -51,6 +51,8 @@ def test_cases_that_fit_what_is_asked(board):
     assert ids(subject="10.10.6.1") == ["10.10.6.1"]
     assert ids(state="closed") == ids(job="job-9") == ids(kind="hang") == ids(since_ns=board.at_ns + 1) == []
     assert len(ids(since_ns=board.at_ns, kind="slow_rank", job="job-1")) == 2
+    begun = board.cases[0].finding.start_ns
+    assert (len(ids(until_ns=begun + 1)), ids(until_ns=begun)) == (2, [])
 
 
 def test_one_finding_with_its_job_its_relatives_and_advice(board):
