@@ -4,7 +4,7 @@ import threading
 import httpx
 import pytest
 
-from prism.api.serving import Wish, check, loopback, served, shown
+from prism.api.serving import Wish, _listening, check, loopback, served, shown
 from prism.tokens import Tokens
 from tests.prism.api.conftest import make_service
 
@@ -36,6 +36,13 @@ def test_a_port_that_is_taken_is_told():
         with pytest.raises(OSError, match="in use") as error, served(make_service(), port=port):
             pass
     assert error.value.filename == f"127.0.0.1:{port}"
+
+
+def test_answers_do_not_wait_for_acknowledgments():
+    with _listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_nothing_is_left_behind():
