@@ -20,7 +20,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from benchmarks.boards import board
 from prism.board import Board
