@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -116,6 +117,18 @@ def shown(service: Service, wish: Wish) -> Iterator[str]:
     tokens = Tokens(wish.tokens) if wish.tokens else None
     with ExitStack() as stack:
         uploads = stack.enter_context(Uploads(wish.uploads)) if wish.uploads else None
+        if uploads is not None:
+            stack.enter_context(_arriving(uploads.folder))
         whole = replace(service, tokens=tokens, uploads=uploads, names=tuple(wish.names))
         port = stack.enter_context(served(whole, where.host, where.port, proxies=proxies))
         yield f"http://{replace(where, port=port)}"
+
+
+@contextmanager
+def _arriving(folder: Path) -> Iterator[None]:
+    """Have what a request brings wait on this disk, under no name, until it is read: /tmp may be memory, and small."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before

@@ -1,4 +1,5 @@
 import socket
+import tempfile
 import threading
 
 import httpx
@@ -65,6 +66,8 @@ def test_a_service_as_it_is_wished(tmp_path):
         assert client.get("/", headers={"Host": "prism.example"}).status_code == 200
         assert client.get("/", headers={"Host": "other.example"}).status_code == 421
         assert (tmp_path / "spool").is_dir()
+        assert tempfile.gettempdir() == str(tmp_path / "spool")  # what is uploaded waits there too, not in memory
+    assert tempfile.gettempdir() != str(tmp_path / "spool")
 
 
 def test_all_addresses_with_tokens(tmp_path):
