@@ -300,16 +300,23 @@ def test_a_capture_is_uploaded_replayed_and_shown(shown, opened):
 def test_a_job_of_many_ranks_stays_light(opened):
     from benchmarks.boards import board
 
-    made = board(3000, 60)
+    made = board(4000, 60)
     with served(Service(Boards(made), None, "live", limits=GENEROUS)) as port:
         sizes = []
         page = opened(f"http://127.0.0.1:{port}/")
         page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
         go(page, f"#/jobs/{made.jobs[0].id}")
         expect(page.locator("#timeline .pager")).to_be_visible()
-        expect(page.locator("#timeline .note").last).to_contain_text("of 3\u202f000")
-        expect(page.locator("#ranks summary")).to_have_text("3\u202f000 ranks")
+        expect(page.locator("#timeline .note").last).to_contain_text("of 4\u202f000")
+        expect(page.locator("#ranks summary")).to_have_text("4\u202f000 ranks")
         expect(page.locator("#steps")).to_contain_text("A cell is the slowest")
         assert sum(sizes) < 5e6
         label = page.locator("#steps .drawing > canvas").nth(1).get_attribute("aria-label")
-        assert made.cases[0].finding.ids[0] in label
+        culprit = made.cases[0].finding.ids[0]
+        assert culprit in label
+        page.locator("#ranks summary").click()  # the names of so many come when somebody looks
+        expect(page.locator("#ranks tr.marked")).to_contain_text(culprit)
+        go(page, f"#/findings/{made.cases[0].id}")
+        expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
+        assert culprit in page.locator("#pictures .drawing > canvas").nth(1).get_attribute("aria-label")
+        assert sum(sizes) < 5e6

@@ -165,7 +165,7 @@ function members(one) {
 }
 
 function drawRanks(box, known, own) {
-  const { total, rest } = known;
+  const { job, total, also } = known;
   const severe = blamedRanks(own);
   const columns = [
     { name: "rank", label: "Rank", cell: (one) => `${severe.has(one.rank) ? "▲ " : ""}${one.rank}` },
@@ -177,18 +177,18 @@ function drawRanks(box, known, own) {
     { name: "median", label: "Step time", number: true, cell: (one) => duration(one.median_ms) },
     { name: "phases", label: "Its time", cell: (one) => shares(one.phases) },
   ];
-  const inside = (job) => {
-    const order = [...job.ranks].sort((a, b) => severe.has(b.rank) - severe.has(a.rank) || a.rank - b.rank).slice(0, RANKS);
+  const inside = (ranks) => {
+    const order = [...ranks].sort((a, b) => severe.has(b.rank) - severe.has(a.rank) || a.rank - b.rank).slice(0, RANKS);
     return [table(columns, order, { marked: (one) => severe.get(one.rank) ?? null }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : ""];
   };
-  if (total <= 16) return box.append(...inside(known.job));
+  if (total <= 16) return box.append(...inside(job.ranks));
   const list = h("div", {}, h("p", { class: "wait" }, "…"));
   let asked = false;
-  const open = async () => { // so many ranks are fetched when somebody looks at them
+  const open = async () => { // who is blamed may not be among the first: fetched when somebody looks
     if (asked) return;
     asked = true;
     try {
-      list.replaceChildren(...inside(await rest()));
+      list.replaceChildren(...inside(await also([...severe.keys()])));
     } catch (error) {
       asked = false;
       list.replaceChildren(h("p", { class: "failure" }, error.message));

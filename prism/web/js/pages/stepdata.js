@@ -6,20 +6,19 @@ import { phase } from "../palette.js";
 const FIRST_RANKS = 1024;
 const WORK = ["forward", "backward", "compute", "optimizer"];
 
-/** A job with the first of its ranks; `rest()` gets the others where there are more. */
+/** A job with the first of its ranks; `also(some)` gives these and those of some others that are near one another. */
 export async function jobOf(source, id) {
   const path = pathOf(id);
   const job = await source.get(path, { ranks: `0:${FIRST_RANKS}` });
   const total = job.ranks_total ?? job.ranks.length;
-  let more = null;
-  const rest = async () => {
-    if (job.ranks.length >= total) return job;
-    more ??= source.get(path, { ranks: `${job.ranks.length}:${total}` });
-    const { ranks } = await more;
-    if (job.ranks.length < total) job.ranks = [...job.ranks, ...ranks];
-    return job;
+  const also = async (some) => {
+    const missing = new Set(some.filter((rank) => rank >= job.ranks.length && rank < total));
+    if (!missing.size) return job.ranks;
+    const first = Math.min(...missing);
+    const { ranks } = await source.get(path, { ranks: `${first}:${Math.min(first + FIRST_RANKS, Math.max(...missing) + 1)}` });
+    return [...job.ranks, ...ranks.filter((one) => missing.has(one.rank))];
   };
-  return { job, path, total, rest };
+  return { job, path, total, also };
 }
 
 /** Where a job is. */
