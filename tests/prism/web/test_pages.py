@@ -50,8 +50,9 @@ def test_the_overview_says_who_trains_and_what_was_found(shown, opened):
     expect(page.locator("h1")).to_have_text("1 job on 8 endpoints")
     row = page.locator("#jobs tbody tr")
     expect(row).to_have_count(1)
-    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "▲ 1"):
+    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "25 GPU-s", "▲ 1"):
         expect(row).to_contain_text(text)
+    expect(row.locator(".spark polyline")).to_have_count(1)
     expect(page.locator("#newest .claim")).to_contain_text("10.10.5.1 (server5) works")
     assert page.locator("#fabric canvas").evaluate(COLOURS) > 3
     assert page.evaluate(NAMELESS) == []
@@ -117,6 +118,11 @@ def test_a_finding_says_who_since_when_and_what_to_do(shown, opened):
     expect(page.locator("#advice li").first).to_contain_text("Isolate server5 first")
     expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
     expect(page.locator("#evidence")).to_contain_text("88.8 ms")
+    page.get_by_role("button", name="Copy link").click()  # where nothing may be copied, the link is shown
+    page.wait_for_function(
+        "() => { const share = document.querySelector('.share');"
+        " return share.textContent === 'Copied' || share.querySelector('input')?.value === location.href; }"
+    )
     assert page.evaluate(NAMELESS) == []
 
 
@@ -223,6 +229,22 @@ def test_stale_lost_and_back(slow_rank, opened):
         page.clock.resume()
     expect(page.locator(".notice.lost")).to_contain_text("does not answer")
     expect(page.locator("#jobs tbody tr")).to_have_count(1)
+
+
+def test_what_is_unsure_is_said(slow_rank, opened):
+    board, records = slow_rank
+    (job,), (case,) = board.jobs, board.cases
+    layout = replace(job.found.parallelism.layout, confidence=0.6)
+    found = replace(job.found, parallelism=replace(job.found.parallelism, layout=layout))
+    weak = replace(case, finding=replace(case.finding, confidence=0.35))
+    made = Board(**(vars(board) | {"jobs": (replace(job, found=found),), "cases": (weak,)}))
+    with served(Service(Boards(made), records, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/")
+        expect(page.locator("#jobs tbody tr")).to_contain_text("unsure")
+        expect(page.locator("#newest .claim")).to_contain_text("a guess")
+        go(page, f"#/findings/{weak.id}")
+        expect(page.locator(".facts").first).to_contain_text("look before you act")
+        expect(page.locator("#advice li").first).to_contain_text("35% sure")
 
 
 def test_nothing_yet(opened):
