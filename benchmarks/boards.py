@@ -137,13 +137,13 @@ def main(ranks: int, steps: int) -> None:
         "jobs": lambda: views.jobs(shown),
         "job": lambda: views.job(shown, "job-1"),
         "steps": lambda: views_time.steps(found),
-        "steps, forward": lambda: views_time.steps(found, measure="forward"),
+        "steps, own work": lambda: views_time.steps(found, measure="work"),
         "timeline": lambda: views_time.timeline(found),
         "timeline, 1000 ranks, 3 s": lambda: views_time.timeline(found, near),
         "graph": lambda: views_graph.graph(found, topology),
         "graph by leaf": lambda: views_graph.graph(found, topology, by="leaf"),
         "switches": lambda: views_graph.switches(shown, None),
-        "findings": lambda: [views_findings.case(one) for one in shown.cases],
+        "findings": lambda: views_findings.told(shown, shown.cases),
     }
     print(f"{ranks:,} ranks × {steps:,} steps; processor time, so that what else runs does not count")
     for name, ask in questions.items():

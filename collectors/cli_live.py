@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from collectors.cli_settings import config_option, settings_of
+
 OutOption = Annotated[
     str,
     typer.Option(
@@ -24,29 +26,11 @@ MetricsOption = Annotated[
 ]
 
 
-def _set_defaults(context: typer.Context, path: str | None) -> str | None:
-    """Take the defaults of a command from a settings file."""
-    from collectors.cli import complaints
-
-    if path is not None:
-        with complaints("prism-collect"):
-            context.default_map = _settings(context.info_name or "", path)
-    return path
-
-
-def _settings(command: str, path: str) -> dict[str, Any]:
-    from collectors.settings import read_settings
-
-    options = typer.main.get_command(_app()).commands  # type: ignore[attr-defined]
-    tables = {name: [p.name for p in options[name].params if p.name not in ("config", "interface")] for name in COMMANDS}
-    return read_settings(path, command, tables)
-
-
 def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
     """What the settings file says now, but for what the command line said; empty without one."""
     if config is None:
         return {}
-    found = _settings(context.info_name or "", config)
+    found = settings_of(context, config)
     return {name: value for name, value in found.items() if _source(context, name) != "COMMANDLINE"}
 
 
@@ -60,21 +44,7 @@ def _source(context: typer.Context, name: str) -> str:
     return "" if source is None else source.name
 
 
-def _app() -> typer.Typer:
-    from collectors.cli import app
-
-    return app
-
-
-ConfigOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        is_eager=True,
-        callback=_set_defaults,
-        help="Defaults for these options: TOML, a table per command, keys as the options with _ for -.",
-    ),
-]
+ConfigOption = Annotated[str | None, config_option("prism-collect")]
 InterfaceArgument = Annotated[str, typer.Argument(metavar="IFACE", help="The interface.")]
 AllowOption = Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Whom to listen to; all, without this and a file.")]
 AllowFileOption = Annotated[

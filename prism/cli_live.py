@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from collectors.cli import complaints, named_inputs
-from prism.cli_settings import ConfigOption
+from collectors.cli_settings import config_option
 
+ConfigOption = Annotated[str | None, config_option("prism")]
 TopologyOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
 ]

@@ -16,7 +16,7 @@ from typing import Any
 
 from prism import views, views_findings, views_graph, views_time
 from prism.board import Board, JobStatus
-from prism.model import PHASES, Severity
+from prism.model import Severity
 from prism.records import Records
 
 WEB = files("prism") / "web"
@@ -63,7 +63,7 @@ def documents(board: Board, records: Records | None = None) -> dict[str, Any]:
     told: dict[str, Any] = {
         "/board": views.board(board),
         "/jobs": {"items": views.jobs(board), "next": None},
-        "/findings": {"items": [views_findings.case(one) for one in cases], "next": None},
+        "/findings": {"items": views_findings.told(board, cases), "next": None},
         "/hosts": {"items": views_findings.hosts(board)},
         "/switches": views_graph.switches(board, flows),
     }
@@ -82,12 +82,10 @@ def _lost(board: Board, job: JobStatus) -> float:
 def _job(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     """What the pages of one job ask for."""
     path, found = f"/jobs/{job.id}", job.found
-    spent = [
-        word
-        for word, time in zip(PHASES, found.timeline.phases.by_rank(len(found.job.endpoints)).sum(axis=0), strict=True)
-        if time
-    ]
-    measured = {f"{path}/steps?measure={word}": views_time.steps(found, max_cells=CELLS, measure=word) for word in spent}
+    spent = views.summary(job, ())["phases"]
+    words = [word for word in spent if word not in views_time.OWN_WORK]
+    words += ["work"] if len(words) < len(spent) else []
+    measured = {f"{path}/steps?measure={word}": views_time.steps(found, max_cells=CELLS, measure=word) for word in words}
     drawn = {f"{path}/graph?by={by}": views_graph.graph(found, board.topology, by=by) for by in ("endpoint", "leaf")}
     return (
         measured
@@ -103,7 +101,7 @@ def _job(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
 def _timeline(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     """All of a job's phases where they fit; else those of fewer ranks and steps, around where its worst finding begins."""
     found = job.found
-    whole = views_time.timeline(found, max_spans=bars, level="phases")
+    whole = views_time.timeline(found, topology=board.topology, max_spans=bars, level="phases")
     if whole["level"] == "phases" and not whole["truncated"]:
         return whole
     claims = [case.finding for case in board.cases if case.finding.job == job.id and case.finding.severity is not Severity.INFO]
@@ -115,7 +113,7 @@ def _timeline(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     step = int(1e6 * (views.finite(float(_median_ms(job))) or 1000.0))
     for steps in (64, 32, 16, 8, 4, 2):
         asked = views_time.Stretch(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
-        part = views_time.timeline(found, asked, max_spans=bars, level="phases")
+        part = views_time.timeline(found, asked, topology=board.topology, max_spans=bars, level="phases")
         if part["level"] == "phases" and not part["truncated"]:
             break
     return part

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prism.advice import brief
 from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Severity, Source, shares
 from prism.report import step_ms
 
@@ -193,10 +194,8 @@ def _action(found: Finding) -> str:
     """What a claim cost, and whom to isolate."""
     if found.severity is Severity.INFO:
         return ""
-    first = found.isolate.hosts or ((" – ".join(found.isolate.parts),) if found.isolate.parts else ())
-    more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     parts = [f"cost {found.lost_gpu_s:,.0f} GPU-s"] if found.lost_gpu_s >= 0.5 else []
-    parts += [f"isolate {', '.join(first[:4])}{more} ({found.isolate.confidence:.0%})"] if first else []
+    parts += filter(None, [brief(found.isolate)])
     parts += [f"{found.confidence:.0%} sure"] if found.confidence else []
     return "; ".join(parts)
 

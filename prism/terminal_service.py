@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.table import Table
 
-from prism.model import Severity
+from prism.advice import brief
+from prism.model import Isolation, Severity
 from prism.terminal import STYLES, WORK, duration, line
 from prism.tokens import Token
 from prism.views import KINDS, Json
@@ -73,11 +74,9 @@ def _names(subject: Json) -> str:
 
 
 def _action(found: Json) -> str:
-    first = found["isolate"]["hosts"] or found["isolate"]["parts"]
-    if found["severity"] == "info" or not first:
-        return ""
-    more = f" and {len(first) - 4} more" if len(first) > 4 else ""
-    return f" (isolate {', '.join(first[:4])}{more}: {found['isolate']['confidence'] or 0:.0%})"
+    isolate = found["isolate"]
+    told = brief(Isolation(tuple(isolate["hosts"]), tuple(isolate["parts"]), isolate["confidence"] or 0.0))
+    return f"; {told}" if told and found["severity"] != "info" else ""
 
 
 def show_job(job: Json, cases: Sequence[Json], out: Console, *, ranks: int = 20) -> None:

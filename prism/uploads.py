@@ -17,12 +17,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from prism import boardfile
 from prism.boardfile import Replayed
+from prism.incoming import FullError, Incoming
 
 State = Literal["queued", "running", "done", "failed"]
 BOARD, ASKED = "board", "asked.json"
@@ -62,31 +63,6 @@ class Upload:
         """As REST tells it."""
         fields = {name: getattr(self, name) for name in ("id", "state", "stage", "done", "total", "error")}
         return fields | {"files": list(self.files), "octets": self.octets, "board": f"?replay={self.id}"}
-
-
-class FullError(Exception):
-    """There is no room for another upload now."""
-
-
-@dataclass
-class Incoming:
-    """An upload whose files are being written: `add` them, then hand it to `Uploads.start`."""
-
-    id: str
-    folder: Path
-    room: int  # octets
-    files: list[tuple[str, str]] = field(default_factory=list)  # name, as uploaded; name on disk, which is ours
-
-    def add(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
-        """Write a file. Raises FullError where it does not fit, OSError."""
-        ours = f"{len(self.files)}{_ending(name)}"
-        with open(self.folder / ours, "xb") as file:
-            while piece := source.read(at_once):
-                self.room -= len(piece)
-                if self.room < 0:
-                    raise FullError("the upload does not fit into what is left of the spool")
-                file.write(piece)
-        self.files.append((_shown(name), ours))
 
 
 class Uploads:
@@ -227,16 +203,15 @@ class Uploads:
             last, code = {"error": error.strerror or str(error)}, 1
         finally:
             self._child = None
-        if code == 0 and (folder / BOARD).is_file():
-            upload.octets += (folder / BOARD).stat().st_size
-            upload.state = "done"
-        else:
-            upload.error = str(last.get("error") or _ended(code, self.bounds))
-            upload.state = "failed"
+        board = folder / BOARD
+        done = code == 0 and board.is_file()
         for path in folder.iterdir():
-            if path.name != BOARD:
-                upload.octets -= path.stat().st_size if path.name != ASKED else 0
+            if not done or path != board:
                 path.unlink()
+        upload.octets = board.stat().st_size if done else 0
+        if not done:
+            upload.error = str(last.get("error") or _ended(code, self.bounds))
+        upload.state = "done" if done else "failed"  # last: who sees it finds the rest as it stays
 
     def _follow(self, upload: Upload, out: IO[bytes]) -> Mapping[str, Any]:
         """Note what a child says of its progress; the last that it said."""
@@ -287,17 +262,3 @@ def _ended(code: int, bounds: Bounds) -> str:
     if code == -9:
         return f"it took longer than {bounds.seconds:.0f} s, or more memory than there is"
     return f"the replay ended by signal {-code}" if code < 0 else "the replay failed"
-
-
-def _ending(name: str) -> str:
-    """The endings of a file's name that say how to read it; nothing else of it reaches the disk."""
-    from collectors.cli import ENDINGS
-
-    kept = [ending for ending in Path(_shown(name).lower()).suffixes[-2:] if ending in ENDINGS]
-    return "".join(kept)
-
-
-def _shown(name: str) -> str:
-    """The last part of a name, without what does not print."""
-    last = name.replace("\\", "/").rpartition("/")[2]
-    return "".join(c for c in last if c.isprintable())[:100] or "upload"

@@ -192,12 +192,12 @@ def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int
     return out
 
 
-def membership(found: JobDiagnosis) -> dict[str, dict[str, int]]:
-    """Of each endpoint, by kind, which group of that kind it is in: groups of a kind are counted from 0."""
+def membership(found: JobDiagnosis, kind: str | None = None) -> dict[str, dict[str, int]]:
+    """Of each endpoint, by kind (or of one `kind`), which group of that kind it is in: groups of a kind are counted from 0."""
     seen: Counter[str] = Counter()
     out: dict[str, dict[str, int]] = {}
     for group in found.parallelism.groups:
-        for endpoint in group.members:
+        for endpoint in group.members if kind in (None, group.kind) else ():
             out.setdefault(endpoint, {}).setdefault(group.kind, seen[group.kind])
         seen[group.kind] += 1
     return out

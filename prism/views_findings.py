@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from prism import report
+from prism import advice, report
 from prism.board import Board, Case
 from prism.model import Finding, Severity
 from prism.views import Json, finite, job_of, ns, summary
 
 RANKS = {severity: i for i, severity in enumerate(Severity)}
 UNLIKELY = 0.01  # suspects below are not shown among the hosts to isolate
-ADVICE = {
-    "slow_rank": (
-        "Compare clocks, temperature and power of its GPU with those of its neighbours; look for ECC errors and throttling.",
-        "If the host holds no other fault, drain it at the next checkpoint and run a single-node benchmark on it.",
-    ),
-    "slow_link": (
-        "Read error, discard and ECN counters at both ends of the link, and the optics' receive power.",
-        "If both ends are clean, look for an uneven spread of flows over parallel links.",
-    ),
-    "slow_switch": (
-        "Read buffer, PFC and ECN counters of the switch, and what was changed on it lately.",
-        "If jobs below other switches run as usual, move new jobs away from it.",
-    ),
-    "slow_group": (
-        "Look for what the members of the group share: a switch, a rail, a host, or work that is longer for all of them.",
-        "Compare with the other groups of the same kind: if they slow down together, it is the job's own work.",
-    ),
-    "slow_step": (
-        "Look at what the job did in these steps: loading of data, evaluation, a checkpoint, or a change of sequence length.",
-    ),
-    "hang": (
-        "Take stack traces of the ranks named before the job is ended: the first that went silent is where to begin.",
-        "Read kernel and NCCL logs of its host for the time at which it fell silent.",
-    ),
-    "crash": (
-        "Read the logs of the ranks named for the last second before they fell silent.",
-        "Take the host out and restart from the newest checkpoint.",
-    ),
-}
 
 
-def case(followed: Case) -> Json:
-    """A case with its finding as in the report, its times as text."""
+def told(shown: Board, some: Sequence[Case]) -> list[Json]:
+    """Cases with their findings as in the report, their times as text, and the `ranks` of their jobs that they blame."""
+    by_job: dict[str, list[Case]] = {}
+    for one in some:
+        by_job.setdefault(one.finding.job, []).append(one)
+    ranks = {id_: _ranks(shown, id_, own) for id_, own in by_job.items()}
+    return [_case(one) | {"ranks": _blamed(one.finding, ranks[one.finding.job])} for one in some]
+
+
+def _ranks(shown: Board, job: str, own: Iterable[Case]) -> Mapping[str, list[int]]:
+    """The ranks of a job by their endpoints and hosts, of those that its cases name."""
+    status = job_of(shown, job)
+    names = {name for one in own for name in one.finding.ids}
+    places = shown.topology.endpoints if shown.topology else {}
+    found: dict[str, list[int]] = {}
+    for rank, endpoint in enumerate(status.found.job.endpoints if status else ()):
+        place = places.get(endpoint)
+        for name in {endpoint, place.host if place else None} & names:
+            found.setdefault(str(name), []).append(rank)
+    return found
+
+
+def _blamed(finding: Finding, ranks: Mapping[str, list[int]]) -> list[int]:
+    """The ranks that a finding's subject is or holds; none of a link or a switch."""
+    known = finding.ids if finding.subject in ("endpoint", "host", "group") else ()
+    return sorted({rank for name in known for rank in ranks.get(name, ())})
+
+
+def _case(followed: Case) -> Json:
     return {
         "id": followed.id,
         "state": followed.state,
@@ -77,9 +75,13 @@ def cases(
     severity: str | None = None,
     state: str | None = None,
     since_ns: int | None = None,
+    until_ns: int | None = None,
     subject: str | None = None,
 ) -> list[Case]:
-    """The cases that fit what is asked, in the order of `case_key`. `since_ns`: not over before; `subject`: one of its ids."""
+    """The cases that fit what is asked, in the order of `case_key`.
+
+    `since_ns`: not over before; `until_ns`: begun before; `subject`: one of its ids.
+    """
 
     def fits(one: Case) -> bool:
         found = one.finding
@@ -89,6 +91,7 @@ def cases(
             and severity in (None, found.severity.value)
             and state in (None, one.state)
             and (since_ns is None or max(found.end_ns, one.updated_ns) >= since_ns)
+            and (until_ns is None or found.start_ns < until_ns)
             and (subject is None or subject in found.ids)
         )
 
@@ -102,30 +105,11 @@ def finding(shown: Board, id_: str) -> Json | None:
         return None
     status = job_of(shown, found.finding.job)
     own = [one for one in shown.cases if one.finding.job == found.finding.job]
-    return case(found) | {
+    return told(shown, [found])[0] | {
         "job": summary(status, own) if status else None,
         "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
-        "advice": advice(found.finding),
+        "advice": advice.steps(found.finding),
     }
-
-
-def advice(found: Finding) -> list[str]:
-    """What to do next, a sentence each."""
-    out = []
-    isolate = found.isolate
-    if found.severity is Severity.INFO:
-        out.append("Nothing needs to be done about this alone: it is a symptom, or an observation.")
-    elif isolate.parts:
-        named = " – ".join(isolate.parts)
-        out.append(f"Take {named} out of service first; that holds the culprit with {_sure(isolate.confidence)}.")
-    elif isolate.hosts:
-        named = ", ".join(isolate.hosts[:4]) + (f" and {len(isolate.hosts) - 4} more" if len(isolate.hosts) > 4 else "")
-        out.append(f"Isolate {named} first; that holds the culprit with {_sure(isolate.confidence)}.")
-    return out + list(ADVICE.get(found.kind, ()))
-
-
-def _sure(confidence: float) -> str:
-    return f"{confidence:.0%} probability"
 
 
 def hosts(shown: Board) -> list[Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -27,15 +28,17 @@ class Sums:
     spent: Floats  # [ranks, len(PHASES)]
 
 
+_working = threading.Lock()
 _known: WeakKeyDictionary[Timeline, Sums] = WeakKeyDictionary()  # a timeline never changes
 
 
 def sums(found: JobDiagnosis) -> Sums:
     """What the steps of a job come to."""
-    known = _known.get(found.timeline)
-    if known is None:
-        known = _known[found.timeline] = _sums(found.timeline, len(found.job.endpoints))
-    return known
+    with _working:  # who asks at the same time waits for the answer rather than work it out too
+        known = _known.get(found.timeline)
+        if known is None:
+            known = _known[found.timeline] = _sums(found.timeline, len(found.job.endpoints))
+        return known
 
 
 def _sums(timeline: Timeline, ranks: int) -> Sums:

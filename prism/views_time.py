@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.model import PHASES, JobDiagnosis, Phases, Spans
-from prism.views import Json, membership, ns
+from prism.topology import Topology
+from prism.views import NOWHERE, Json, membership, ns
 from prism.views_sums import sums
 
 Level = Literal["spans", "phases", "steps"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_CELLS, MAX_SPANS = 40_000, 20_000
+OWN_WORK = ("forward", "backward", "compute", "optimizer")  # phases that make up the measure `work`
+MEASURES = ("duration", "work", *PHASES)
 EVER = (0, 2**63 - 1)
 
 
@@ -38,8 +41,9 @@ ALL = Stretch()
 def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CELLS, measure: str = "duration") -> Json:
     """How long each step of each rank took, ms, and each step of the job.
 
-    `measure`: `duration`, or the word of a phase: how long the rank spent in it in each step. Rows are ranks, columns are steps
-    by number; above `max_cells` they are put into bins of `binned` ranks and steps, of which the greatest value is shown.
+    `measure`: `duration`, or the word of a phase, or `work` for all that a rank did itself: how long it spent in that in each
+    step. Rows are ranks, columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps, of
+    which the greatest value is shown. Raises ValueError where there is no such measure.
     """
     first, last = _ranks(found, asked)
     grid = _grid(found.timeline.steps[first:last], asked)
@@ -104,18 +108,25 @@ def _grid(own: Sequence[Ints], asked: Stretch) -> _Grid:
     return _Grid(table[:, part, 0], table[:, part, 1], there[:, part], int(part.start))
 
 
-def _spent(found: JobDiagnosis, first: int, last: int, columns: range, phase: str) -> Floats:
-    """How long ranks were in a phase in each step, ms. Raises ValueError where there is no such phase."""
-    code, worked, wide = PHASES.index(phase), found.timeline.phases, len(columns)
-    part = slice(*np.searchsorted(worked.rank, np.array((first, last), worked.rank.dtype)))
-    rows = np.flatnonzero(worked.phase[part] == np.int8(code)) + part.start
-    step = worked.step[rows]
-    if wide < (int(step.max()) + 1 if len(step) else 0) or columns.start:
-        near = (step >= columns.start) & (step < columns.stop)
-        rows, step = rows[near], step[near]
-    place = (worked.rank[rows].astype(np.int64) - first) * wide + step - columns.start
-    length = (worked.end_ns[rows] - worked.start_ns[rows]) / 1e6
-    return np.bincount(place, weights=length, minlength=(last - first) * wide).astype(np.float64).reshape(last - first, wide)
+def _spent(found: JobDiagnosis, first: int, last: int, columns: range, measure: str, *, at_once: int = 1 << 16) -> Floats:
+    """How long ranks were in a phase (or at work) in each step, ms; in pieces that fit a processor's cache."""
+    words = OWN_WORK if measure == "work" else (measure,)
+    codes = [np.int8(PHASES.index(word)) for word in words]
+    worked, wide = found.timeline.phases, len(columns)
+    total: Floats = np.zeros((last - first) * wide)
+    begin, end = np.searchsorted(worked.rank, np.array((first, last), worked.rank.dtype)).tolist()
+    for at in range(begin, end, at_once):
+        part = slice(at, min(at + at_once, end))
+        phase, step = worked.phase[part], worked.step[part]
+        wanted = (step >= columns.start) & (step < columns.stop) & np.logical_or.reduce([phase == code for code in codes])
+        rows = np.flatnonzero(wanted) + at
+        if len(rows):
+            rank = worked.rank[rows]
+            place = (rank - rank[0]).astype(np.int64) * wide + (worked.step[rows] - np.int32(columns.start))
+            own = np.bincount(place, weights=worked.end_ns[rows] - worked.start_ns[rows])
+            total[(int(rank[0]) - first) * wide :][: len(own)] += own
+    shaped: Floats = total.reshape(last - first, wide) / 1e6
+    return shaped
 
 
 def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
@@ -154,7 +165,14 @@ def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
     return int(np.argmax(inside)) if inside.any() else 0, known.start_ns[inside], known.duration_ms[inside]
 
 
-def timeline(found: JobDiagnosis, asked: Stretch = ALL, *, max_spans: int = MAX_SPANS, level: Level | None = None) -> Json:
+def timeline(
+    found: JobDiagnosis,
+    asked: Stretch = ALL,
+    *,
+    topology: Topology | None = None,
+    max_spans: int = MAX_SPANS,
+    level: Level | None = None,
+) -> Json:
     """What ranks did when, in the finest level that fits into `max_spans`; not finer than `level` where that is given.
 
     `spans`: every stretch of communication with its peer, which may overlap; `phases`: all through the steps, without overlap;
@@ -173,7 +191,7 @@ def timeline(found: JobDiagnosis, asked: Stretch = ALL, *, max_spans: int = MAX_
         "zero_ns": ns(zero),
         "level": cut.level,
         "phases": list(PHASES),
-        "rows": _rows(found, rows),
+        "rows": _rows(found, topology, rows),
         "ranks_total": len(found.job.endpoints),
         "spans": {
             "row": row.tolist(),
@@ -250,19 +268,23 @@ def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) 
     return first + shown, _Cut("steps", start[end > 0], end[end > 0], first + shown[rank], none, none)
 
 
-def _rows(found: JobDiagnosis, ranks: NDArray[np.intp]) -> list[Json]:
-    """Which rank a row is. `group`: which DP group it is in, None in none."""
-    member, stages = membership(found), found.parallelism.stages
+def _rows(found: JobDiagnosis, topology: Topology | None, ranks: NDArray[np.intp]) -> list[Json]:
+    """Which rank a row is, and where it stands. `group`: which DP group it is in, None in none."""
+    stages, names = found.parallelism.stages, found.job.endpoints
+    member = membership(found, "dp")
     unknown = 0 if found.parallelism.layout.pp == 1 else None
-    names = found.job.endpoints
+    places = topology.endpoints if topology else {}
+    shown = [(rank, names[rank], places.get(names[rank], NOWHERE)) for rank in ranks.tolist()]
     return [
         {
             "rank": rank,
-            "endpoint": names[rank],
-            "stage": stages.get(names[rank], unknown),
-            "group": member.get(names[rank], {}).get("dp"),
+            "endpoint": name,
+            "host": place.host,
+            "rail": place.rail,
+            "stage": stages.get(name, unknown),
+            "group": member.get(name, {}).get("dp"),
         }
-        for rank in ranks.tolist()
+        for rank, name, place in shown
     ]
 
 

@@ -23,6 +23,7 @@ EDGE = frozenset(
         r"\S+",
         """
 collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
+collectors.cli_settings
 collectors.clickhouse collectors.clickhouse_embedded collectors.clickhouse_errors collectors.clickhouse_server
 collectors.clickhouse_tables collectors.clusterfile collectors.compiling collectors.converting collectors.dump
 collectors.exportfile collectors.files collectors.inbox collectors.inputs collectors.inserting collectors.inspecting
@@ -34,7 +35,7 @@ prism.alerttest prism.analysing prism.api.answers prism.api.application prism.ap
 prism.api.described prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages
 prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service
 prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts prism.cli_live prism.cli_ops
-prism.cli_service prism.cli_settings prism.cli_store prism.demo prism.dumps prism.facts prism.keeping prism.live
+prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.incoming prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
 prism.uploaded prism.uploads prism.watch prism.webhooks

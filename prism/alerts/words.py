@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from prism import advice
+from prism.advice import NAMED, some
 from prism.board import Case, JobStatus
 from prism.model import Finding, JobDiagnosis
 from prism.topology import Topology
 
 LIKELY = 0.05  # alternatives below this are not told
-NAMED = 4  # names in a sentence
-
-# What to look at once the suspect is known; the order in which operators do.
-LOOK = {
-    "slow_rank": "Look at its GPU's clocks and throttle reasons, memory errors (ECC, Xid), temperature, other processes.",
-    "slow_link": "Look at its error and discard counters, optics, cable, speed, and pause frames (PFC) at both ends.",
-    "slow_switch": "Look at the switch's queues, drops, pause frames and temperature, and what changed there last.",
-    "slow_group": "Compare its members' placement with that of the other groups; they may share a switch or with other jobs.",
-    "slow_step": "Look at what all ranks share: storage, data loading, the scheduler, the network as a whole.",
-    "hang": "Take stacks of its ranks before anything is killed (py-spy dump), then look at Xid and link events on the host.",
-    "crash": "Look at the job's log and the host's kernel log (Xid, OOM killer); restart without it from the last checkpoint.",
-}
 
 
 def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
@@ -33,8 +22,8 @@ def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, star
     finding, found = case.finding, job.found if job else None
     said = {
         "summary": summary(finding, topology),
-        "action": action(finding),
-        "look": LOOK.get(finding.kind, ""),
+        "action": advice.first(finding),
+        "look": " ".join(advice.CHECKS.get(finding.kind, ())),
         "reason": _sentence(finding.message),
         "cost": cost(finding, len(found.job.endpoints) if found else 0),
         "since": since(case, started_ns),
@@ -62,24 +51,11 @@ def summary(finding: Finding, topology: Topology | None = None) -> str:
     return f"{who}: job {finding.job} {slower}"
 
 
-def action(finding: Finding) -> str:
-    """What to do first, and how likely that helps."""
-    isolate = finding.isolate
-    if isolate.parts:
-        whom, verb = " – ".join(isolate.parts), "Route around or drain"
-    elif isolate.hosts:
-        whom, verb = _some(isolate.hosts), "Isolate"
-    else:
-        return f"Whom to isolate is not known; begin with {_some(finding.ids)}." if finding.ids else ""
-    sure = f" ({finding.confidence:.0%} sure)" if finding.confidence else ""
-    return f"{verb} {whom} first: that holds the culprit with {isolate.confidence:.0%} probability, if this is right{sure}."
-
-
 def suspects(finding: Finding) -> str:
     """Who else it may be, with probabilities; empty where nobody else is likely."""
     first = set(finding.isolate.hosts or finding.isolate.parts)
     rest = [(ids, p) for ids, p in finding.isolate.alternatives if p >= LIKELY and len(ids) <= NAMED and not set(ids) <= first]
-    return ", ".join(f"{_some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
+    return ", ".join(f"{some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
 
 
 def cost(finding: Finding, ranks: int = 0) -> str:
@@ -142,12 +118,7 @@ def _who(finding: Finding, topology: Topology | None) -> str:
     if finding.subject == "link":
         return " – ".join(finding.ids[:2])
     host = topology.host(finding.ids[0]) if topology is not None and len(finding.ids) == 1 else None
-    return f"{finding.ids[0]} ({host})" if host else _some(finding.ids)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return f"{finding.ids[0]} ({host})" if host else some(finding.ids)
 
 
 def _slower(finding: Finding) -> bool:

@@ -23,11 +23,10 @@ from prism.api.asked import (
 )
 from prism.api.described import many, one
 from prism.board import JobStatus
-from prism.model import PHASES, PairKind
+from prism.model import PairKind
 
 router = APIRouter()
 IdPath = Annotated[str, Path(max_length=200, description="The job's id.", examples=["job-1"])]
-MEASURES = ("duration", *PHASES)
 
 
 @router.get("/board", response_model=schemas.Board, responses=one("board", 404))
@@ -61,7 +60,7 @@ def steps(
     shown: ShownAsked,
     stretch: StretchAsked,
     id: IdPath,  # noqa: A002
-    measure: Annotated[str, Query(pattern=f"^({'|'.join(MEASURES)})$")] = "duration",
+    measure: Annotated[str, Query(pattern=f"^({'|'.join(views_time.MEASURES)})$")] = "duration",
     max_cells: Annotated[int, Query(ge=1, le=200_000)] = views_time.MAX_CELLS,
 ) -> Response:
     """How long every step of every rank took."""
@@ -80,7 +79,12 @@ def timeline(
 ) -> Response:
     """What every rank did when."""
     found = _job(shown, id).found
-    return answer(request, shown, lambda: views_time.timeline(found, stretch, max_spans=max_spans, level=level))
+    topology = shown.board.topology
+
+    def make() -> views.Json:
+        return views_time.timeline(found, stretch, topology=topology, max_spans=max_spans, level=level)
+
+    return answer(request, shown, make)
 
 
 @router.get("/jobs/{id}/graph", response_model=schemas.Graph, responses=one("graph", 404))

@@ -27,18 +27,18 @@ def findings(
     severity: Severity | None = None,
     state: CaseState | None = None,
     since_ns: TimeQuery = None,
+    until_ns: TimeQuery = None,
     subject: Annotated[str | None, Query(max_length=200)] = None,
     limit: LimitQuery = 100,
 ) -> Response:
-    """Findings as they are followed, what began last first."""
+    """Findings as they are followed, what began last first; of a time, those that were not over before and begun in it."""
+    worth = severity.value if severity else None
+    asked = {"job": job, "kind": kind, "severity": worth, "state": state, "subject": subject}
 
     def make() -> tuple[list[views.Json], str | None]:
-        asked = severity.value if severity else None
-        found = views_findings.cases(
-            shown.board, job=job, kind=kind, severity=asked, state=state, since_ns=since_ns, subject=subject
-        )
+        found = views_findings.cases(shown.board, **asked, since_ns=since_ns, until_ns=until_ns)
         some, key = views.page(found, views_findings.case_key, after=after, limit=limit)
-        return [views_findings.case(one) for one in some], cursor_of(key)
+        return views_findings.told(shown.board, some), cursor_of(key)
 
     return listed(request, shown, make)
 

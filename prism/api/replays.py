@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, File, HTTPException, Path, Request, Response, UploadFile
+from pydantic.json_schema import SkipJsonSchema
 
 from prism.api import schemas, schemas_service
 from prism.api.answers import JSON, as_form, encoded, preferred
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, many, one
+from prism.incoming import FullError
 from prism.service import Service
-from prism.uploads import FullError, Upload, Uploads
+from prism.uploads import Upload, Uploads
 
 TOPOLOGY = 16 << 20  # octets
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
@@ -34,7 +36,9 @@ def upload(
     files: Annotated[
         list[UploadFile], File(min_length=1, description="Captures or flow records, named after the switches that saw them.")
     ],
-    topology: Annotated[UploadFile | None, File(description="Which address is which host, rail and leaf.")] = None,
+    topology: Annotated[
+        UploadFile | SkipJsonSchema[None], File(description="Which address is which host, rail and leaf.")
+    ] = None,
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
     spool = _uploads(service)

@@ -199,6 +199,8 @@ class Row(Model):
 
     rank: int
     endpoint: str
+    host: str | None
+    rail: int | None
     stage: int | None
     group: int | None
 

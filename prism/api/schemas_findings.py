@@ -52,7 +52,7 @@ class Finding(Model):
 
 
 class Case(Model):
-    """A finding as it is followed."""
+    """A finding as it is followed. `ranks`: those of its job that it blames, by themselves or by their host."""
 
     id: str
     state: CaseState
@@ -60,6 +60,7 @@ class Case(Model):
     updated_ns: Ns
     closed_ns: Ns | None
     finding: Finding
+    ranks: list[int]
 
 
 class CaseMore(Case):

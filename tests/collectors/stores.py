@@ -1,12 +1,30 @@
 """Flow records for the store, each with a number of its own, and what is in it afterwards."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
+from collectors.clickhouse import opened
 from collectors.record import Flows
+from tests.collectors import servers
 
 ENDPOINTS = (*(f"10.0.{i // 250}.{i % 250}" for i in range(600)), "fe80::1", "2001:db8::ffff:0:1")
 EXPORTERS = ("leaf0", "leaf1", "spine ü")
 PATHS = ((), ("leaf0", "spine ü"), ("leaf1",))
+
+
+@contextmanager
+def kept(form, folder):
+    """A database of its own in a folder: the embedded engine, or a server."""
+    if form == "embedded":
+        found = opened(str(folder))
+        yield found
+        found.close()
+        return
+    with servers.running(folder) as server:
+        found = opened(server.url)
+        yield found
+        found.close()
 
 
 def flows(count, *, now_ns, first=0, span_ns=10**9, seed=0):

@@ -5,9 +5,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from collectors import cli, cli_live
+from collectors.cli_settings import settings_of
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 HEAVY = {"numpy", "numba", "pyarrow", "scapy", "pyshark", "prometheus_client"}
@@ -37,7 +39,9 @@ def test_values_of_the_wrong_kind_in_a_settings_file(tmp_path):
 @pytest.mark.parametrize("name", sorted(cli_live.COMMANDS))
 def test_the_example_settings_are_known_to_the_commands(name):
     path = DEPLOY / "prism-collect.toml"
-    assert set(cli_live._settings(name, str(path))) == set(tomllib.loads(path.read_text())[name])
+    whole = typer.main.get_command(cli.app)
+    context = typer.Context(whole.commands[name], info_name=name, parent=typer.Context(whole, info_name="prism-collect"))
+    assert set(settings_of(context, str(path))) == set(tomllib.loads(path.read_text())[name])
 
 
 @pytest.mark.parametrize("unit", ["listen", "capture"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.clickhouse import StoreError, Table, TableColumn, opened
-from tests.collectors import servers
+from tests.collectors import servers, stores
 
 CASES = Table(
     "cases",
@@ -26,16 +26,8 @@ ROWS = {"id": ["a'\\", "b"], "at_ns": [1, 2], "share": [0.5, -1], "body": ['{"ü
 
 @pytest.fixture(scope="module", params=["embedded", "server"])
 def database(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    if request.param == "embedded":
-        found = opened(str(folder))
+    with stores.kept(request.param, tmp_path_factory.mktemp("store")) as found:
         yield found
-        found.close()
-        return
-    with servers.running(folder) as server:
-        found = opened(server.url)
-        yield found
-        found.close()
 
 
 @pytest.fixture

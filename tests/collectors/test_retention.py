@@ -4,23 +4,16 @@ from dataclasses import replace
 import pytest
 
 from collectors import flowrows, retention
-from collectors.clickhouse import StoreError, opened
-from tests.collectors import servers, stores
+from collectors.clickhouse import StoreError
+from tests.collectors import stores
 
 HOUR = 3600
 
 
 @pytest.fixture(params=["embedded", "server"])
 def database(request, tmp_path):
-    if request.param == "embedded":
-        found = opened(str(tmp_path))
+    with stores.kept(request.param, tmp_path) as found:
         yield found
-        found.close()
-        return
-    with servers.running(tmp_path) as server:
-        found = opened(server.url)
-        yield found
-        found.close()
 
 
 def fill(database, now_ns, hours):

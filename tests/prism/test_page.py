@@ -30,7 +30,7 @@ def test_a_file_holds_what_the_pages_ask_for(board):
     assert [job["id"] for job in inside["/jobs"]["items"]] == ["job-1"]
     assert inside[f"/findings/{case}"]["job"]["id"] == "job-1"
     assert inside["/jobs/job-1"]["ranks_total"] == 8
-    assert {f"/jobs/job-1/{part}" for part in ("steps", "steps?measure=compute", "timeline", "graph?by=leaf")} <= inside.keys()
+    assert {f"/jobs/job-1/{part}" for part in ("steps", "steps?measure=work", "timeline", "graph?by=leaf")} <= inside.keys()
     assert inside["/jobs/job-1/timeline"]["level"] == "phases"
 
 

@@ -31,10 +31,11 @@ def test_jobs_a_row_each(diagnosis):
 
 
 def test_findings_and_whom_to_isolate(diagnosis):
-    cases = [views_findings.case(one) for one in told(diagnosis).cases]
+    board = told(diagnosis)
+    cases = views_findings.told(board, board.cases)
     text = printed(terminal_service.show_findings, cases)
     assert "slow rank 10.10.5.1 of job-1, since 2026-11-20" in text
-    assert "(isolate server5: 93%)" in text
+    assert "; isolate server5 (93%)" in text
     assert text.count("isolate") == 1  # nobody is isolated for a symptom
     assert printed(terminal_service.show_findings, []) == "No finding.\n"
 
@@ -49,7 +50,8 @@ def test_a_job_with_its_slowest_ranks(diagnosis):
 
 
 def test_names_from_packets_do_nothing_to_the_terminal(diagnosis):
-    case = views_findings.case(told(diagnosis).cases[0])
+    board = told(diagnosis)
+    (case,) = views_findings.told(board, board.cases[:1])
     case["finding"]["message"] = "\x1b[2J[bold]x[/bold]"
     text = printed(terminal_service.show_findings, [case])
     assert "\x1b" not in text

@@ -3,7 +3,8 @@ import threading
 
 import pytest
 
-from prism.uploads import Bounds, FullError, Uploads
+from prism.incoming import FullError
+from prism.uploads import Bounds, Uploads
 
 
 def upload(uploads, files, topology=None):
@@ -109,22 +110,3 @@ def test_what_is_old_goes(tmp_path):
         one = finished(uploads, quick(uploads))
         uploads.discard(uploads.incoming())
         assert uploads.get(one.id) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "shown", "ours"),
-    [
-        ("a/b\\leaf0.pcap.gz", "leaf0.pcap.gz", "0.pcap.gz"),
-        ("x.sh", "x.sh", "0"),
-        ("a\0\n.pcap", "a.pcap", "0.pcap"),
-        ("", "upload", "0"),
-        ("..", "..", "0"),
-        ("y" * 300 + ".csv", "y" * 100, "0"),
-    ],
-)
-def test_nothing_of_a_name_reaches_the_disk_but_its_ending(tmp_path, name, shown, ours):
-    with Uploads(tmp_path) as uploads:
-        incoming = uploads.incoming()
-        incoming.add(name, io.BytesIO(b"x"))
-        assert incoming.files == [(shown, ours)]
-        assert [path.name for path in incoming.folder.iterdir()] == [ours]

@@ -14,12 +14,27 @@ def board(diagnosis) -> Board:
 
 
 def test_a_case_has_the_report_s_finding_and_times_as_text(board):
-    shown = views_findings.case(board.cases[0])
+    (shown,) = views_findings.told(board, board.cases[:1])
     finding = shown["finding"]
     assert finding["start_ns"] == str(board.cases[0].finding.start_ns)
     assert finding["evidence"]["expected_ms"] is None
     assert finding["subject"] == {"type": "endpoint", "ids": list(board.cases[0].finding.ids)}
     assert shown["closed_ns"] is None
+
+
+def test_ranks_that_a_finding_blames(board):
+    endpoints = board.jobs[0].found.job.endpoints
+    topology = Topology({name: Endpoint(f"server{rank // 2}", rank % 2, "leaf0") for rank, name in enumerate(endpoints)}, ())
+
+    def ranks(subject, *ids, topology=topology, job="job-1"):
+        case = replace(board.cases[0], finding=replace(board.cases[0].finding, subject=subject, ids=ids, job=job))
+        return views_findings.told(replace(board, topology=topology), [board.cases[0], case])[1]["ranks"]
+
+    assert ranks("endpoint", endpoints[3]) == [3]
+    assert ranks("group", *endpoints[6:3:-1], "10.99.0.1") == [4, 5, 6]
+    assert ranks("host", "server1") == [2, 3]
+    assert ranks("host", "server1", topology=None) == ranks("link", endpoints[0], "leaf0") == ranks("switch", "leaf0") == []
+    assert ranks("endpoint", endpoints[3], job="job-9") == []
 
 
 def test_times_deep_inside_are_text_and_nothing_else_is():
@@ -36,6 +51,8 @@ def test_cases_that_fit_what_is_asked(board):
     assert ids(subject="10.10.6.1") == ["10.10.6.1"]
     assert ids(state="closed") == ids(job="job-9") == ids(kind="hang") == ids(since_ns=board.at_ns + 1) == []
     assert len(ids(since_ns=board.at_ns, kind="slow_rank", job="job-1")) == 2
+    begun = board.cases[0].finding.start_ns
+    assert (len(ids(until_ns=begun + 1)), ids(until_ns=begun)) == (2, [])
 
 
 def test_one_finding_with_its_job_its_relatives_and_advice(board):
@@ -47,22 +64,6 @@ def test_one_finding_with_its_job_its_relatives_and_advice(board):
     assert "93%" in shown["advice"][0]
     assert views_findings.finding(board, "none") is None
     assert views_findings.finding(replace(board, jobs=()), claim.id)["job"] is None
-
-
-def test_advice_for_parts_and_for_symptoms(make_finding):
-    link = replace(make_finding(), kind="slow_link", isolate=Isolation((), ("leaf1", "spine0"), 0.9))
-    assert "leaf1 – spine0" in views_findings.advice(link)[0]
-    many = replace(make_finding(), isolate=Isolation(tuple(f"server{i}" for i in range(7)), (), 0.9))
-    assert "and 3 more" in views_findings.advice(many)[0]
-    assert "symptom" in views_findings.advice(make_finding(0, Severity.INFO))[0]
-
-
-def test_every_kind_of_finding_has_advice():
-    from typing import get_args
-
-    from prism.model import FindingKind
-
-    assert set(views_findings.ADVICE) == set(get_args(FindingKind))
 
 
 def test_hosts_to_isolate_the_likeliest_first_and_no_switch(make_finding):

@@ -78,6 +78,9 @@ def test_time_in_a_phase_by_rank_and_step(found):
     late = views_time.steps(found, Stretch(begin, 2**63 - 1), measure="forward")["heat"]
     assert late["steps"][0] == 4
     assert np.array(late["value"]) == pytest.approx(expected[:, 4:], abs=1e-3)
+    both = np.array(views_time.steps(found, measure="work")["heat"]["value"])
+    other = np.array(views_time.steps(found, measure="backward")["heat"]["value"])
+    assert both == pytest.approx(value + other, abs=2e-3)
     with pytest.raises(ValueError, match="not in"):
         views_time.steps(found, measure="nothing")
 

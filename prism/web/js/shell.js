@@ -10,7 +10,7 @@ const STALE_S = 120; // an analysis that came so long ago is said to be stale, u
 const PATIENCE_MS = 150; // boards that follow one another sooner are shown together
 
 /**
- * Runs the pages. `pages`: {name: page(context)}, where a page returns {title, node, ready}; `places`: [[name, label, key]].
+ * Runs the pages. `pages`: {name: page(context)}, where a page returns {title, node, steady}: `steady` where it shows nothing of the board; `places`: [[name, label, key]].
  * `source` as in source.js.
  */
 export function run(source, pages, places) {
@@ -47,6 +47,7 @@ export function run(source, pages, places) {
     }
     shown.stop ??= listen();
     tell();
+    if (again && shown.steady) return undefined; // it shows nothing of the board, and what somebody chose there stays
     let page;
     try {
       page = await (pages[name] ?? missing)({ ...context, board });
@@ -58,7 +59,7 @@ export function run(source, pages, places) {
     if (again) await released(); // nothing is pulled away from under a pointer that drags
     if (visit !== shown.visit) return undefined;
     put(main, page, again);
-    shown.place = where();
+    [shown.place, shown.steady] = [where(), page.steady];
     main.removeAttribute("aria-busy");
     await Promise.all(pending);
     if (visit === shown.visit) main.dataset.ready = String(visit);

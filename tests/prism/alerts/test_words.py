@@ -1,5 +1,6 @@
 import pytest
 
+from prism.advice import CHECKS
 from prism.alerts.words import about, cost, lasting, moment, since, summary, suspects, worded
 from prism.model import Isolation
 from tests.prism.alerts.stories import NOW, TOPOLOGY, S, case, finding, job
@@ -31,7 +32,7 @@ def test_an_alert_says_how_bad_it_is_then_what_to_do_then_why():
         f"Since {moment(NOW - 60 * S)}, last seen {moment(NOW - 10 * S)}. Lost so far: 25 GPU-seconds. "
         "As if 1.7 of its 8 GPUs stood idle.",
         "Isolate server5 first: that holds the culprit with 97% probability, if this is right (98% sure).",
-        "Look at its GPU's clocks and throttle reasons, memory errors (ECC, Xid), temperature, other processes.",
+        " ".join(CHECKS["slow_rank"]),
         "Why: 10.0.5.1 works longer.",
         "Job job1: 8 ranks on 8 hosts, DP 2 × PP 4.",
     ]

@@ -63,7 +63,7 @@ def fits(text: bytes, kind) -> None:
 
 @pytest.fixture(scope="session")
 def uploads(tmp_path_factory) -> Iterator[Uploads]:
-    with Uploads(tmp_path_factory.mktemp("spool"), Bounds(seconds=300)) as made:
+    with Uploads(tmp_path_factory.mktemp("spool"), Bounds(seconds=900)) as made:
         yield made
 
 

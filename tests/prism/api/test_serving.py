@@ -1,10 +1,11 @@
 import socket
+import tempfile
 import threading
 
 import httpx
 import pytest
 
-from prism.api.serving import Wish, check, loopback, served, shown
+from prism.api.serving import Wish, _listening, check, loopback, served, shown
 from prism.tokens import Tokens
 from tests.prism.api.conftest import make_service
 
@@ -38,6 +39,13 @@ def test_a_port_that_is_taken_is_told():
     assert error.value.filename == f"127.0.0.1:{port}"
 
 
+def test_answers_do_not_wait_for_acknowledgments():
+    with _listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_nothing_is_left_behind():
     before = threading.enumerate()
     with served(make_service()) as port:
@@ -58,6 +66,8 @@ def test_a_service_as_it_is_wished(tmp_path):
         assert client.get("/", headers={"Host": "prism.example"}).status_code == 200
         assert client.get("/", headers={"Host": "other.example"}).status_code == 421
         assert (tmp_path / "spool").is_dir()
+        assert tempfile.gettempdir() == str(tmp_path / "spool")  # what is uploaded waits there too, not in memory
+    assert tempfile.gettempdir() != str(tmp_path / "spool")
 
 
 def test_all_addresses_with_tokens(tmp_path):

@@ -54,7 +54,7 @@ def slow_rank():
 def shown(slow_rank, tmp_path_factory):
     board, records = slow_rank
     boards = Boards(board)
-    with Uploads(tmp_path_factory.mktemp("spool"), Bounds(seconds=300)) as uploads:
+    with Uploads(tmp_path_factory.mktemp("spool"), Bounds(seconds=900)) as uploads:
         service = Service(boards, records, "live", lambda: COUNTS, lambda: HEALTH, uploads=uploads, limits=GENEROUS)
         with served(service) as port:
             yield Shown(port, boards)

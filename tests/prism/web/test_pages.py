@@ -50,8 +50,9 @@ def test_the_overview_says_who_trains_and_what_was_found(shown, opened):
     expect(page.locator("h1")).to_have_text("1 job on 8 endpoints")
     row = page.locator("#jobs tbody tr")
     expect(row).to_have_count(1)
-    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "▲ 1"):
+    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "25 GPU-s", "▲ 1"):
         expect(row).to_contain_text(text)
+    expect(row.locator(".spark polyline")).to_have_count(1)
     expect(page.locator("#newest .claim")).to_contain_text("10.10.5.1 (server5) works")
     assert page.locator("#fabric canvas").evaluate(COLOURS) > 3
     assert page.evaluate(NAMELESS) == []
@@ -117,6 +118,11 @@ def test_a_finding_says_who_since_when_and_what_to_do(shown, opened):
     expect(page.locator("#advice li").first).to_contain_text("Isolate server5 first")
     expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
     expect(page.locator("#evidence")).to_contain_text("88.8 ms")
+    page.get_by_role("button", name="Copy link").click()  # where nothing may be copied, the link is shown
+    page.wait_for_function(
+        "() => { const share = document.querySelector('.share');"
+        " return share.textContent === 'Copied' || share.querySelector('input')?.value === location.href; }"
+    )
     assert page.evaluate(NAMELESS) == []
 
 
@@ -225,6 +231,22 @@ def test_stale_lost_and_back(slow_rank, opened):
     expect(page.locator("#jobs tbody tr")).to_have_count(1)
 
 
+def test_what_is_unsure_is_said(slow_rank, opened):
+    board, records = slow_rank
+    (job,), (case,) = board.jobs, board.cases
+    layout = replace(job.found.parallelism.layout, confidence=0.6)
+    found = replace(job.found, parallelism=replace(job.found.parallelism, layout=layout))
+    weak = replace(case, finding=replace(case.finding, confidence=0.35))
+    made = Board(**(vars(board) | {"jobs": (replace(job, found=found),), "cases": (weak,)}))
+    with served(Service(Boards(made), records, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/")
+        expect(page.locator("#jobs tbody tr")).to_contain_text("unsure")
+        expect(page.locator("#newest .claim")).to_contain_text("a guess")
+        go(page, f"#/findings/{weak.id}")
+        expect(page.locator(".facts").first).to_contain_text("look before you act")
+        expect(page.locator("#advice li").first).to_contain_text("35% sure")
+
+
 def test_nothing_yet(opened):
     with served(Service(Boards(), limits=GENEROUS)) as port:
         page = opened(f"http://127.0.0.1:{port}/")
@@ -282,8 +304,13 @@ def test_a_capture_is_uploaded_replayed_and_shown(shown, opened):
     files = [str(path) for path in sorted((PCAPS / "slow_rank").glob("*.pcap.gz"))]
     page.set_input_files("#files", [*files, str(PCAPS / "slow_rank" / "topology.json")])
     expect(page.locator(".files li")).to_have_count(4)
+    with page.expect_response(re.compile("/api/v1/board$")) as asked:
+        shown.publish()
+    asked.value.finished()
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    expect(page.locator(".files li")).to_have_count(4)  # a new board takes nothing away
     page.click("#go")
-    expect(page.locator(".run .state")).to_have_text("● done", timeout=120_000)
+    expect(page.locator(".run .state")).to_have_text("● done", timeout=600_000)
     page.get_by_role("link", name="Open its report").click()
     expect(page.locator(".notices")).to_contain_text("not what runs now")
     expect(page.locator("#jobs tbody tr")).to_contain_text("recorded")
@@ -295,16 +322,23 @@ def test_a_capture_is_uploaded_replayed_and_shown(shown, opened):
 def test_a_job_of_many_ranks_stays_light(opened):
     from benchmarks.boards import board
 
-    made = board(3000, 60)
+    made = board(4000, 60)
     with served(Service(Boards(made), None, "live", limits=GENEROUS)) as port:
         sizes = []
         page = opened(f"http://127.0.0.1:{port}/")
         page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
         go(page, f"#/jobs/{made.jobs[0].id}")
         expect(page.locator("#timeline .pager")).to_be_visible()
-        expect(page.locator("#timeline .note").last).to_contain_text("of 3\u202f000")
-        expect(page.locator("#ranks summary")).to_have_text("3\u202f000 ranks")
+        expect(page.locator("#timeline .note").last).to_contain_text("of 4\u202f000")
+        expect(page.locator("#ranks summary")).to_have_text("4\u202f000 ranks")
         expect(page.locator("#steps")).to_contain_text("A cell is the slowest")
         assert sum(sizes) < 5e6
         label = page.locator("#steps .drawing > canvas").nth(1).get_attribute("aria-label")
-        assert made.cases[0].finding.ids[0] in label
+        culprit = made.cases[0].finding.ids[0]
+        assert culprit in label
+        page.locator("#ranks summary").click()  # the names of so many come when somebody looks
+        expect(page.locator("#ranks tr.marked")).to_contain_text(culprit)
+        go(page, f"#/findings/{made.cases[0].id}")
+        expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
+        assert culprit in page.locator("#pictures .drawing > canvas").nth(1).get_attribute("aria-label")
+        assert sum(sizes) < 5e6

@@ -6,7 +6,7 @@ import { token } from "../palette.js";
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
 /** Room for row labels at the left of every drawing, so that drawings above one another share their x axis. */
-export const gutter = (width) => (width < 520 ? 62 : 118);
+export const gutter = (width) => (width < 520 ? 62 : 140);
 /** Room at the right. */
 export const MARGIN = 10;
 
@@ -94,7 +94,8 @@ export function fit(context, text, width) {
 }
 
 /** The name of a rank that is cut to a width: with its host, else the number alone. */
-export function fitName(context, name, width) {
+export function fitName(context, name, width, { bold = false } = {}) {
+  context.font = bold ? `600 ${FONT}` : FONT;
   if (context.measureText(name).width <= width) return name;
   return fit(context, name.split("  ")[0], width);
 }

@@ -128,8 +128,9 @@ function labels(context, ranks, label, { left, tall, outlined }) {
   for (let row = 0; row < ranks.length; row += every) {
     const name = size < 11 && every > 1 ? `rank ${firstOf(ranks[row])}` : nameOf(ranks[row], label);
     const blamed = outlined.find((one) => touches(ranks[row], one.ranks))?.severity;
-    const text = fitName(context, `${blamed ? `${SIGNS[blamed]} ` : ""}${name}`, left - 10);
+    const text = fitName(context, `${blamed ? `${SIGNS[blamed]} ` : ""}${name}`, left - 10, { bold: Boolean(blamed) });
     const y = TOP + (every > 1 ? row * size + 6 : (row + 0.5) * size);
+    if (row && y + 6 > TOP + tall + 1) break; // the axis is there
     write(context, text, left - 6, y, { align: "right", bold: Boolean(blamed), colour: token(blamed ?? "muted") });
   }
 }
@@ -157,13 +158,15 @@ function select(context, steps, room) {
 }
 
 /** A frame around the blamed ranks for the steps that the finding is about, with a flag that names it. */
-function outline(context, one, room) {
-  const found = box(one.steps, room);
+function outline(context, one, place) {
+  const found = box(one.steps, place);
   if (!found) return;
-  const size = room.tall / room.data.ranks.length;
-  const hit = room.data.ranks.map((rank, row) => [rank, row]).filter(([rank]) => touches(rank, one.ranks)).map(([, row]) => row);
+  const size = place.tall / place.data.ranks.length;
+  const hit = place.data.ranks.map((rank, row) => [rank, row]).filter(([rank]) => touches(rank, one.ranks)).map(([, row]) => row);
   for (const [first, last] of runs(hit)) {
-    const [x, y, w, t] = [found[0], TOP + first * size, found[1] - found[0], Math.max(3, (last - first + 1) * size)];
+    const high = (last - first + 1) * size;
+    const room = high < 10 ? 3 : 0; // so that the line does not lie on what it is about
+    const [x, y, w, t] = [found[0], TOP + first * size - room, found[1] - found[0], high + 2 * room];
     context.lineWidth = 4;
     context.strokeStyle = token("surface");
     context.strokeRect(x, y, w, t);
@@ -171,7 +174,7 @@ function outline(context, one, room) {
     context.strokeStyle = token(one.severity);
     context.strokeRect(x, y, w, t);
   }
-  if (hit.length) flag(context, `${SIGNS[one.severity]} ${one.text}`, found, TOP + hit[0] * size, one.severity, room);
+  if (hit.length) flag(context, `${SIGNS[one.severity]} ${one.text}`, found, TOP + hit[0] * size - 2, one.severity, place);
 }
 
 function flag(context, text, [x0, x1], y, severity, { left, wide }) {

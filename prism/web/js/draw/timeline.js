@@ -108,7 +108,7 @@ function lane(context, row, { top, size, left, wide, blamed, label }) {
   const severity = blamed.get(row.rank);
   context.fillStyle = token("lane");
   context.fillRect(left, top + 1, wide, size - 2);
-  const name = fitName(context, `${severity ? `${SIGNS[severity]} ` : ""}${label(row)}`, left - 10);
+  const name = fitName(context, `${severity ? `${SIGNS[severity]} ` : ""}${label(row)}`, left - 10, { bold: Boolean(severity) });
   write(context, name, left - 6, top + size / 2, { align: "right", colour: token(severity ?? "muted"), bold: Boolean(severity) });
 }
 

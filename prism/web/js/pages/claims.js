@@ -64,16 +64,14 @@ export function tally(counts, { named = false } = {}) {
   return h("span", { class: "tally" }, parts.map(([word, n]) => h("span", { class: `severity ${word}`, title: `${n} ${word}` }, `${SIGNS[word]} ${n}${named ? ` ${word}` : ""}`)));
 }
 
-/** Ranks that findings blame: Map(rank -> severity), from the ranks of a job. */
-export function blamedRanks(cases, ranks) {
+/** Ranks that findings blame, in the job that is shown: Map(rank -> severity). */
+export function blamedRanks(cases) {
   const order = { critical: 0, warning: 1, info: 2 };
   const out = new Map();
-  for (const { finding: found } of cases) {
-    const ids = new Set(found.subject.ids);
-    const hit = ranks.filter((one) => ids.has(one.endpoint) || (found.subject.type === "host" && ids.has(one.host)));
-    for (const one of hit) {
-      const known = out.get(one.rank);
-      if (!known || order[found.severity] < order[known]) out.set(one.rank, found.severity);
+  for (const { ranks, finding } of cases) {
+    for (const rank of ranks) {
+      const known = out.get(rank);
+      if (!known || order[finding.severity] < order[known]) out.set(rank, finding.severity);
     }
   }
   return out;

@@ -1,7 +1,7 @@
 // Findings: the list, and one with all that it rests on.
 
 import { empty, facts, h, section, table } from "../dom.js";
-import { between, count, duration, lost, moment, names, percent, sureness, words } from "../format.js";
+import { between, count, duration, lost, moment, names, percent, words } from "../format.js";
 import { SIGNS } from "../palette.js";
 import { suspects } from "../draw/parts.js";
 import { confidence } from "../draw/spark.js";
@@ -68,7 +68,7 @@ export async function finding({ source, board, parts, fill }) {
 }
 
 function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board) {
-  const weak = found.confidence < 0.7 ? ` (${sureness(found.confidence)}: look before you act)` : "";
+  const weak = found.confidence < 0.7 ? " (look before you act)" : "";
   return [
     ["Who", `${words(found.subject.type)} ${blamed(found, 8)}`],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],

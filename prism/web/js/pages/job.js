@@ -26,18 +26,13 @@ export async function job({ source, board, parts, query, fill }) {
   const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
   const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
-  const heat = state.measure === "duration" ? steps : heatOf(source, known.path, found, state.measure);
-  const complete = known.total === found.ranks.length;
-  const strips = Promise.all([steps, heat]);
-  fill(room.strips, strips, (box, [line, warm]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
-  // the names of so many ranks come later; who is blamed among them is drawn then
-  const ready = complete || !own.length ? Promise.resolve() : strips.then(known.rest);
-  if (!complete && own.length) fill(room.strips, Promise.all([strips, ready]), (box, [[line, warm]]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
+  const heat = state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
+  fill(room.strips, Promise.all([steps, heat]), (box, [line, warm]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
   const graph = source.get(`${known.path}/graph`, { by: "endpoint" });
   fill(room.graph, graph, (box, data) => drawPairs(box, data, own, found));
   fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), drawLeaves);
   fill(room.layout, Promise.resolve(found), (box) => drawGroups(box, found, own, known.total));
-  fill(room.ranks, ready, (box) => drawRanks(box, found, own, known.total));
+  fill(room.ranks, Promise.resolve(known), (box) => drawRanks(box, known, own));
   const node = h(
     "div",
     { class: "page" },
@@ -60,7 +55,7 @@ function told(found, board) {
     ["Step time", [h("b", { class: "big" }, duration(found.step_ms.median)), h("small", {}, ` p95 ${duration(found.step_ms.p95)}${over > 1.15 ? `, ${over.toFixed(2)} ×` : ""}`)]],
     ["Steps", [h("b", { class: "big" }, count(found.steps)), h("small", {}, ` in ${duration(between(found.start_ns, found.end_ns))}`)]],
     ["Lost to slowness", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
-    ["Findings", tally(found.findings)],
+    ["Open findings", tally(found.findings)],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     ["A rank's time", shares(found.phases, { named: true })],
   ];
@@ -69,7 +64,7 @@ function told(found, board) {
 /** Steps and heat, and the timeline that follows what is chosen in them. */
 function drawWhole({ box, room, tools, line, warm, known, own, state, source }) {
   const { job: found, path, total } = known;
-  const severe = [...blamedRanks(own.filter((one) => one.finding.severity !== "info"), found.ranks).keys()];
+  const severe = [...blamedRanks(own.filter((one) => one.finding.severity !== "info")).keys()];
   const chosen = state.steps ?? firstSteps(line, own, found);
   const ranks = state.ranks ?? ranksAround(severe[0] ?? 0, total);
   room.timeline.replaceChildren();
@@ -80,7 +75,7 @@ function drawWhole({ box, room, tools, line, warm, known, own, state, source }) 
     now = view.ranks;
     note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === "phases" ? null : view.level });
   };
-  const picture = timelinePicture(room.timeline, { source, path, job: found, total, cases: own, onview: keep, marks: own.filter((one) => one.finding.severity !== "info").map((one) => ({ ns: one.finding.start_ns, text: words(one.finding.kind), severity: one.finding.severity })) });
+  const picture = timelinePicture(room.timeline, { source, path, total, cases: own, onview: keep, marks: own.filter((one) => one.finding.severity !== "info").map((one) => ({ ns: one.finding.start_ns, text: words(one.finding.kind), severity: one.finding.severity })) });
   const select = (a, b, rank) => {
     if (rank !== undefined && (rank < now[0] || rank >= now[1])) now = ranksAround(rank, total);
     const [start_ns, end_ns] = stretchOf(line, [a, b]);
@@ -91,11 +86,11 @@ function drawWhole({ box, room, tools, line, warm, known, own, state, source }) 
   let strips = null;
   const draw = (data, measure) => {
     box.replaceChildren();
-    strips = drawStrips(box, { job: found, steps: line, heat: data, cases: own, ranks: found.ranks, measure, selected: state.steps ?? chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
+    strips = drawStrips(box, { job: found, steps: line, heat: data, cases: own, measure, selected: state.steps ?? chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
   };
   const measured = async (measure) => {
     note({ measure: measure === "duration" ? null : measure });
-    draw(await heatOf(source, path, found, measure), measure);
+    draw(await heatOf(source, path, measure), measure);
   };
   if (source.live || Object.keys(found.phases).length) tools.replaceChildren(measurePicker(found, state.measure, measured));
   draw(warm, state.measure);
@@ -159,7 +154,7 @@ function drawGroups(box, found, own, total) {
     { name: "members", label: "Members", cell: (one) => members(one) },
   ];
   box.append(table(columns, kinds));
-  if (total === found.ranks.length && total <= 512) drawLayout(box, found.ranks, { blamed: blamedRanks(own, found.ranks) });
+  if (total === found.ranks.length && total <= 512) drawLayout(box, found.ranks, { blamed: blamedRanks(own) });
   return undefined;
 }
 
@@ -169,9 +164,9 @@ function members(one) {
   return h("details", {}, h("summary", {}, "list"), h("ul", { class: "members" }, lines, more));
 }
 
-function drawRanks(box, found, own, total) {
-  const severe = blamedRanks(own, found.ranks);
-  const order = [...found.ranks].sort((a, b) => severe.has(b.rank) - severe.has(a.rank) || a.rank - b.rank).slice(0, RANKS);
+function drawRanks(box, known, own) {
+  const { job, total, also } = known;
+  const severe = blamedRanks(own);
   const columns = [
     { name: "rank", label: "Rank", cell: (one) => `${severe.has(one.rank) ? "▲ " : ""}${one.rank}` },
     { name: "endpoint", label: "Endpoint", cell: (one) => one.endpoint },
@@ -182,8 +177,22 @@ function drawRanks(box, found, own, total) {
     { name: "median", label: "Step time", number: true, cell: (one) => duration(one.median_ms) },
     { name: "phases", label: "Its time", cell: (one) => shares(one.phases) },
   ];
-  const inside = () => [table(columns, order, { marked: (one) => severe.get(one.rank) ?? null }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : ""];
-  if (order.length <= 16) return box.append(...inside());
-  const more = h("details", { ontoggle: (event) => { if (event.target.open && more.childElementCount === 1) more.append(...inside()); } }, h("summary", {}, `${count(total)} ranks`));
-  return box.append(more);
+  const inside = (ranks) => {
+    const order = [...ranks].sort((a, b) => severe.has(b.rank) - severe.has(a.rank) || a.rank - b.rank).slice(0, RANKS);
+    return [table(columns, order, { marked: (one) => severe.get(one.rank) ?? null }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : ""];
+  };
+  if (total <= 16) return box.append(...inside(job.ranks));
+  const list = h("div", {}, h("p", { class: "wait" }, "…"));
+  let asked = false;
+  const open = async () => { // who is blamed may not be among the first: fetched when somebody looks
+    if (asked) return;
+    asked = true;
+    try {
+      list.replaceChildren(...inside(await also([...severe.keys()])));
+    } catch (error) {
+      asked = false;
+      list.replaceChildren(h("p", { class: "failure" }, error.message));
+    }
+  };
+  return box.append(h("details", { ontoggle: (event) => { if (event.target.open) open(); } }, h("summary", {}, `${count(total)} ranks`), list));
 }

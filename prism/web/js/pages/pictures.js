@@ -6,26 +6,26 @@ import { drawHeat } from "../draw/heat.js";
 import { drawSteps } from "../draw/steps.js";
 import { drawTimeline } from "../draw/timeline.js";
 import { blamed, blamedRanks, title } from "./claims.js";
-import { around, firstStep, heatOf, jobOf, measures, namer, spansOf, stepAt, stepsOf, stretchOf, telling } from "./stepdata.js";
+import { around, firstStep, heatOf, jobOf, measures, namer, pathOf, spansOf, stepAt, stepsOf, stretchOf, telling } from "./stepdata.js";
 
 export const ROWS = 48; // ranks of a timeline at once
 export const LEVELS = ["phases", "spans", "steps"];
 
 /** Step durations above the heat of ranks, on one axis. Returns {select(steps)}. */
-export function drawStrips(box, { job, steps, heat, cases, ranks, measure, onselect, onrank, selected }) {
+export function drawStrips(box, { job, steps, heat, cases, measure, onselect, onrank, selected }) {
   const usual = measure === "duration" ? job.step_ms.median : null;
   if (!steps.job.duration_ms.length) {
     box.append(empty("Its steps cannot be told: they repeat too few times, or not alike."));
     return { select() {} };
   }
-  const claims = cases.filter((one) => one.finding.severity !== "info").map((one) => one.finding);
-  const stretches = claims.map((found) => ({ severity: found.severity, text: words(found.kind), ...range(stepsOf(found, steps)) }));
+  const claims = cases.filter((one) => one.finding.severity !== "info");
+  const stretches = claims.map(({ finding: found }) => ({ severity: found.severity, text: words(found.kind), ...range(stepsOf(found, steps)) }));
   const events = job.events.map((event) => ({ kind: event.kind, from: stepAt(steps, event.start_ns), to: stepAt(steps, event.end_ns) }));
   const series = { ...steps.job, first: firstStep(steps) };
   const over = drawSteps(box, series, { usual: job.step_ms.median, events, findings: stretches, selected, onselect: (a, b) => both(a, b) });
-  const name = namer(job);
-  const outlined = claims.flatMap((found) => {
-    const hit = new Set(blamedRanks([{ finding: found }], ranks).keys());
+  const name = namer(job.ranks);
+  const outlined = claims.flatMap(({ finding: found, ranks }) => {
+    const hit = new Set(ranks);
     return hit.size && hit.size <= 64 ? [{ ranks: hit, steps: stepsOf(found, steps), severity: found.severity, text: `${words(found.kind)} ${blamed(found, 1)}` }] : [];
   });
   const data = { ranks: heat.heat.ranks, steps: spansOf(heat.heat.steps), value: heat.heat.value };
@@ -52,7 +52,7 @@ export function measurePicker(job, chosen, onpick) {
 }
 
 /** A timeline that fetches what it shows. view: {start_ns, end_ns, ranks: [a, b), level}. Returns {show(view)}. */
-export function timelinePicture(box, { source, path, job, total, cases, onview, marks = [] }) {
+export function timelinePicture(box, { source, path, total, cases, onview, marks = [] }) {
   const inside = h("div", { class: "box" });
   const said = h("span", { class: "note", "aria-live": "polite" });
   let view = null;
@@ -69,15 +69,20 @@ export function timelinePicture(box, { source, path, job, total, cases, onview, 
   const pager = total > ROWS ? h("span", { class: "pager" }, act("↑", "Ranks before", () => ranksBy(-1)), act("↓", "Ranks after", () => ranksBy(1))) : null;
   const knobs = h("div", { class: "knobs" }, source.live ? level : null, act("−", "Zoom out", () => drawn?.zoom(2)), act("+", "Zoom in", () => drawn?.zoom(0.5)), act("◀", "Earlier", () => drawn?.pan(-0.5)), act("▶", "Later", () => drawn?.pan(0.5)), pager, said);
   box.append(knobs, inside);
-  const name = namer(job);
 
   async function show(next, { quiet = false } = {}) {
     view = { level: "phases", ...next };
     level.value = view.level;
     const mine = (visit += 1);
     const [first, last] = view.ranks;
-    const data = await source.get(`${path}/timeline`, { start_ns: view.start_ns, end_ns: view.end_ns, ranks: `${first}:${last}`, level: view.level, max_spans: 8000 });
-    if (mine !== visit) return;
+    let data;
+    try {
+      data = await source.get(`${path}/timeline`, { start_ns: view.start_ns, end_ns: view.end_ns, ranks: `${first}:${last}`, level: view.level, max_spans: 8000 });
+    } catch (error) {
+      if (mine === visit) said.textContent = `▲ ${error.message}`;
+      return undefined;
+    }
+    if (mine !== visit) return undefined;
     const rows = data.rows.map((row, place) => ({ ...row, place })).filter((row) => row.rank >= first && row.rank < last);
     const trimmed = rows.length === data.rows.length ? data : picked(data, rows);
     inside.replaceChildren();
@@ -85,7 +90,8 @@ export function timelinePicture(box, { source, path, job, total, cases, onview, 
     if (!trimmed.spans.row.length) return inside.append(empty(source.live ? "Nothing was seen of these ranks in this time." : "The report holds the timeline around the worst finding only."));
     const at = (ns) => Number(BigInt(ns) - BigInt(data.zero_ns)) / 1e6;
     const edges = [at(view.start_ns), at(view.end_ns)];
-    const severe = blamedRanks(cases, job.ranks);
+    const severe = blamedRanks(cases);
+    const name = namer(data.rows);
     drawn = drawTimeline(inside, trimmed, {
       view: edges, bounds: widened(edges, data.spans), label: (row) => name(row.rank), blamed: severe,
       marks: marks.map((mark) => ({ ...mark, ms: at(mark.ns) })),
@@ -128,26 +134,26 @@ export function ranksAround(rank, total) {
 /** The pictures of a finding: fetches what they show, then draws: heat around it with the culprit outlined, its first steps. */
 export async function pictures(source, one) {
   const found = one.finding;
-  const { job, path, total, rest } = await jobOf(source, found.job);
-  await rest();
-  const measure = telling(found, job);
-  const [start_ns, end_ns] = around(found, job.step_ms.median ?? 0);
-  const asked = source.live ? { start_ns, end_ns } : {};
-  const [steps, heat] = await Promise.all([source.get(`${path}/steps`, asked), heatOf(source, path, job, measure, asked)]);
-  const ranks = [...blamedRanks([one], job.ranks).keys()];
+  const measure = telling(found, one.job);
+  const [start_ns, end_ns] = around(found, one.job.step_ms.median ?? 0);
+  const [{ job, path, total }, steps] = await Promise.all([
+    jobOf(source, found.job),
+    heatOf(source, pathOf(found.job), measure, source.live ? { start_ns, end_ns } : {}),
+  ]);
+  const [first] = one.ranks;
   return (box) => {
     const label = measures(job).find(([name]) => name === measure)[1];
-    box.append(h("p", { class: "note" }, `Above: how long the job's steps took (median ${duration(job.step_ms.median)}). Below it, by rank: ${label} in each step.${ranks.length ? " The culprit is outlined." : ""}`));
+    box.append(h("p", { class: "note" }, `Above: how long the job's steps took (median ${duration(job.step_ms.median)}). Below it, by rank: ${label} in each step.${one.ranks.length ? " The culprit is outlined." : ""}`));
     const strip = h("div", {});
     const line = h("div", {});
     box.append(strip, h("h3", {}, "When it began"), line);
-    const picture = timelinePicture(line, { source, path, job, total, cases: [one], marks: [{ ns: found.start_ns, text: title(found), severity: found.severity }] });
+    const picture = timelinePicture(line, { source, path, total, cases: [one], marks: [{ ns: found.start_ns, text: title(found), severity: found.severity }] });
     const [onset] = stepsOf(found, steps);
-    const here = (a, b, rank = ranks[0] ?? 0) => {
+    const here = (a, b, rank = first ?? 0) => {
       const [from, to] = stretchOf(steps, [a, b]);
       picture.show({ start_ns: from, end_ns: to, ranks: ranksAround(rank, total) });
     };
-    drawStrips(strip, { job, steps, heat, cases: [one], ranks: job.ranks, measure, onselect: here, selected: [onset - 1, onset + 1] });
+    drawStrips(strip, { job, steps, heat: steps, cases: [one], measure, onselect: here, selected: [onset - 1, onset + 1] });
     if (steps.job.duration_ms.length) here(onset - 1, onset + 1);
   };
 }

@@ -43,28 +43,36 @@ export async function replay({ source, fill }) {
 
   const cards = new Map();
   const show = (told) => {
+    const known = cards.get(told.id);
+    if (known && over(known.state) && !over(told.state)) return; // what was asked before it was over, and answered after
     const made = card(told);
-    if (cards.has(told.id)) cards.get(told.id).replaceWith(made);
+    if (known) known.made.replaceWith(made);
     else {
       runs.querySelector(".empty")?.remove();
       runs.prepend(made);
     }
-    cards.set(told.id, made);
+    cards.set(told.id, { made, state: told.state });
   };
   async function watch(id) {
     try {
       const told = await source.get(`/replays/${id}`);
       show(told);
-      if (["queued", "running"].includes(told.state)) setTimeout(() => runs.isConnected && watch(id), POLL_MS);
+      if (!over(told.state)) setTimeout(() => runs.isConnected && watch(id), POLL_MS);
     } catch (error) {
       show({ id, state: "failed", error: error.message, files: [] });
     }
   }
-  const news = (event) => (runs.isConnected ? show(event.detail) : document.removeEventListener("replay", news));
+  let placed = false;
+  const news = (event) => { // until the page that was there is gone
+    placed ||= runs.isConnected;
+    if (placed && !runs.isConnected) document.removeEventListener("replay", news);
+    else show(event.detail);
+  };
   document.addEventListener("replay", news);
   fill(runs, source.get("/replays"), (box, { items }) => {
-    if (!items.length) box.append(empty("Nothing was sent yet."));
-    items.forEach(show);
+    items.filter((one) => !cards.has(one.id)).forEach(show);
+    box.replaceChildren(...[...cards.values()].map(({ made }) => made).reverse());
+    if (!cards.size) box.append(empty("Nothing was sent yet."));
   });
   const node = h(
     "div",
@@ -73,8 +81,10 @@ export async function replay({ source, fill }) {
     section("Files", { id: "send", wide: true }, drop, input, chosen),
     section("Replays", { id: "replays", wide: true }, runs),
   );
-  return { title: "Replay", node };
+  return { title: "Replay", node, steady: true };
 }
+
+const over = (state) => state === "done" || state === "failed";
 
 /** A topology is told by its name; all else is data. */
 const isTopology = (file) => /^topology[^/]*\.(json|ya?ml|csv)$/i.test(file.name);

@@ -3,32 +3,33 @@
 import { between, later } from "../format.js";
 import { phase } from "../palette.js";
 
-const FIRST_RANKS = 512;
+const FIRST_RANKS = 1024;
 const WORK = ["forward", "backward", "compute", "optimizer"];
 
-/** A job with the first of its ranks; `rest()` gets the others where there are more, so that the page can be drawn before. */
+/** A job with the first of its ranks; `also(some)` gives these and those of some others that are near one another. */
 export async function jobOf(source, id) {
   const path = pathOf(id);
   const job = await source.get(path, { ranks: `0:${FIRST_RANKS}` });
   const total = job.ranks_total ?? job.ranks.length;
-  const rest = async () => {
-    if (job.ranks.length >= total) return job;
-    const more = await source.get(path, { ranks: `${job.ranks.length}:${total}` });
-    job.ranks = [...job.ranks, ...more.ranks];
-    return job;
+  const also = async (some) => {
+    const missing = new Set(some.filter((rank) => rank >= job.ranks.length && rank < total));
+    if (!missing.size) return job.ranks;
+    const first = Math.min(...missing);
+    const { ranks } = await source.get(path, { ranks: `${first}:${Math.min(first + FIRST_RANKS, Math.max(...missing) + 1)}` });
+    return [...job.ranks, ...ranks.filter((one) => missing.has(one.rank))];
   };
-  return { job, path, total, rest };
+  return { job, path, total, also };
 }
 
 /** Where a job is. */
 export const pathOf = (id) => `/jobs/${encodeURIComponent(id)}`;
 
-/** What a rank is called: its number and its host, or its address. */
-export function namer(job) {
-  const byRank = new Map(job.ranks.map((one) => [one.rank, one]));
+/** What a rank is called, of these: its number and its host, or its address. */
+export function namer(ranks) {
+  const byRank = new Map(ranks.map((one) => [one.rank, one]));
   const several = new Set();
   const seen = new Set();
-  for (const { host } of job.ranks) (seen.has(host) ? several : seen).add(host);
+  for (const { host } of ranks) (seen.has(host) ? several : seen).add(host);
   return (rank) => {
     const one = byRank.get(rank);
     if (!one) return `rank ${rank}`;
@@ -44,15 +45,8 @@ export function measures(job) {
   return [["duration", "step time"], ...(words.some((word) => WORK.includes(word)) ? [["work", "own work"]] : []), ...own];
 }
 
-/** The heat of a measure; `work` is the sum of what a rank did itself. */
-export async function heatOf(source, path, job, measure, query = {}) {
-  if (measure !== "work") return source.get(`${path}/steps`, { measure: measure === "duration" ? null : measure, ...query });
-  const parts = WORK.filter((word) => job.phases[word] > 0);
-  const all = await Promise.all(parts.map((word) => source.get(`${path}/steps`, { measure: word, ...query })));
-  const [first, ...others] = all;
-  const value = first.heat.value.map((row, y) => row.map((one, x) => (one === null ? null : others.reduce((sum, other) => sum + (other.heat.value[y][x] ?? 0), one))));
-  return { ...first, heat: { ...first.heat, value } };
-}
+/** The steps of a job, and the heat of a measure over them. */
+export const heatOf = (source, path, measure, query = {}) => source.get(`${path}/steps`, { measure: measure === "duration" ? null : measure, ...query });
 
 /** Which measure shows a finding best. */
 export function telling(found, job) {

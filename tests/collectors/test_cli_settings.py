@@ -1,19 +1,27 @@
+from typing import Annotated
+
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from prism.cli_settings import ConfigOption
+from collectors.cli_settings import config_option
 
+ConfigOption = Annotated[str | None, config_option("prism")]
 app = typer.Typer()
 
 
 @app.command()
-def serve(port_number: int = 1, name: list[str] | None = None, quick: bool = False, config: ConfigOption = None):
+def serve(
+    port_number: int = 1,
+    name: list[str] | None = None,
+    quick: bool = False,
+    config: ConfigOption = None,
+):
     typer.echo(f"{port_number} {name} {quick} {config is not None}")
 
 
 @app.command()
-def other() -> None:
+def other(config: ConfigOption = None) -> None:
     """A second one, so that the first has a name."""
 
 
@@ -34,7 +42,7 @@ def test_settings_are_defaults_and_the_command_line_goes_before_them(tmp_path):
     [
         ("[serve]\nconfig = 'b.toml'\n", "[serve] has no key 'config'"),
         ("[serve]\nport = 1\n", "[serve] has no key 'port'"),
-        ("[other]\n", "there is no table [other]"),
+        ("[third]\n", "there is no table [third]; tables are other, serve"),
         ("serve", "a.toml"),
         ("[serve]\nport_number = 'x'\n", "--port-number"),
     ],

@@ -1,0 +1,46 @@
+"""Files of an upload on their way to the disk: within what room there is, under names of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+
+class FullError(Exception):
+    """There is no room for another upload now."""
+
+
+@dataclass
+class Incoming:
+    """An upload whose files are being written: `add` them, then hand it to `Uploads.start`."""
+
+    id: str
+    folder: Path
+    room: int  # octets
+    files: list[tuple[str, str]] = field(default_factory=list)  # name, as uploaded; name on disk, which is ours
+
+    def add(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
+        """Write a file. Raises FullError where it does not fit, OSError."""
+        ours = f"{len(self.files)}{_ending(name)}"
+        with open(self.folder / ours, "xb") as file:
+            while piece := source.read(at_once):
+                self.room -= len(piece)
+                if self.room < 0:
+                    raise FullError("the upload does not fit into what is left of the spool")
+                file.write(piece)
+        self.files.append((_shown(name), ours))
+
+
+def _ending(name: str) -> str:
+    """The endings of a file's name that say how to read it; nothing else of it reaches the disk."""
+    from collectors.cli import ENDINGS
+
+    kept = [ending for ending in Path(_shown(name).lower()).suffixes[-2:] if ending in ENDINGS]
+    return "".join(kept)
+
+
+def _shown(name: str) -> str:
+    """The last part of a name, without what does not print."""
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return "".join(c for c in last if c.isprintable())[:100] or "upload"
