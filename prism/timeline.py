@@ -141,7 +141,8 @@ def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
     """The rhythm that most streams share, from one that reduces gradients if any does, since they end the step.
 
     Streams may show a multiple or a part of the step (micro-batches, pauses every few steps); they are outvoted. Of those
-    in time, the one that has most steps and rests longest; `NONE` without any.
+    in time, the one that has most steps and rests longest, but for those that have far more than most: they have parts of some
+    steps. `NONE` without any.
     """
     reducing = [voice for voice in voices if voice[0]]
     voices = reducing or voices
@@ -151,7 +152,8 @@ def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
     near = np.array([[_near(a, b) for b in period] for a in period])
     votes = near.sum(axis=1)
     best = max(range(len(voices)), key=lambda i: (votes[i], period[i]))
-    fit = [voices[i] for i in np.flatnonzero(near[best])]
+    usual = np.median([len(voices[i][1].quiet) for i in np.flatnonzero(near[best])])
+    fit = [voices[i] for i in np.flatnonzero(near[best]) if len(voices[i][1].quiet) <= 1.25 * usual]
     return max(fit, key=lambda v: (v[0], len(v[1].quiet), v[1].rest))[1]
 
 
