@@ -43,7 +43,8 @@ class Decoder:
         self._counts[:] = 0
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
         frames = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
-        kept, known = unpack_frames(data, frames, self._rows, self.book.tables(2 * n), self._place, self._counts)
+        book = (*self.book.tables(2 * n), self.book.pairs)
+        kept, known = unpack_frames(data, frames, self._rows, book, self._place, self._counts)
         self.book.name(known)
         if kept < n:
             self._count(batch, self._counts.tolist())

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace
-from collectors.following import Settings, close_flows, empty_scratch, follow, rest_flows
+from collectors.following import ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
     ACKNOWLEDGED,
-    BLOCK,
     EMPTY,
     FAR,
     FLOWS,
@@ -41,8 +40,9 @@ TALLIES = {
     NOT_READY: "receiver not ready",
     REPEATS: "repeats of what is over",
 }
-CHUNK = 1 << 13  # rows followed at once: they stay in the processor's cache
+CHUNK = 1 << 15  # rows followed before flows that are over are looked for
 MANY = 1 << 16  # flows before it is worth looking for those that are over
+WHOLE = np.dtype(f"V{OUT.itemsize}")
 ORDER = ("octets", "end_ns", "dst_qp", "dst_port", "src_port", "dst", "src", "start_ns")
 
 
@@ -138,20 +138,23 @@ class FlowTable:
 
     def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> int:
         """Rows of unique packets to records, as long as none is older than the one before; how many those are."""
-        for start in range(0, len(rows), CHUNK):
+        start = 0
+        while start < len(rows):
             part = slice(start, start + CHUNK)
-            n = len(rows[part])
-            self.table = with_room(self.table, 2 * n, n, (BLOCK + 4) * n, len(self.addresses))
+            self.table = with_room(self.table, *ROOM, len(self.addresses))
             settings = self.settings, self.scratch, self.clock, SEED
-            taken = follow(self.table, rows[part], exporter[part], path[part], *settings)
+            taken, most = follow(self.table, rows[part], exporter[part], path[part], *settings)
             self.tally["packets seen once"] += taken
-            self.clock = int(rows["time_ns"][start + taken - 1]) if taken else self.clock
-            self.keep()
+            if taken:
+                self.clock = int(rows[start + taken - 1]["time_ns"])
+            if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
+                self.keep()
             if self.table.counters[FLOWS] > self.many:
-                self.forget(int(rows["time_ns"][part].max()) - self.settings.idle_ns)
-            if taken < n:
-                return start + taken
-        return len(rows)
+                self.forget(self.clock - self.settings.idle_ns)
+            start += taken
+            if taken == most < len(rows[part]):
+                break
+        return start
 
     def keep(self) -> None:
         """Copy the records that are done."""
@@ -174,6 +177,7 @@ class FlowTable:
 
     def make_room(self) -> None:
         """Room for all records that could be given out."""
+        self.keep()
         flows = self.table.flows[: self.table.counters[FLOWS]]
         most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
         self.table = with_room(self.table, 0, 0, most, len(self.addresses))
@@ -191,11 +195,16 @@ class FlowTable:
         """The records that are done, by start, which are let go of."""
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
-        records = np.concatenate(self.parts) if self.parts else np.zeros(0, OUT)
+        records = np.concatenate([np.zeros(0, WHOLE), *map(whole_rows, self.parts)]).view(OUT)
         self.parts = []
-        order = record_order(records)
-        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in (OUT.names or ())}
+        records = whole_rows(records)[record_order(records)].view(OUT)
+        columns = {c.name: records[c.name].copy() for c in COLUMNS if c.name in (OUT.names or ())}
         return Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
+
+
+def whole_rows(records: Rows) -> Rows:
+    """The same records, each as so many octets: numpy moves those at once, and else field by field."""
+    return records.view(WHOLE)
 
 
 def record_order(records: Rows) -> NDArray[np.intp]:
