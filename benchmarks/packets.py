@@ -66,7 +66,7 @@ class Run(NamedTuple):
 def read_flows(path: str) -> int:
     """Packets of a capture, made into flow records."""
     decoder, capture = Decoder(), pcap.read(path)
-    flows_of({"switch": map(decoder.unpack, capture)}, decoder.endpoints)
+    flows_of({"switch": map(decoder.later, capture)}, decoder.endpoints)
     return capture.packets
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace
-from collectors.following import ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
+from collectors.fastpath import Undecoded
+from collectors.following import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
@@ -29,7 +30,7 @@ from collectors.state import (
     settle,
     with_room,
 )  # fmt: skip
-from collectors.unpacking import packets_of, rows_of
+from collectors.unpacking import ROW, packets_of, rows_of
 from collectors.wire import SEED
 
 Rows = NDArray[Any]  # of unpacking.ROW, or of state.OUT
@@ -78,8 +79,13 @@ class FlowTable:
         self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
-    def add(self, exporter: str, packets: Packets | Rows) -> None:
-        """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed."""
+    def add(self, exporter: str, packets: Packets | Rows | Undecoded) -> None:
+        """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed.
+
+        Those not yet decoded are of the decoder whose addresses these are, and are decoded here.
+        """
+        if isinstance(packets, Undecoded):
+            packets = self.follow_frames(packets) if self.ordered else packets.rows()
         if self.ordered:
             rows = rows_of(packets) if isinstance(packets, Packets) else packets
             n = self.follow(rows, *self.seen_alone(len(rows)))
@@ -91,6 +97,27 @@ class FlowTable:
         self.sightings.add(exporter, packets if isinstance(packets, Packets) else packets_of(packets))
         if self.sightings.due():
             self.build(self.sightings.take(self.addresses))
+
+    def follow_frames(self, undecoded: Undecoded) -> Rows:
+        """Frames to records, as long as none is older than the one before; the rows from there on."""
+        begin, alone = 0, self.seen_alone(AHEAD)
+        while begin < len(undecoded.batch):
+            self.table = with_room(self.table, *ROOM, len(self.addresses) + 2 * AHEAD)
+            how = self.table, alone, self.settings, self.scratch, self.clock
+            left = undecoded.decoder.follow(undecoded.batch, begin, *how)
+            begin, self.clock = left.upto, left.clock
+            self.taken(left.followed)
+            if len(left.rows):
+                return np.concatenate([left.rows, undecoded.rows(begin)])
+        return np.zeros(0, ROW)
+
+    def taken(self, packets: int) -> None:
+        """After some were followed: copy records, forget flows, where it is time to."""
+        self.tally["packets seen once"] += packets
+        if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
+            self.keep()
+        if self.table.counters[FLOWS] > self.many:
+            self.forget(self.clock - self.settings.idle_ns)
 
     def seen_alone(self, n: int) -> NDArray[np.int32]:
         """Exporter and path of so many packets that one switch saw: [2, n]."""
@@ -144,13 +171,9 @@ class FlowTable:
             self.table = with_room(self.table, *ROOM, len(self.addresses))
             settings = self.settings, self.scratch, self.clock, SEED
             taken, most = follow(self.table, rows[part], exporter[part], path[part], *settings)
-            self.tally["packets seen once"] += taken
             if taken:
                 self.clock = int(rows[start + taken - 1]["time_ns"])
-            if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
-                self.keep()
-            if self.table.counters[FLOWS] > self.many:
-                self.forget(self.clock - self.settings.idle_ns)
+            self.taken(taken)
             start += taken
             if taken == most < len(rows[part]):
                 break
@@ -220,7 +243,10 @@ def record_order(records: Rows) -> NDArray[np.intp]:
 
 
 def flows_of(
-    readers: Mapping[str, Iterable[Packets | Rows]], addresses: Sequence[str], *, home: Mapping[str, str] | None = None
+    readers: Mapping[str, Iterable[Packets | Rows | Undecoded]],
+    addresses: Sequence[str],
+    *,
+    home: Mapping[str, str] | None = None,
 ) -> tuple[Flows, Transits, Counter[str]]:
     """Read the captures of several switches side by side, the one that is behind first, and build their flow records."""
     table = FlowTable(exporters=readers, addresses=addresses, home=home)

@@ -91,29 +91,40 @@ def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch
     """
     n: Any = np.uint64(len(rows))
     start: Any = np.uint64(0)
-    mask = np.uint64(len(t.slots) - 1)
-    while start < n and _has_room(t):
+    while start < n and has_room(t):
         stop = min(n, start + _AHEAD)
-        for k in range(start, stop):
-            if rows[k].time_ns < clock:
-                n = stop = k
-                break
-            clock = rows[k].time_ns
-            _identify(t, rows[k], scratch.keys[k - start], seed)
-        for k in range(start, stop):
-            key = scratch.keys[k - start]
-            key.flow = t.slots[key.hash & mask]
-            if key.flow >= 0:
-                prefetch(t.flows, np.int64(key.flow))
-                prefetch(t.records, np.int64(key.flow))
-        for k in range(start, stop):
-            _take(t, rows[k], scratch.keys[k - start], exporters[k], paths[k], settings, scratch, seed)
-        start = stop
+        upto, clock = follow_some(t, rows, start, stop, exporters, paths, settings, scratch, clock, seed)
+        if upto < stop:
+            n = upto
+        start = upto
     return np.int64(start), np.int64(n)
 
 
 @part
-def _has_room(t: Any) -> Any:
+def follow_some(
+    t: Any, rows: Any, start: Any, stop: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: Any, seed: Any
+) -> Any:
+    """Take at most `AHEAD` rows; up to which, and the time of the last one."""
+    mask = np.uint64(len(t.slots) - 1)
+    for k in range(start, stop):
+        if rows[k].time_ns < clock:
+            stop = k
+            break
+        clock = rows[k].time_ns
+        _identify(t, rows[k], scratch.keys[k - start], seed)
+    for k in range(start, stop):
+        key = scratch.keys[k - start]
+        key.flow = t.slots[key.hash & mask]
+        if key.flow >= 0:
+            prefetch(t.flows, np.int64(key.flow))
+            prefetch(t.records, np.int64(key.flow))
+    for k in range(start, stop):
+        _take(t, rows[k], scratch.keys[k - start], exporters[k], paths[k], settings, scratch, seed)
+    return stop, clock
+
+
+@part
+def has_room(t: Any) -> Any:
     """Whether the next `AHEAD` rows can be followed, whatever they are."""
     flows, units, out = len(t.flows) - t.counters[FLOWS], len(t.units) - t.counters[UNITS], len(t.out) - t.counters[RECORDS]
     return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out

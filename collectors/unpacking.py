@@ -79,10 +79,17 @@ def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, cou
     `data` is the address of a buffer, in which all frames must lie; `frames`: link type, time, offset, captured and wire
     length of each; `book`: `AddressBook.tables`, `pairs`. Counts the verdicts on frames without a row in `counts`.
     """
+    n, known = unpack_some(data, frames, _NONE, np.uint64(len(frames[0])), rows, book, places, counts)
+    return np.int64(n), known
+
+
+@part
+def unpack_some(data: Any, frames: Any, start: Any, stop: Any, rows: Any, book: Any, places: Any, counts: Any) -> Any:
+    """The same for some of the frames."""
     link_type, time_ns, offset, captured, wire = frames
     keys, slots, known, pairs = book
-    n, place, many = np.uint64(0), places[0], np.uint64(len(offset))
-    for i in range(many):
+    n, place = np.uint64(0), places[0]
+    for i in range(start, stop):
         begin, row = data + offset[i], rows[n]
         end = begin + captured[i]
         if link_type[i] == 1 and captured[i] >= COMMON and common(begin, end, row):
@@ -99,7 +106,7 @@ def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, cou
             n += _1
         else:
             counts[verdict] += 1
-    return np.int64(n), known
+    return n, known
 
 
 @part
