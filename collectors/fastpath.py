@@ -12,7 +12,7 @@ from collectors import packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.following import AHEAD
-from collectors.record import Packets
+from collectors.record import Ints, Packets
 from collectors.straight import follow_frames
 from collectors.unpacking import LINK_TYPES, NOT_IP, PLACE, ROW, UNKNOWN, packets_of, unpack_frames
 from collectors.wire import SEED
@@ -54,7 +54,7 @@ class Decoder:
             self._rows = np.zeros(n + n // 4 + 1, ROW)
         self._counts[:] = 0
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
-        frames = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
+        frames = _columns(batch)
         book = (*self.book.tables(2 * n), self.book.pairs)
         kept, known = unpack_frames(data, frames, self._rows, book, self._place, self._counts)
         self.book.name(known)
@@ -72,7 +72,7 @@ class Decoder:
             self._rows = np.zeros(AHEAD, ROW)
         self._counts[:] = 0
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
-        frames = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
+        frames = _columns(batch)
         book = (*self.book.tables(2 * len(batch)), self.book.pairs)
         own = self._rows, book, self._place, self._counts
         upto, followed, taken, kept, known, clock = follow_frames(
@@ -91,6 +91,12 @@ class Decoder:
             for link_type, count in zip(*np.unique(batch.link_type, return_counts=True), strict=True):
                 if link_type not in LINK_TYPES:
                     self.skipped[f"link type {link_type}"] += int(count)
+
+
+def _columns(batch: Batch) -> tuple[Ints, ...]:
+    """The columns of a batch in one piece each, or all would be compiled anew for those that are not."""
+    columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
+    return tuple(np.ascontiguousarray(column) for column in columns)
 
 
 class Undecoded(NamedTuple):
