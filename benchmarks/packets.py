@@ -3,7 +3,8 @@
     python -m benchmarks.packets [--packets N] [--seed S] [--repeats N]
 
 A capture is made in a temporary folder (`mirror`): 93 % RoCEv2, the rest TCP, cut to 128 octets. Every tool reads it on one
-core; the best of the repeats counts. Machines differ and are noisy: the ratios are what compares. Tools that are not there are
+core, one after the other, and again; the best of the repeats counts, in seconds of processor time, of user and kernel, so that
+what else runs on the machine counts for little. Machines differ: the ratios are what compares. Tools that are not there are
 named and left out; the slow ones read a share of the capture. Our clock starts when modules are imported and compiled code is
 loaded, which is told apart; that of others is their process's, whose start takes milliseconds.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -53,7 +55,7 @@ STAGES = {"ours": "flows", "ours, decoding only": "decode"}
 
 
 class Run(NamedTuple):
-    """What a tool took: packets, seconds, peak MiB, and seconds before its clock started."""
+    """What a tool took: packets, seconds of processor time, peak MiB, and seconds before its clock started."""
 
     packets: int
     seconds: float
@@ -64,7 +66,7 @@ class Run(NamedTuple):
 def read_flows(path: str) -> int:
     """Packets of a capture, made into flow records."""
     decoder, capture = Decoder(), pcap.read(path)
-    flows_of({"switch": map(decoder.unpack, capture)}, decoder.endpoints)
+    flows_of({"switch": map(decoder.later, capture)}, decoder.endpoints)
     return capture.packets
 
 
@@ -84,19 +86,19 @@ def read_scapy(path: str) -> int:
 
 
 def run_stage(stage: str, path: str) -> None:
-    """Run one of our stages and print its packets and seconds; once before, on a few packets, so that all is loaded."""
+    """Run one of our stages and print its packets and seconds of processor time; before, on a few, so that all is loaded."""
     run = {"flows": read_flows, "decode": read_rows, "scapy": read_scapy}[stage]
     if stage != "scapy":
         with tempfile.TemporaryDirectory() as folder:
             Mirror().write(Path(folder) / "few.pcap", 1000)
             run(f"{folder}/few.pcap")
-    began = time.perf_counter()
-    print(run(path), time.perf_counter() - began)
+    began = time.process_time()
+    print(run(path), time.process_time() - began)
 
 
 def measured(command: Sequence[str], packets: int, *, ours: bool = False) -> Run:
     """Run a command to its end. Raises RuntimeError where it fails."""
-    began, peak = time.perf_counter(), 0
+    began, before, peak = time.perf_counter(), children(), 0
     stdout = subprocess.PIPE if ours else subprocess.DEVNULL
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -104,14 +106,20 @@ def measured(command: Sequence[str], packets: int, *, ours: bool = False) -> Run
             if time.perf_counter() - began > LIMIT:
                 process.kill()
             time.sleep(0.002 if time.perf_counter() - began < 1 else 0.01)
-        seconds = time.perf_counter() - began
         said = process.stdout.read().split() if process.stdout else []
+    seconds = children() - before
     if process.returncode:
         raise RuntimeError(f"{command[0]} ended with {process.returncode}")
     if ours and int(said[0]) != packets:
         raise RuntimeError(f"{int(said[0])} of {packets} packets were read")
     own = float(said[1]) if ours else seconds
     return Run(packets, own, peak // 1024, seconds - own)
+
+
+def children() -> float:
+    """Seconds of processor time that children which have ended took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def peak_kib(pid: int) -> int:
@@ -121,11 +129,6 @@ def peak_kib(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
-
-
-def best(command: Sequence[str], packets: int, repeats: int, *, ours: bool = False) -> Run:
-    """The fastest of a few runs."""
-    return min((measured(command, packets, ours=ours) for _ in range(repeats)), key=lambda run: run.seconds)
 
 
 def shortened(path: Path, packets: int) -> str:
@@ -144,19 +147,24 @@ def shortened(path: Path, packets: int) -> str:
 
 def compare(folder: Path, packets: int, seed: int, repeats: int) -> tuple[dict[str, Run], list[str]]:
     """All tools on one capture, and which are not there."""
-    path, runs, missing = folder / "mirror.pcap", {}, []
+    path, missing = folder / "mirror.pcap", []
     Mirror(seed).write(path, packets)
+    commands: dict[str, tuple[tuple[str, ...], int, bool]] = {}  # by name: what is run on how many packets, whether it tells
     for name, stage in STAGES.items():
-        own = (sys.executable, "-m", "benchmarks.packets", "--stage", stage, str(path))
-        runs[name] = best(own, packets, repeats, ours=True)
+        commands[name] = (sys.executable, "-m", "benchmarks.packets", "--stage", stage, str(path)), packets, True
     for tool in TOOLS:
         if (tool.name == "scapy" and not importlib.util.find_spec("scapy")) or not shutil.which(tool.command[0]):
             missing.append(tool.name)
             continue
         n = max(1, int(packets * tool.share))
         file = str(path) if tool.share == 1 else shortened(path, n)
-        command = tuple(word.format(file=file, folder=folder) for word in tool.command)
-        runs[tool.name] = best(command, n, repeats if tool.share == 1 else 1, ours=tool.name == "scapy")
+        commands[tool.name] = tuple(w.format(file=file, folder=folder) for w in tool.command), n, tool.name == "scapy"
+    runs: dict[str, Run] = {}
+    for repeat in range(repeats):
+        for name, (command, n, tells) in commands.items():
+            if n == packets or not repeat:
+                run = measured(command, n, ours=tells)
+                runs[name] = min(runs.get(name, run), run, key=lambda run: run.seconds)
     return runs, missing
 
 

@@ -9,8 +9,8 @@ machine, so cores matter; the ratio to the bare loop, taken in the same run, is 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import multiprocessing
+import os
 import resource
 import socket
 import struct
@@ -19,6 +19,9 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +34,7 @@ from collectors.listening import decoders
 from collectors.receiving import Endpoint, Receiver, bound, drops
 from collectors.sinks import Nowhere
 
-BURST = 64
+BURST, UDP_SEGMENT = 64, 103  # linux/udp.h
 FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (6, 1), (5, 1), (192, 1), (1, 8), (2, 8), (152, 8), (153, 8))
 RECORDS, SAMPLES = 28, 7
 
@@ -73,35 +76,44 @@ def sflow() -> tuple[NDArray[np.uint8], int, int]:
 MAKERS = {"ipfix": ipfix, "sflow": sflow}
 
 
-def send(kind: str, port: int, rate: float, seconds: float) -> None:
-    """Send evenly, in bursts of 64 by sendmmsg; the sender's process. Sends the template first."""
+def send(kind: str, port: int, rate: float, seconds: float, say: Connection | None = None) -> None:
+    """Send evenly, bursts of one system call each; the sender's process. Sends the template first.
+
+    The kernel cuts a burst into datagrams (UDP_SEGMENT, udp(7)), which spares most of what sending costs. Says at the end how
+    long it took, and how much of that was processor time.
+    """
     messages, at, step = MAKERS[kind]()
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect(("127.0.0.1", port))
     if kind == "ipfix":
         sock.send(ipfix_template())
-    headers, iovecs = np.zeros((BURST, 8), np.uint64), np.zeros((BURST, 2), np.uint64)
-    iovecs[:, 0] = messages.ctypes.data + np.arange(BURST) * messages.shape[1]
-    iovecs[:, 1] = messages.shape[1]
-    headers[:, 2], headers[:, 3] = iovecs.ctypes.data + np.arange(BURST) * 16, 1
-    call = ctypes.CDLL(None, use_errno=True).sendmmsg
-    call.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int)
-    began, number = time.perf_counter(), 0
-    for burst in range(int(rate * seconds) // BURST):
-        while (early := burst * BURST / rate - (time.perf_counter() - began)) > 0:
+    burst = burst_of(messages.shape[1])
+    messages = messages[:burst]
+    sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, messages.shape[1])
+    began, busy = time.perf_counter(), time.process_time()
+    for k in range(int(rate * seconds) // burst):
+        while (early := k * burst / rate - (time.perf_counter() - began)) > 0:
             if early > 0.0002:
                 time.sleep(early / 2)
-        sequence = (number + np.arange(BURST) * step).astype(">u4")
-        messages[:, at : at + 4] = sequence.view(np.uint8).reshape(BURST, 4)
-        number += BURST * step
-        done = 0
-        while done < BURST:
-            done += max(0, call(sock.fileno(), headers.ctypes.data + done * 64, BURST - done, 0))
+        sequence = ((k * burst + np.arange(burst)) * step & 0xFFFFFFFF).astype(">u4")
+        messages[:, at : at + 4] = sequence.view(np.uint8).reshape(burst, 4)
+        sock.send(messages.data)
+    if say is not None:
+        say.send((time.perf_counter() - began, time.process_time() - busy))
+
+
+def burst_of(octets: int) -> int:
+    """Datagrams of so many octets that one system call sends: at most 64 (UDP_MAX_SEGMENTS), and what an IPv4 packet holds."""
+    return min(BURST, 65_507 // octets)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was sent and what became of it; seconds of processor time are the receiver's."""
+    """What was sent and what became of it; `busy` are the receiver's seconds of processor time.
+
+    `asked` seconds the sender should have taken, `took` it took, of processor time `sender`. `others`: what other programs took
+    of the processors meanwhile, as a share of all of them.
+    """
 
     name: str
     sent: int
@@ -110,12 +122,39 @@ class Result:
     records: int
     seconds: float
     busy: float
+    asked: float
+    took: float
+    sender: float
+    others: float
 
 
-def _sender(kind: str, port: int, rate: float, seconds: float) -> multiprocessing.process.BaseProcess:
-    process = multiprocessing.get_context("spawn").Process(target=send, args=(kind, port, rate, seconds))
-    process.start()
-    return process
+class Sender:
+    """The sender's process, and what it says at its end."""
+
+    def __init__(self, kind: str, port: int, rate: float, seconds: float) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._heard, say = spawn.Pipe(duplex=False)
+        self._process = spawn.Process(target=send, args=(kind, port, rate, seconds, say))
+        self._process.start()
+        self.asked, self._began = seconds, used()
+
+    def is_alive(self) -> bool:
+        """Whether it still sends."""
+        return self._process.is_alive()
+
+    def ended(self, busy: float) -> dict[str, Any]:
+        """What `Result` wants to know of it, where the receiver was busy for so long."""
+        took, sender = self._heard.recv() if self._heard.poll() else (0.0, 0.0)
+        self._process.join()
+        all_of_them, theirs = (now - before for now, before in zip(used(), self._began, strict=True))
+        others = max(0.0, theirs - busy - sender) / max(all_of_them, 1e-9)
+        return {"asked": self.asked, "took": took, "sender": sender, "others": others}
+
+
+def used() -> tuple[float, float]:
+    """Seconds that all processors have run, and of these, that programs had them (proc_stat(5))."""
+    numbers = [int(word) / os.sysconf("SC_CLK_TCK") for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(numbers), sum(numbers) - numbers[3] - numbers[4]
 
 
 def _busy() -> float:
@@ -123,9 +162,10 @@ def _busy() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def sent(rate: float, seconds: float, *, template: bool) -> int:
+def sent(kind: str, rate: float, seconds: float) -> int:
     """How many datagrams `send` sends."""
-    return int(rate * seconds) // BURST * BURST + template
+    burst = burst_of(MAKERS[kind]()[0].shape[1])
+    return int(rate * seconds) // burst * burst + (kind == "ipfix")
 
 
 def bare(rate: float, seconds: float) -> Result:
@@ -133,7 +173,7 @@ def bare(rate: float, seconds: float) -> Result:
     sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0))
     receiver, received, count = Receiver(sock), 0, 0
     with sock:
-        sender, began, busy = _sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
+        sender, began, busy = Sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
         while sender.is_alive() or count:
             count = receiver.fill(linger=0.01)
             receiver.clear()
@@ -143,7 +183,8 @@ def bare(rate: float, seconds: float) -> Result:
                 began, busy = time.perf_counter(), _busy()
             received += count
         lost, taken = drops(sock), time.perf_counter() - began
-    return Result("bare", sent(rate, seconds, template=True), received, lost, 0, taken, _busy() - busy)
+    busy = _busy() - busy
+    return Result("bare", sent("ipfix", rate, seconds), received, lost, 0, taken, busy, **sender.ended(busy))
 
 
 def whole(kind: str, rate: float, seconds: float) -> Result:
@@ -152,7 +193,7 @@ def whole(kind: str, rate: float, seconds: float) -> Result:
     inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
     listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
     port, began = sock.getsockname()[1], [0.0, 0.0]
-    sender = _sender(kind, port, rate, seconds)
+    sender = Sender(kind, port, rate, seconds)
 
     def between() -> None:
         if not began[0] and sink.records:
@@ -162,8 +203,16 @@ def whole(kind: str, rate: float, seconds: float) -> Result:
 
     listener.run(stop, between=between)
     lost, received = sum(listener.intake.lost().values()), listener.intake.admission.received_in_all
-    count, taken = sent(rate, seconds, template=kind == "ipfix"), time.perf_counter() - began[0]
-    return Result(kind, count, received, lost, sink.records, taken, _busy() - began[1])
+    taken, busy = time.perf_counter() - began[0], _busy() - began[1]
+    known = sent(kind, rate, seconds), received, lost, sink.records, taken, busy
+    return Result(kind, *known, **sender.ended(busy))
+
+
+def limit(result: Result) -> str:
+    """Who kept it from being faster."""
+    if result.lost:
+        return "the receiver was the bottleneck" if result.others < 0.1 else "the receiver lost to other programs, or was it"
+    return "the sender was the bottleneck" if result.took > 1.03 * result.asked else "both kept up"
 
 
 def line(result: Result, first: Result) -> str:
@@ -172,7 +221,9 @@ def line(result: Result, first: Result) -> str:
     return (
         f"{result.name:6} sent {result.sent:10,}  received {result.received:10,}  lost in the kernel {result.lost:8,}  "
         f"{result.received / result.seconds:9,.0f} datagrams/s  {result.records / result.seconds:11,.0f} records/s  "
-        f"processor {result.busy / result.seconds:4.0%}: {each * 1e6:5.2f} us a datagram, {each / least:4.2f} × {first.name}"
+        f"processor {result.busy / result.seconds:4.0%}: {each * 1e6:5.2f} us a datagram, {each / least:4.2f} × {first.name}; "
+        f"sender {result.sender / max(result.took, 1e-9):4.0%}, took {result.took / result.asked:4.2f} × its time, "
+        f"other programs {result.others:4.0%} of all processors: {limit(result)}"
     )
 
 

@@ -13,7 +13,10 @@ from collectors.wire import SEED, compiled, hashed, part
 
 Longs = NDArray[np.uint64]
 
-_TOP = np.uint64(32)
+PAIRS = 1 << 12  # pairs of addresses whose codes are at hand
+NO_CODES = np.uint64(0xFFFFFFFFFFFFFFFF)
+_TOP, _PAIR_TOP, _SPREAD = np.uint64(32), np.uint64(64 - 12), np.uint64(0x9E3779B97F4A7C15)
+_MAPPED, _LOWER, _NONE = np.uint64(0xFFFF << 32), np.uint64(0xFFFFFFFF), np.uint64(0)
 
 
 class AddressBook:
@@ -23,6 +26,7 @@ class AddressBook:
         self.endpoints: list[str] = []
         self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then an address each
         self._slots: Codes = np.full(1, -1, np.int32)
+        self.pairs: Longs = np.full((PAIRS, 2), NO_CODES, np.uint64)  # pairs of IPv4 lately met, and their codes
 
     def code(self, address: bytes) -> int:
         """The code of an address of 16 octets, IPv4 mapped."""
@@ -75,6 +79,17 @@ def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
         if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
             return np.int64(code), count
         slot = slot + one & mask
+
+
+@part
+def codes_of(ends: Any, pairs: Any, keys: Any, slots: Any, count: Any) -> Any:
+    """The codes of two IPv4 addresses, the first in the upper half of `ends` and of the answer, and how many are known."""
+    pair = pairs[ends * _SPREAD >> _PAIR_TOP]
+    if pair[1] == NO_CODES or pair[0] != ends:
+        first, count = code_of(_NONE, _MAPPED | ends >> _TOP, keys, slots, count)
+        second, count = code_of(_NONE, _MAPPED | ends & _LOWER, keys, slots, count)
+        pair[0], pair[1] = ends, np.uint64(first) << _TOP | np.uint64(second)
+    return pair[1], count
 
 
 @compiled

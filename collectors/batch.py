@@ -34,6 +34,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    def part(self, begin: int, end: int) -> Self:
+        """Frames from one on up to another."""
+        columns = (self.link_type, self.time_ns, self.offset, self.captured, self.wire)
+        return type(self)(self.data, *(column[begin:end] for column in columns))
+
     @classmethod
     def of(cls, packets: Iterable[tuple[int, bytes, int]], *, link_type: int = 1) -> Self:
         """A batch of (time_ns, frame, wire length)."""

@@ -53,7 +53,7 @@ def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns 
 def _of_captures(captures: Mapping[str, pcap.Capture], skipped: Counter[str]) -> Flows:
     decoder = Decoder()
     records, _, tally = flows_of(
-        {switch: map(decoder.unpack, capture) for switch, capture in captures.items()}, decoder.endpoints
+        {switch: map(decoder.later, capture) for switch, capture in captures.items()}, decoder.endpoints
     )
     skipped.update(decoder.skipped + tally)
     return records

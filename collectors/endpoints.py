@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,37 +91,38 @@ def address(high: int, low: int) -> str:
 
 
 @compiled
-def slot_of(high: int, low: int, mask: int) -> int:
+def slot_of(high: Any, low: Any, mask: Any) -> Any:
     """Where an address is looked for first: Fibonacci hashing, Knuth volume 3 section 6.4."""
     mix = (np.uint64(high) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(low)) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mix ^ (mix >> np.uint64(29))) >> np.uint64(17)) & mask  # type: ignore[return-value]
+    return np.int64((mix ^ (mix >> np.uint64(29))) >> np.uint64(17) & np.uint64(mask))
 
 
 @compiled
-def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> tuple[int, int]:
+def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
     """Fill in codes from `begin` on, learning what is new; how far it came, and how many addresses there are then."""
-    mask = len(slots) - 1
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     room = min(table.shape[1], len(slots) // 2)
-    for i in range(begin, len(high)):
-        slot = slot_of(high[i], low[i], mask)
+    for i in range(np.uint64(begin), np.uint64(len(high))):
+        slot = np.uint64(slot_of(high[i], low[i], mask))
         found = False
         for _ in range(PROBES):
             code = slots[slot]
             if code < 0:
                 if count >= room:
-                    return i, count
+                    return np.int64(i), count
                 table[0, count], table[1, count] = high[i], low[i]
                 slots[slot] = codes[i] = count
                 count += 1
                 found = True
                 break
-            if table[0, code] == high[i] and table[1, code] == low[i]:
+            at = np.uint64(code)
+            if table[1, at] == low[i] and table[0, at] == high[i]:
                 codes[i] = code
                 found = True
                 break
-            slot = (slot + 1) & mask
+            slot = slot + one & mask
         if not found:
-            return i, count
+            return np.int64(i), count
     return len(high), count
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from collectors.elements import Meaning
 from collectors.endpoints import MAPPED, Endpoints
 from collectors.record import Ints, Mask
@@ -84,7 +85,16 @@ class Numbers:
 
 def counts(numbers: Raw) -> Ints:
     """Numbers as 64-bit counts; what is more than that is the most there can be."""
-    return np.minimum(numbers, _MOST).astype(np.int64)
+    return capped(numbers, _MOST, 1)
+
+
+@compiled
+def capped(numbers: Raw, most: np.uint64, unit: int) -> Ints:
+    """Numbers, at most so much, times a unit."""
+    out: Ints = np.empty(len(numbers), np.int64)
+    for i in range(len(numbers)):
+        out[i] = np.int64(min(numbers[i], most)) * unit
+    return out
 
 
 def flow_columns(numbers: Numbers, context: Context, endpoints: Endpoints) -> dict[str, Column]:
@@ -135,7 +145,7 @@ def _time(numbers: Numbers, column: str, context: Context) -> Ints | None:
 
 
 def _scaled(value: Raw, unit: int) -> Ints:
-    return np.minimum(value, np.uint64(((1 << 62) - 1) // unit)).astype(np.int64) * unit
+    return capped(value, np.uint64(((1 << 62) - 1) // unit), unit)
 
 
 def _ntp(value: Raw, unit: int) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,22 @@ from numpy.typing import NDArray
 from collectors import packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
-from collectors.record import Packets
+from collectors.following import AHEAD
+from collectors.record import Ints, Packets
+from collectors.straight import follow_frames
 from collectors.unpacking import LINK_TYPES, NOT_IP, PLACE, ROW, UNKNOWN, packets_of, unpack_frames
+from collectors.wire import SEED
 
 Rows = NDArray[Any]  # of unpacking.ROW
+
+
+class Left(NamedTuple):
+    """What `Decoder.follow` did: up to which frame it came, how many packets it followed, the rows it could not; the clock."""
+
+    upto: int
+    followed: int
+    rows: Rows
+    clock: int
 
 
 class Decoder:
@@ -42,12 +54,34 @@ class Decoder:
             self._rows = np.zeros(n + n // 4 + 1, ROW)
         self._counts[:] = 0
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
-        frames = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
-        kept, known = unpack_frames(data, frames, self._rows, self.book.tables(2 * n), self._place, self._counts)
+        frames = _columns(batch)
+        book = (*self.book.tables(2 * n), self.book.pairs)
+        kept, known = unpack_frames(data, frames, self._rows, book, self._place, self._counts)
         self.book.name(known)
         if kept < n:
             self._count(batch, self._counts.tolist())
         return self._rows[:kept]
+
+    def later(self, batch: Batch) -> Undecoded:
+        """A batch for `FlowTable.add`, which decodes it; it holds as long as the batch."""
+        return Undecoded(self, batch)
+
+    def follow(self, batch: Batch, begin: int, table: Any, alone: Any, settings: Any, scratch: Any, clock: int) -> Left:
+        """Frames of a batch from `begin` on straight into a table of flows (see `straight.follow_frames`)."""
+        if len(self._rows) < AHEAD:
+            self._rows = np.zeros(AHEAD, ROW)
+        self._counts[:] = 0
+        data = np.frombuffer(batch.data, np.uint8).ctypes.data
+        frames = _columns(batch)
+        book = (*self.book.tables(2 * len(batch)), self.book.pairs)
+        own = self._rows, book, self._place, self._counts
+        upto, followed, taken, kept, known, clock = follow_frames(
+            table, data, frames, begin, *own, alone, settings, scratch, clock, SEED
+        )
+        self.book.name(known)
+        if self._counts[NOT_IP:].any():
+            self._count(batch.part(begin, upto), self._counts.tolist())
+        return Left(upto, followed, self._rows[taken:kept], clock)
 
     def _count(self, batch: Batch, counts: list[int]) -> None:
         for reason, count in zip(packet.REASONS, counts[NOT_IP:UNKNOWN], strict=True):
@@ -57,3 +91,20 @@ class Decoder:
             for link_type, count in zip(*np.unique(batch.link_type, return_counts=True), strict=True):
                 if link_type not in LINK_TYPES:
                     self.skipped[f"link type {link_type}"] += int(count)
+
+
+def _columns(batch: Batch) -> tuple[Ints, ...]:
+    """The columns of a batch in one piece each, or all would be compiled anew for those that are not."""
+    columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
+    return tuple(np.ascontiguousarray(column) for column in columns)
+
+
+class Undecoded(NamedTuple):
+    """Frames that are decoded when it is known what becomes of them."""
+
+    decoder: Decoder
+    batch: Batch
+
+    def rows(self, begin: int = 0) -> Rows:
+        """The rows of the frames from `begin` on, as `Decoder.unpack` has them."""
+        return self.decoder.unpack(self.batch.part(begin, len(self.batch)))

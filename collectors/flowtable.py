@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace
-from collectors.following import Settings, close_flows, empty_scratch, follow, rest_flows
+from collectors.fastpath import Undecoded
+from collectors.following import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
 from collectors.record import COLUMNS, Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
     ACKNOWLEDGED,
-    BLOCK,
     EMPTY,
     FAR,
     FLOWS,
@@ -30,7 +30,7 @@ from collectors.state import (
     settle,
     with_room,
 )  # fmt: skip
-from collectors.unpacking import packets_of, rows_of
+from collectors.unpacking import ROW, packets_of, rows_of
 from collectors.wire import SEED
 
 Rows = NDArray[Any]  # of unpacking.ROW, or of state.OUT
@@ -41,8 +41,9 @@ TALLIES = {
     NOT_READY: "receiver not ready",
     REPEATS: "repeats of what is over",
 }
-CHUNK = 1 << 13  # rows followed at once: they stay in the processor's cache
+CHUNK = 1 << 15  # rows followed before flows that are over are looked for
 MANY = 1 << 16  # flows before it is worth looking for those that are over
+WHOLE = np.dtype(f"V{OUT.itemsize}")
 ORDER = ("octets", "end_ns", "dst_qp", "dst_port", "src_port", "dst", "src", "start_ns")
 
 
@@ -78,8 +79,13 @@ class FlowTable:
         self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
-    def add(self, exporter: str, packets: Packets | Rows) -> None:
-        """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed."""
+    def add(self, exporter: str, packets: Packets | Rows | Undecoded) -> None:
+        """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed.
+
+        Those not yet decoded are of the decoder whose addresses these are, and are decoded here.
+        """
+        if isinstance(packets, Undecoded):
+            packets = self.follow_frames(packets) if self.ordered else packets.rows()
         if self.ordered:
             rows = rows_of(packets) if isinstance(packets, Packets) else packets
             n = self.follow(rows, *self.seen_alone(len(rows)))
@@ -91,6 +97,27 @@ class FlowTable:
         self.sightings.add(exporter, packets if isinstance(packets, Packets) else packets_of(packets))
         if self.sightings.due():
             self.build(self.sightings.take(self.addresses))
+
+    def follow_frames(self, undecoded: Undecoded) -> Rows:
+        """Frames to records, as long as none is older than the one before; the rows from there on."""
+        begin, alone = 0, self.seen_alone(AHEAD)
+        while begin < len(undecoded.batch):
+            self.table = with_room(self.table, *ROOM, len(self.addresses) + 2 * AHEAD)
+            how = self.table, alone, self.settings, self.scratch, self.clock
+            left = undecoded.decoder.follow(undecoded.batch, begin, *how)
+            begin, self.clock = left.upto, left.clock
+            self.taken(left.followed)
+            if len(left.rows):
+                return np.concatenate([left.rows, undecoded.rows(begin)])
+        return np.zeros(0, ROW)
+
+    def taken(self, packets: int) -> None:
+        """After some were followed: copy records, forget flows, where it is time to."""
+        self.tally["packets seen once"] += packets
+        if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
+            self.keep()
+        if self.table.counters[FLOWS] > self.many:
+            self.forget(self.clock - self.settings.idle_ns)
 
     def seen_alone(self, n: int) -> NDArray[np.int32]:
         """Exporter and path of so many packets that one switch saw: [2, n]."""
@@ -138,20 +165,19 @@ class FlowTable:
 
     def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> int:
         """Rows of unique packets to records, as long as none is older than the one before; how many those are."""
-        for start in range(0, len(rows), CHUNK):
+        start = 0
+        while start < len(rows):
             part = slice(start, start + CHUNK)
-            n = len(rows[part])
-            self.table = with_room(self.table, 2 * n, n, (BLOCK + 4) * n, len(self.addresses))
+            self.table = with_room(self.table, *ROOM, len(self.addresses))
             settings = self.settings, self.scratch, self.clock, SEED
-            taken = follow(self.table, rows[part], exporter[part], path[part], *settings)
-            self.tally["packets seen once"] += taken
-            self.clock = int(rows["time_ns"][start + taken - 1]) if taken else self.clock
-            self.keep()
-            if self.table.counters[FLOWS] > self.many:
-                self.forget(int(rows["time_ns"][part].max()) - self.settings.idle_ns)
-            if taken < n:
-                return start + taken
-        return len(rows)
+            taken, most = follow(self.table, rows[part], exporter[part], path[part], *settings)
+            if taken:
+                self.clock = int(rows[start + taken - 1]["time_ns"])
+            self.taken(taken)
+            start += taken
+            if taken == most < len(rows[part]):
+                break
+        return start
 
     def keep(self) -> None:
         """Copy the records that are done."""
@@ -174,6 +200,7 @@ class FlowTable:
 
     def make_room(self) -> None:
         """Room for all records that could be given out."""
+        self.keep()
         flows = self.table.flows[: self.table.counters[FLOWS]]
         most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
         self.table = with_room(self.table, 0, 0, most, len(self.addresses))
@@ -191,11 +218,16 @@ class FlowTable:
         """The records that are done, by start, which are let go of."""
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
-        records = np.concatenate(self.parts) if self.parts else np.zeros(0, OUT)
+        records = np.concatenate([np.zeros(0, WHOLE), *map(whole_rows, self.parts)]).view(OUT)
         self.parts = []
-        order = record_order(records)
-        columns = {c.name: records[c.name][order] for c in COLUMNS if c.name in (OUT.names or ())}
+        records = whole_rows(records)[record_order(records)].view(OUT)
+        columns = {c.name: records[c.name].copy() for c in COLUMNS if c.name in (OUT.names or ())}
         return Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
+
+
+def whole_rows(records: Rows) -> Rows:
+    """The same records, each as so many octets: numpy moves those at once, and else field by field."""
+    return records.view(WHOLE)
 
 
 def record_order(records: Rows) -> NDArray[np.intp]:
@@ -211,7 +243,10 @@ def record_order(records: Rows) -> NDArray[np.intp]:
 
 
 def flows_of(
-    readers: Mapping[str, Iterable[Packets | Rows]], addresses: Sequence[str], *, home: Mapping[str, str] | None = None
+    readers: Mapping[str, Iterable[Packets | Rows | Undecoded]],
+    addresses: Sequence[str],
+    *,
+    home: Mapping[str, str] | None = None,
 ) -> tuple[Flows, Transits, Counter[str]]:
     """Read the captures of several switches side by side, the one that is behind first, and build their flow records."""
     table = FlowTable(exporters=readers, addresses=addresses, home=home)

@@ -33,17 +33,31 @@ from collectors.state import (
     NOT_READY,
     NOTICES,
     ORPHAN,
+    RECORDS,
     REFUSED,
     REQUESTS,
+    UNITS,
     copy_history,
     find,
     renew,
 )
-from collectors.wire import compiled, hashed, part, prefetch
+from collectors.wire import compiled, hashed, part, prefetch, rare
 
 _32 = np.uint64(32)
-AHEAD = 256
-KEY = np.dtype([(name, np.uint64) for name in ("ends", "rest", "hash")], align=True)  # a flow's identity
+AHEAD = 64
+KEY = np.dtype([*((name, np.uint64) for name in ("ends", "rest", "hash")), ("flow", np.int64)])  # a flow's identity
+_AHEAD = np.uint64(AHEAD)
+
+
+class Room(NamedTuple):
+    """How many flows, units and records a table has room for."""
+
+    flows: int
+    units: int
+    out: int
+
+
+ROOM = Room(2 * AHEAD, AHEAD, (BLOCK + 4) * AHEAD)  # what `AHEAD` rows may need
 
 
 class Settings(NamedTuple):
@@ -69,48 +83,71 @@ def empty_scratch() -> Scratch:
 
 
 @compiled
-def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> int:
+def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> Any:
     """Take rows of `unpacking.ROW`, each seen by a switch on a path, up to the first that is older than the one before it.
 
-    How many those are. The table must have room. `clock`: time of the row before the first. `AHEAD` rows at a time go through
-    loops that each fetch into the cache what the next one needs.
+    How many were taken, and how many there are up to that one: where it is more, the table has no `ROOM`. `clock`: time of the
+    row before the first. `AHEAD` rows at a time go through loops that each fetch into the cache what the next one needs.
     """
-    n = len(rows)
-    for start in range(0, n, AHEAD):
-        stop = min(n, start + AHEAD)
-        for k in range(start, stop):
-            if rows[k].time_ns < clock:
-                n = stop = k
-                break
-            clock = rows[k].time_ns
-            _identify(t, rows[k], scratch.keys[k - start], seed)
-        for k in range(start, stop):
-            slot = t.slots[scratch.keys[k - start].hash & np.uint64(len(t.slots) - 1)]
-            if slot >= 0:
-                prefetch(t.flows, np.int64(slot))
-                prefetch(t.records, np.int64(slot))
-        for k in range(start, stop):
-            _find_flow(t, rows[k], scratch.keys[k - start])
-        for k in range(start, stop):
-            _take(t, rows[k], exporters[k], paths[k], settings, scratch, seed)
-        if stop == n:
-            break
-    return n
+    n: Any = np.uint64(len(rows))
+    start: Any = np.uint64(0)
+    while start < n and has_room(t):
+        stop = min(n, start + _AHEAD)
+        upto, clock = follow_some(t, rows, start, stop, exporters, paths, settings, scratch, clock, seed)
+        if upto < stop:
+            n = upto
+        start = upto
+    return np.int64(start), np.int64(n)
 
 
 @part
-def _take(t: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
-    """A packet whose flow is known."""
-    if row.opcode < 0:
-        take_segment(t, row.flow, row, exporter, path, settings, scratch.paces)
-    elif row.kind & 7 == DATA:
-        take_data(t, row.flow, row, row.kind, exporter, path, settings.idle_ns, seed)
-    elif row.kind == NOTICE:
-        take_notice(t, row.flow, row, exporter, path, settings.bin_ns, seed)
-    elif row.kind == ACKNOWLEDGMENT:
+def follow_some(
+    t: Any, rows: Any, start: Any, stop: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: Any, seed: Any
+) -> Any:
+    """Take at most `AHEAD` rows; up to which, and the time of the last one."""
+    mask = np.uint64(len(t.slots) - 1)
+    for k in range(start, stop):
+        if rows[k].time_ns < clock:
+            stop = k
+            break
+        clock = rows[k].time_ns
+        _identify(t, rows[k], scratch.keys[k - start], seed)
+    for k in range(start, stop):
+        key = scratch.keys[k - start]
+        key.flow = t.slots[key.hash & mask]
+        if key.flow >= 0:
+            prefetch(t.flows, np.int64(key.flow))
+            prefetch(t.records, np.int64(key.flow))
+    for k in range(start, stop):
+        _take(t, rows[k], scratch.keys[k - start], exporters[k], paths[k], settings, scratch, seed)
+    return stop, clock
+
+
+@part
+def has_room(t: Any) -> Any:
+    """Whether the next `AHEAD` rows can be followed, whatever they are."""
+    flows, units, out = len(t.flows) - t.counters[FLOWS], len(t.units) - t.counters[UNITS], len(t.out) - t.counters[RECORDS]
+    return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out
+
+
+@part
+def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
+    """A packet, of the flow it is of, which may be new."""
+    if row.kind == ACKNOWLEDGMENT:
         _count_answer(t, row)
+        return
+    if row.kind == OTHER:
+        take_other(t, key.ends, row, exporter, path, seed)
+        return
+    i = np.int64(key.flow)
+    if i < 0 or t.flows[np.uint64(i)].rest != key.rest or t.flows[np.uint64(i)].ends != key.ends:
+        i = _find_flow(t, row, key)
+    if row.kind & 7 == DATA:
+        take_data(t, i, row, row.kind, exporter, path, settings.idle_ns, seed)
+    elif row.opcode < 0:
+        take_segment(t, i, row, exporter, path, settings, scratch.paces)
     else:
-        take_other(t, np.uint64(row.src) << _32 | np.uint64(row.dst), row, exporter, path, seed)
+        take_notice(t, i, row, exporter, path, settings.bin_ns, seed)
 
 
 @part
@@ -128,12 +165,9 @@ def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
     prefetch(t.slots, np.int64(key.hash & np.uint64(len(t.slots) - 1)))
 
 
-@part
-def _find_flow(t: Any, row: Any, key: Any) -> None:
-    """The flow of a packet, which may be new; -1: it is of none."""
-    if row.kind in (ACKNOWLEDGMENT, OTHER):
-        row.flow = -1
-        return
+@rare
+def _find_flow(t: Any, row: Any, key: Any) -> Any:
+    """The flow of a packet, which may be new."""
     i, slot = find(t, key.ends, key.rest, key.hash)
     if i < 0:
         i = t.counters[FLOWS]
@@ -143,7 +177,7 @@ def _find_flow(t: Any, row: Any, key: Any) -> None:
         flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, row.time_ns
         flow.kind = key.rest >> KIND_AT
         renew(flow)
-    row.flow = i
+    return np.int64(i)
 
 
 @part

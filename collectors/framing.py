@@ -36,18 +36,18 @@ def scan_records(
     `header`: octets of a record's header. `unit`: ns per unit of the fraction. `limit`: the most octets a record may have.
     """
     types, times, offsets, captures, wires = columns
-    n, most = 0, len(types)
+    n, one, most, longest = np.uint64(0), np.uint64(1), np.uint64(len(types)), SECOND // unit
     while n < most and at + header <= end:
         captured, fraction = number(buffer + at + 8, big), number(buffer + at + 4, big)
-        if captured > limit or fraction > SECOND // unit:  # some tools round up to a whole second
-            return n, at, DAMAGED
+        if captured > limit or fraction > longest:  # some tools round up to a whole second
+            return np.int64(n), at, DAMAGED
         if at + header + captured > end:
             break
         types[n], times[n] = link_type, number(buffer + at, big) * SECOND + fraction * unit
         offsets[n], captures[n], wires[n] = at + header, captured, number(buffer + at + 12, big)
         at += header + captured
-        n += 1
-    return n, at, WHOLE
+        n += one
+    return np.int64(n), at, WHOLE
 
 
 @compiled

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from collectors.admission import REFUSALS
 from collectors.datagrams import Datagrams
+from collectors.evidence import Evidence
 from collectors.flag import Flag
 from collectors.inbox import Inbox, Parcel
 from collectors.intake import Intake
@@ -23,6 +24,7 @@ from collectors.logs import say
 from collectors.metrics import PREFIX, Count, keyed
 from collectors.record import Flows
 from collectors.sinks import Sink
+from collectors.testimony import KINDS, Witnessed
 
 LINGER = 0.05  # seconds that datagrams wait for company
 FAILED = "decoder failed"
@@ -36,13 +38,24 @@ class Decoder(Protocol):
     def decode(self, datagrams: Datagrams) -> Flows:
         """The records of these datagrams, and of earlier ones they make readable."""
 
+    def take_evidence(self) -> Evidence:
+        """What exporters told beside flows since this was last asked."""
+
 
 class Listener:
-    """Runs one intake through decoders, by kind, into a sink. Closes both."""
+    """Runs one intake through decoders, by kind, into a sink. Closes both.
+
+    What exporters told beside flows waits, within bounds, until it is asked for (`drain`), which may be never.
+    """
 
     def __init__(self, intake: Intake, inbox: Inbox, decoders: Mapping[str, Decoder], sink: Sink) -> None:
         self.intake, self.inbox, self.decoders, self.sink = intake, inbox, decoders, sink
+        self.testimony = Witnessed()
         self.records = self.failed = 0
+
+    def drain(self) -> Evidence:
+        """Delays, drops, counters and notices since this was last asked. From any thread, also after the end of `run`."""
+        return self.testimony.drain()
 
     def run(self, stop: Flag | threading.Event, *, between: Callable[[], None] = lambda: None) -> None:
         """Until `stop` is set, then until all that came is written; calls `between` steps.
@@ -78,7 +91,9 @@ class Listener:
     def decoded(self, parcel: Parcel) -> Flows | None:
         """The records of a parcel; None where its decoder failed, which is told and counted: the next must not suffer."""
         try:
-            flows = self.decoders[parcel.kind].decode(parcel.datagrams)
+            decoder = self.decoders[parcel.kind]
+            flows = decoder.decode(parcel.datagrams)
+            self.testimony.add(decoder.take_evidence())
         except Exception as error:  # a fault in a decoder must not stop what other exporters send
             self.failed += len(parcel.datagrams)
             say(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
@@ -101,6 +116,9 @@ class Listener:
         for kind, decoder in {id(d): (kind, d) for kind, d in self.decoders.items()}.values():
             yield Count(PREFIX + kind, "what the decoder says of datagrams and records", keyed(decoder.tally), ("what",))
         yield Count(PREFIX + "records", "flow records given to the sink", {(): self.records})
+        told = {**dict.fromkeys(KINDS.values(), 0), **self.testimony.told}
+        yield Count(PREFIX + "evidence", "what exporters told beside flows, by kind", keyed(told), ("kind",))
+        yield Count(PREFIX + "evidence_gone", "of these, what nobody asked for in time", {(): self.testimony.gone})
         yield from self.sink.counts()
         slots = list(enumerate(admission.names))
         received, limited = ({name: int(column[i]) for i, name in slots} for column in (admission.received, admission.limited))

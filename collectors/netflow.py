@@ -21,6 +21,7 @@ from collectors.elements import DEFAULT, Elements
 from collectors.endpoints import Endpoints
 from collectors.evidence import Evidence
 from collectors.exporters import Exporter, Exporters
+from collectors.exportrows import counts
 from collectors.exportsets import CUT_RECORD, Sets, Sorter
 from collectors.framed import Frames
 from collectors.layouts import Layouts
@@ -47,6 +48,7 @@ _SMALL = struct.pack(">HHIII", IPFIX, 16 + sum(map(len, _SETS)), 1, 0, 0) + b"".
 def warm() -> None:
     """Compile all that decoding needs, which takes seconds the first time: before datagrams come, so that none has to wait."""
     NetflowDecoder().decode(Datagrams.of([("::", _SMALL, 0)]))
+    counts(np.zeros(1, np.uint64))
 
 
 class NetflowDecoder:

@@ -15,6 +15,7 @@ Array = NDArray[Any]
 MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
 BINS = 128  # of the histograms of paces
+LEAST_OUT = 1 << 14  # records there is room for
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
 
@@ -33,11 +34,12 @@ FLOW = np.dtype(
 )
 RECORD = np.dtype(
     [
-        *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "lowest", "highest", "until", "best", "dma")),
-        *((name, _INT) for name in ("packets", "retransmits", "ecn", "cnp", "exporter", "path")),
-        ("mtu", np.uint32),
+        *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "lowest", "highest", "until", "best")),
+        ("packets", _INT),
+        ("mtu", np.uint32),  # up to here one line of the cache: most packets touch no more
+        *((name, _LONG) for name in ("dma", "busy", "busy_size", "size", "guess")),
+        *((name, _INT) for name in ("retransmits", "ecn", "cnp", "exporter", "path")),
         *((name, _OCTET) for name in ("ends", "followed", "tcp_flags")),
-        *((name, _LONG) for name in ("busy", "busy_size", "size", "guess")),
     ],
     align=True,
 )
@@ -109,7 +111,7 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
         t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
     if out > len(t.out):
-        t = t._replace(out=np.empty(out + out // 2, OUT))
+        t = t._replace(out=np.empty(max(LEAST_OUT, out + out // 2), OUT))
     return t if addresses <= len(t.typical) else t._replace(typical=_longer(t.typical, max(64, 2 * addresses)))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors import headers, packet
-from collectors.addresses import code_of
+from collectors.addresses import code_of, codes_of
+from collectors.commonframes import COMMON, common
 from collectors.record import ROCE_PORT, TCP, UDP, Packets
 from collectors.wire import compiled, double, long, octet, part, short
 
@@ -53,7 +54,8 @@ _CUSTOMER, _SERVICE, _OLD = headers.TAGS
 _HOP_BY_HOP, _ROUTING, _, _, _DESTINATION = headers.EXTENSIONS
 _GRE, _VXLAN, _VXLAN_FRAME = 1, 2, 8 + headers.VXLAN_OCTETS  # where, after an UDP header, the frame starts
 _MOST_TUNNELS = packet.MOST_TUNNELS
-_MAPPED, _NONE = np.uint64(0xFFFF << 32), np.uint64(0)
+_MAPPED, _NONE, _1, _32 = np.uint64(0xFFFF << 32), np.uint64(0), np.uint64(1), np.uint64(32)
+_LOWER = np.uint64(0xFFFFFFFF)
 LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK)
 
 
@@ -75,22 +77,35 @@ def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, cou
     """Write the rows of frames that have one; how many those are, and how many addresses are known then.
 
     `data` is the address of a buffer, in which all frames must lie; `frames`: link type, time, offset, captured and wire
-    length of each; `book`: `AddressBook.tables`. Counts the verdicts on all frames in `counts`.
+    length of each; `book`: `AddressBook.tables`, `pairs`. Counts the verdicts on frames without a row in `counts`.
     """
+    n, known = unpack_some(data, frames, _NONE, np.uint64(len(frames[0])), rows, book, places, counts)
+    return np.int64(n), known
+
+
+@part
+def unpack_some(data: Any, frames: Any, start: Any, stop: Any, rows: Any, book: Any, places: Any, counts: Any) -> Any:
+    """The same for some of the frames."""
     link_type, time_ns, offset, captured, wire = frames
-    keys, slots, known = book
-    n, place = 0, places[0]
-    for i in range(len(offset)):
-        begin = data + offset[i]
+    keys, slots, known, pairs = book
+    n, place = np.uint64(0), places[0]
+    for i in range(start, stop):
+        begin, row = data + offset[i], rows[n]
         end = begin + captured[i]
-        row = rows[n]
+        if link_type[i] == 1 and captured[i] >= COMMON and common(begin, end, row):
+            ends, known = codes_of(double(begin + 26), pairs, keys, slots, known)
+            row.time_ns = time_ns[i]
+            row.src, row.dst = np.int32(ends >> _32), np.int32(ends & _LOWER)
+            n += _1
+            continue
         verdict = _unpack(begin, end, begin + max(wire[i], captured[i]), link_type[i], row, place)
-        counts[verdict] += 1
         if verdict == KEPT:
             row.time_ns = time_ns[i]
             row.src, known = code_of(place.src_high, place.src_low, keys, slots, known)
             row.dst, known = code_of(place.dst_high, place.dst_low, keys, slots, known)
-            n += 1
+            n += _1
+        else:
+            counts[verdict] += 1
     return n, known
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors import wire
 from collectors.compiled import compiled
 from collectors.record import Ints
 from collectors.templates import IPFIX, LENGTH, PLACE, V5, V9
@@ -140,27 +141,9 @@ def blank(data: Octets, at: int, end: int) -> bool:
 
 
 @compiled
-def octet(data: Octets, at: int) -> Any:
-    """One octet; an unsigned index spares the question whether it counts from the end."""
-    return np.uint64(data[np.uint64(at)])
-
-
-@compiled
-def two(data: Octets, at: int) -> Any:
-    """A number of two octets."""
-    return (octet(data, at) << np.uint64(8)) | octet(data, at + 1)
-
-
-@compiled
-def four(data: Octets, at: int) -> Any:
-    """A number of four octets."""
-    return (two(data, at) << np.uint64(16)) | two(data, at + 2)
-
-
-@compiled
 def fixed_records(data: Octets, begin: Ints, count: Ints, size: int, slots: Ints, out: NDArray[np.uint64]) -> None:
     """The numbers of records of one size: `count` of them from each `begin`; out [slots, records]."""
-    row = 0
+    row, address = 0, data.ctypes.data
     for s in range(len(begin)):
         many = count[s]
         for k in range(slots.shape[1]):
@@ -172,25 +155,37 @@ def fixed_records(data: Octets, begin: Ints, count: Ints, size: int, slots: Ints
             elif what == LENGTH:
                 numbers[:] = take
             else:
-                fixed_numbers(data, at, take, size, numbers)
+                fixed_numbers(address + at, take, size, numbers)
         row += many
 
 
 @compiled
-def fixed_numbers(data: Octets, at: int, take: int, size: int, numbers: NDArray[np.uint64]) -> None:
-    """One number of each of many records: most have 4, 8 or 2 octets."""
+def fixed_numbers(begin: int, take: int, size: int, numbers: NDArray[np.uint64]) -> None:
+    """One number of each of many records, the first at an address: most have 4, 8, 2 octets or 1."""
+    place = begin
     if take == 4:
         for r in range(len(numbers)):
-            numbers[r] = four(data, at + r * size)
+            numbers[r] = wire.long(place)
+            place += size
     elif take == 8:
         for r in range(len(numbers)):
-            numbers[r] = (four(data, at + r * size) << np.uint64(32)) | four(data, at + r * size + 4)
+            numbers[r] = wire.double(place)
+            place += size
     elif take == 2:
         for r in range(len(numbers)):
-            numbers[r] = two(data, at + r * size)
+            numbers[r] = wire.short(place)
+            place += size
+    elif take == 1:
+        for r in range(len(numbers)):
+            numbers[r] = wire.octet(place)
+            place += size
     else:
         for r in range(len(numbers)):
-            numbers[r] = number(data, at + r * size, take)
+            value = np.uint64(0)
+            for k in range(take):
+                value = (value << np.uint64(8)) | np.uint64(wire.octet(place + k))
+            numbers[r] = value
+            place += size
 
 
 @compiled

@@ -64,7 +64,7 @@ octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
 
 
 def _fetching(_: Any, array: Any, index: Any) -> Any:
-    """The intrinsic `prefetch`: have all lines of a row of an array fetched into the cache, for a loop that comes later."""
+    """The intrinsic `prefetch`: have the first line of a row of an array fetched into the cache, for a later loop."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of = signature.args[0]
@@ -73,9 +73,8 @@ def _fetching(_: Any, array: Any, index: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
         fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
         place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
-        for line in range(0, size, 64):
-            at = builder.inttoptr(builder.add(place, ir.IntType(64)(line)), ir.IntType(8).as_pointer())
-            builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
+        at = builder.inttoptr(place, ir.IntType(8).as_pointer())
+        builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, index), generate

@@ -3,7 +3,7 @@ import pytest
 
 from collectors.elements import DEFAULT
 from collectors.endpoints import Endpoints
-from collectors.exportrows import Context, Numbers, counts, flow_columns, rates, reverse_columns, times
+from collectors.exportrows import Context, Numbers, capped, counts, flow_columns, rates, reverse_columns, times
 from collectors.templates import Definition, Field, layout_of
 
 SENT = 1_000_000_000_000
@@ -55,3 +55,9 @@ def test_reverse_times():
 @pytest.mark.parametrize(("told", "said", "expected"), [(7, 0, 7), (7, 9, 9), (1, 1 << 60, 1 << 32)])
 def test_what_a_record_says_counts_more_than_what_was_told(told, said, expected):
     assert rates(numbers((34, [said])), np.array([told])).tolist() == [expected]
+
+
+def test_numbers_are_capped_before_they_are_multiplied():
+    numbers = np.array([0, 7, (1 << 63) - 1, 1 << 63, (1 << 64) - 1], np.uint64)
+    assert counts(numbers).tolist() == [0, 7] + [(1 << 63) - 1] * 3
+    assert capped(numbers, np.uint64(5), 10**9).tolist() == [0] + [5 * 10**9] * 4

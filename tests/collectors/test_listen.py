@@ -1,13 +1,19 @@
 import threading
+from struct import pack
 
 import pytest
 
 from collectors.admission import Admission
+from collectors.evidence import REASONS
 from collectors.inbox import Inbox
 from collectors.intake import Intake
 from collectors.listen import FAILED, Listener
 from collectors.metrics import flat
 from collectors.receiving import Endpoint, bound
+from collectors.sflow import SflowDecoder, warm
+from collectors.testimony import waits
+from tests.collectors import frames
+from tests.collectors.exports import counters, drop_sample, flow_record, flow_sample, raw_header, sflow
 from tests.collectors.toys import Kept, Lengths, send, until
 
 
@@ -62,6 +68,28 @@ def test_every_datagram_is_decoded_or_counted_under_a_reason(listening):
     assert counts["ipfix_datagrams_decoded"] + counts["ipfix_datagrams_error_bad"] == 790
     assert counts["records"] == 600
     assert sink.closed
+
+
+def test_what_exporters_tell_beside_flows_is_there_to_be_taken(listening):
+    decoder = SflowDecoder()
+    warm()
+    listener, _, port, end = listening(decoder=decoder)
+    write = frames.ethernet(frames.ipv4(frames.roce(10, frames.reth(64) + b"x" * 64, dst_qp=0x77), 17))
+    queued = (flow_record(1036, pack(">I", 5)), flow_record(1039, pack(">I", 900)), flow_record(1040, pack(">I", 7000)))
+    sampled = sflow(flow_sample(raw_header(write), *queued), drop_sample(raw_header(write)), counters(7))
+    send(port, [sampled] * 3)
+    until(lambda: listener.testimony.told.total() == 9)
+    found = listener.drain()
+    assert [d for part in found.delays for d in zip(part.delay_ns, part.depth, part.queue, strict=True)] == [(900, 7000, 5)] * 3
+    assert [REASONS[reason] for part in found.drops for reason in part.reason.tolist()] == ["no buffer space"] * 3
+    assert sum(map(len, found.counters)) == 3
+    assert len(listener.drain()) == 0
+    send(port, [sampled])  # what comes at the end is there after it
+    assert end() == []
+    assert listener.records == 4
+    assert (len(listener.drain().delays), flat(listener.counts())["evidence_delays"]) == (1, 4)
+    hops = waits(found.delays, [])
+    assert (hops.exporters, hops.delay_ns.tolist(), hops.packets.sum()) == (("10.9.9.9",), [900] * len(hops), 3)
 
 
 def test_a_fault_in_a_decoder_is_counted_and_the_next_batch_is_decoded(listening):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -19,12 +20,16 @@ from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet as Layers
 from scapy.packet import Raw
 
+from collectors import headers
 from collectors.fastpath import Decoder
+from collectors.headers import ERSPAN, GRE
 from collectors.pcap import read, write
 from collectors.record import Packets
+from tests.collectors import frames
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
+OPTIONS = ("--disable-protocol", "tftp", "-o", "tcp.relative_sequence_numbers:FALSE")
 START = 1_795_214_542_677_184_076
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 V4, V6 = IP(src="10.0.0.1", dst="10.0.0.2"), IPv6(src="fd00::6", dst="fd00::7")
@@ -71,9 +76,8 @@ def our_rows(packets: Packets, endpoints: list[str]) -> Iterator[dict[str, Any]]
 
 
 def theirs(path: Path) -> list[dict[str, Any]]:
-    options = ["--disable-protocol", "tftp", "-o", "tcp.relative_sequence_numbers:FALSE"]
     loop = asyncio.new_event_loop()  # to choose one by itself, pyshark calls what is deprecated
-    capture = pyshark.FileCapture(str(path), custom_parameters=options, keep_packets=False, eventloop=loop)
+    capture = pyshark.FileCapture(str(path), custom_parameters=list(OPTIONS), keep_packets=False, eventloop=loop)
     try:
         return [their_row(packet) for packet in capture]
     finally:
@@ -113,9 +117,65 @@ def test_inside_vxlan_is_what_would_be_there_without(tmp_path: Path) -> None:
     assert ours(tmp_path / "wrapped.pcap") == ours(tmp_path / "bare.pcap")
 
 
+FIELDS = {
+    "frame": ("frame.protocols",),
+    "ip": ("ip.src", "ip.dst", "ipv6.src", "ipv6.dst"),
+    "ports": ("tcp.srcport", "tcp.dstport", "udp.srcport", "udp.dstport"),
+    "tcp": ("tcp.seq", "tcp.ack", "tcp.flags", "tcp.len"),
+    "bth": ("infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn"),
+    "more": ("infiniband.reth.dmalen", "infiniband.aeth.syndrome", "data.len"),
+}
+WRAPS = {
+    "type I": lambda frame: frames.ipv4(frames.gre(frame, ERSPAN), GRE, src="192.168.0.1", dst="192.168.0.2"),
+    "type II": lambda frame: frames.ipv4(frames.erspan(frame), GRE, src="192.168.0.1", dst="192.168.0.2"),
+    "type III": lambda frame: frames.ipv4(frames.erspan3(frame), GRE, src="192.168.0.1", dst="192.168.0.2"),
+    "type III, with a platform's header": lambda frame: frames.ipv4(frames.erspan3(frame, platform=bytes(8)), GRE),
+    "type II over IPv6": lambda frame: frames.ipv6(frames.erspan(frame), GRE, src="fd00::1", dst="fd00::2"),
+    "type III over IPv6": lambda frame: frames.ipv6(frames.erspan3(frame), GRE, src="fd00::1", dst="fd00::2"),
+}
+
+
+def told(path: Path) -> list[dict[str, str]]:
+    """What tshark says of the innermost packet of each frame; of a layer that occurs twice, the last one."""
+    names = [name for names in FIELDS.values() for name in names]
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=l", "-E", "separator=|", *OPTIONS]
+    lines = subprocess.run([*command, *(word for n in names for word in ("-e", n))], capture_output=True, text=True, check=True)
+    return [dict(zip(names, line.split("|"), strict=True)) for line in lines.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("kind", WRAPS)
+def test_wireshark_reads_the_same_inside_erspan(kind: str, tmp_path: Path) -> None:
+    """Of mirrored frames, each of which scapy built, tshark says what we say, and that they are of this type of ERSPAN."""
+    bare = [bytes(layers) for layers in BUILT]
+    outer = headers.IPV6 if "IPv6" in kind else headers.IPV4
+    wrapped = [frames.ethernet(WRAPS[kind](frame), outer) for frame in bare]
+    write(tmp_path / "a.pcap", [(START + i, frame, len(frame)) for i, frame in enumerate(wrapped)])
+    found, theirs_ = ours(tmp_path / "a.pcap"), told(tmp_path / "a.pcap")
+    assert len(found) == len(theirs_) == len(BUILT)
+    for row, said in zip(found, theirs_, strict=True):
+        assert "erspan" in said["frame.protocols"]
+        assert said["frame.protocols"].rpartition("erspan")[2].startswith(":eth")
+        ip = "ipv6" if ":" in row["src"] else "ip"
+        assert (row["src"], row["dst"]) == (said[f"{ip}.src"], said[f"{ip}.dst"])
+        upper = "tcp" if "sequence" in row else "udp"
+        assert row["ports"] == (int(said[f"{upper}.srcport"]), int(said[f"{upper}.dstport"]))
+        if "sequence" in row:
+            assert (row["sequence"], row["acknowledgment"]) == (int(said["tcp.seq"]), int(said["tcp.ack"]))
+            assert (row["flags"], row["octets"]) == (int(said["tcp.flags"], 16), int(said["tcp.len"]))
+        if "opcode" in row:
+            bth = said["infiniband.bth.opcode"], int(said["infiniband.bth.destqp"], 16), said["infiniband.bth.psn"]
+            assert (str(row["opcode"]), row["dst_qp"], str(row["psn"])) == bth
+            assert row["dma_length"] == int(said["infiniband.reth.dmalen"] or -1)
+            assert row["syndrome"] == int(said["infiniband.aeth.syndrome"] or "-1", 0)
+            assert row["octets"] == int(said["data.len"] or 0)
+    bare_path = tmp_path / "bare.pcap"
+    write(bare_path, [(START + i, frame, len(frame)) for i, frame in enumerate(bare)])
+    assert found == ours(bare_path)
+
+
 def test_wireshark_reads_the_same(tmp_path: Path) -> None:
-    frames = [bytes(layers) for layers in BUILT]
-    write(tmp_path / "a.pcap", [(START + i, frame, len(frame)) for i, frame in enumerate(frames)])
+    built = [bytes(layers) for layers in BUILT]
+    write(tmp_path / "a.pcap", [(START + i, frame, len(frame)) for i, frame in enumerate(built)])
     found = ours(tmp_path / "a.pcap")
     assert len(found) == len(BUILT)
     assert found == theirs(tmp_path / "a.pcap")

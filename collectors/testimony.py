@@ -1,0 +1,69 @@
+"""What exporters told beside flows, from who decodes to whoever asks; and delays in switches as those between them are told."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from collectors.evidence import Counters, Delays, Drops, Evidence, Notices, Rows
+from collectors.record import Transits
+
+KINDS: Mapping[type[Rows], str] = {Counters: "counters", Delays: "delays", Drops: "drops", Notices: "notices"}
+BIN_NS = 50_000_000
+
+
+class Witnessed:
+    """Evidence until it is taken: at most `most` rows, the newest. `told` counts rows by kind, `gone` those nobody took."""
+
+    def __init__(self, *, most: int = 1 << 18) -> None:
+        self.most, self.told, self.gone = most, Counter[str](), 0
+        self._parts, self._held, self._lock = deque[Rows](), 0, threading.Lock()
+
+    def add(self, evidence: Iterable[Rows]) -> None:
+        """Take rows. From any thread."""
+        with self._lock:
+            for rows in evidence:
+                self.told[KINDS[type(rows)]] += len(rows)
+                self._parts.append(rows)
+                self._held += len(rows)
+            while self._held > self.most:
+                rows = self._parts.popleft()
+                self._held -= len(rows)
+                self.gone += len(rows)
+
+    def drain(self) -> Evidence:
+        """All rows since this was last asked, in the order they came, and let go of. From any thread."""
+        with self._lock:
+            parts, self._parts, self._held = self._parts, deque[Rows](), 0
+        found = Evidence()
+        for rows in parts:
+            found.add(rows, self.most + len(found))
+        return found
+
+
+def waits(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
+    """Delays inside switches by switch and time bin: those of a hop from a switch to itself.
+
+    `exporters` are the switches so far and grow; rows without a delay count for nothing.
+    """
+    code, columns = {name: i for i, name in enumerate(exporters)}, []
+    for part in delays:
+        names = [code.setdefault(name, len(code)) for name in part.exporters]
+        known = part.delay_ns >= 0
+        switch = np.array(names or [0], np.int64)[part.exporter[known]]
+        columns.append(np.stack([part.time_ns[known] // bin_ns, switch, part.delay_ns[known]]))
+    exporters[:] = list(code)
+    bins, switch, delay = np.concatenate([np.zeros((3, 0), np.int64), *columns], axis=1)
+    order = np.lexsort((switch, bins))
+    bins, switch, delay = bins[order], switch[order], delay[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(bins) != 0) | (np.diff(switch) != 0)]) if len(bins) else np.zeros(0, np.intp)
+    packets = np.diff(np.r_[starts, len(bins)])
+    mean, longest = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if len(starts):
+        mean = np.rint(np.add.reduceat(delay.astype(float), starts) / packets).astype(np.int64)
+        longest = np.maximum.reduceat(delay, starts)
+    hop = switch[starts].astype(np.int32)
+    return Transits(bins[starts] * bin_ns, hop, hop, packets.astype(np.int64), mean, longest, tuple(exporters), bin_ns)

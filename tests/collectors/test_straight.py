@@ -1,0 +1,70 @@
+"""Frames straight to flows come to the same as frames to rows, and rows to flows."""
+
+from collections import Counter
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.mirror import Mirror, Mix
+from collectors.batch import Batch
+from collectors.fastpath import Decoder
+from collectors.flowtable import flows_of
+from collectors.following import AHEAD
+from collectors.pcap import read
+from collectors.record import COLUMNS, Transits
+from tests.collectors.frames import SAMPLES
+
+
+def told(batches, how, *, switches=1):
+    """All that is known in the end: records by name of their ends, delays, counts."""
+    decoder = Decoder()
+    readers = {f"s{i}": map(getattr(decoder, how), batches) for i in range(switches)}
+    flows, transits, tally = flows_of(readers, decoder.endpoints)
+    columns = {c.name: getattr(flows, c.name).tolist() for c in COLUMNS if c.name not in ("src", "dst")}
+    for end in ("src", "dst"):
+        columns[end] = [flows.endpoints[code] for code in getattr(flows, end).tolist()]
+    columns["path"] = [flows.paths[code] for code in columns["path"]]
+    delays = [getattr(transits, f.name).tolist() for f in fields(Transits) if f.name not in ("exporters", "bin_ns")]
+    return columns, flows.exporters, delays, tally + Counter(), decoder.skipped, decoder.endpoints
+
+
+def batch_of(frames, times):
+    batch = Batch.of((time, frame, len(frame)) for time, (_, frame) in zip(times, frames, strict=True))
+    kinds = np.array([kind for kind, _ in frames], np.int64)
+    return Batch(batch.data, kinds, batch.time_ns, batch.offset, batch.captured, batch.wire)
+
+
+@given(st.data(), st.lists(st.sampled_from(SAMPLES), min_size=1, max_size=3 * AHEAD), st.booleans(), st.integers(1, 2))
+def test_the_same_whatever_comes(data, frames, ordered, switches):
+    times = data.draw(st.lists(st.integers(0, 10**9), min_size=len(frames), max_size=len(frames)))
+    batch = batch_of(frames, sorted(times) if ordered else times)
+    cut = data.draw(st.integers(0, len(frames)))
+    batches = [batch.part(0, cut), batch.part(cut, len(batch))]
+    assert told(batches, "later", switches=switches) == told(batches, "unpack", switches=switches)
+
+
+@pytest.mark.parametrize("at", [1, AHEAD - 1, AHEAD, AHEAD + 1, 2 * AHEAD + 5])
+def test_a_clock_that_goes_back(at):
+    frames = [SAMPLES[k % 2] for k in range(3 * AHEAD)]
+    times = [1000 * (i if i < at else i - at) for i in range(len(frames))]
+    batch = batch_of(frames, times)
+    found = told([batch, batch_of(frames[:7], range(10**6, 10**6 + 7))], "later")
+    assert found == told([batch, batch_of(frames[:7], range(10**6, 10**6 + 7))], "unpack")
+    assert found[3]["packets seen once"] == 3 * AHEAD + 7
+
+
+@pytest.mark.parametrize("octets", [1 << 12, 1 << 20])
+def test_more_flows_than_there_is_room_for(tmp_path, octets):
+    mix = Mix(queue_pairs=3000, connections=400, hosts=700, active=900, window=2048, lost=0.01)
+    Mirror(3, mix).write(tmp_path / "a.pcap", 20_000)
+
+    def batches():
+        yield from read(tmp_path / "a.pcap", batch_octets=octets)
+
+    found = told(batches(), "later")
+    assert found == told(batches(), "unpack")
+    assert len(found[0]["src"]) > 3000
+    assert found[0]["retransmits"].count(0) < len(found[0]["src"])
