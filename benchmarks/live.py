@@ -2,9 +2,9 @@
 
     python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour DIR] [--explain]
 
-Everything runs as fast as it can, by the clock of the recording. `delay` is from a fault's start to the opening of a case that
-names its culprit, in steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong`
-claims name nobody at fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the
+Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a second
+later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in steps of the
+job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong` claims name nobody at fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the
 share of the recorded time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no
 step are left out unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
 
@@ -28,7 +28,7 @@ from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
 from benchmarks.score import names_culprit, period_of
 from collectors.record import Transits
-from prism.board import Case
+from prism.board import Board, Case
 from prism.following import loud
 from prism.playing import Tick, play, ticks
 from prism.watch import Watch
@@ -73,35 +73,55 @@ def longer(case: grid.Case, *, warm: int = 16, least_s: float = 0.8) -> grid.Cas
     return replace(case, spec=replace(case.spec, jobs=tuple(jobs), faults=faults))
 
 
-def measured(one: Input, watch: Watch | None = None) -> Told:
+class Timed(Watch):
+    """A watch whose windows take recorded time too, as much as they took of a processor: the next one waits for them.
+
+    `free_ns` is when the newest window was done, `spent_s` what all have taken, `slowest_s` the slowest.
+    """
+
+    free_ns = 0
+    spent_s = slowest_s = 0.0
+    _clock = 0
+
+    def due(self, clock_ns: int) -> bool:
+        """See `Watch`."""
+        self._clock = clock_ns
+        return clock_ns >= self.free_ns and super().due(clock_ns)
+
+    def look(self, now_ns: int) -> Board:
+        """See `Watch`."""
+        began = time.process_time()
+        board = super().look(now_ns)
+        took = time.process_time() - began
+        self.spent_s, self.slowest_s = self.spent_s + took, max(self.slowest_s, took)
+        self.free_ns = max(self._clock, now_ns) + int(took * SECOND)
+        return board
+
+
+def measured(one: Input) -> Told:
     """One input, played as fast as it can be, and judged."""
     flows, transits, source, placed, truth = one.open()
-    watch = watch or Watch(placed)
+    watch = Timed(placed)
     cases: dict[str, Case] = {}
+    first: dict[str, int] = {}
     states: dict[str, list[str]] = {}
-    spent = slowest = 0.0
-    boards = play(watch, ticks(flows, transits))
-    while True:
-        began = time.process_time()
-        board = next(boards, None)
-        took = time.process_time() - began
-        if board is None:
-            break
-        spent, slowest = spent + took, max(slowest, board.windows[0].took_s)
+    for board in play(watch, ticks(flows, transits)):
         for case in board.cases:
             if loud(case.finding):
                 cases[case.id] = case
+                first.setdefault(case.id, watch.free_ns)
                 known = states.setdefault(case.id, [])
                 if not known or known[-1] != case.state:
                     known.append(case.state)
-    told = _judged(one.name, truth, list(cases.values()))
+    told = _judged(one.name, truth, list(cases.values()), first)
     told.flaps = sum(known.count("open") - 1 for known in states.values())
-    told.cpu = spent * SECOND / max(source.end_ns - source.start_ns, 1)
-    told.window_s, told.peak_mib = slowest, peak_mib()
+    told.cpu = watch.spent_s * SECOND / max(source.end_ns - source.start_ns, 1)
+    told.window_s, told.peak_mib = watch.slowest_s, peak_mib()
     return told
 
 
-def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
+def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: Mapping[str, int]) -> Told:
+    """What cases are worth that were `first` told at a time, ns."""
     told = Told(name, healthy=not truth["faults"], claims=len(cases))
     step = period_of(truth)
     begin = min((s[0][1] for job in truth["jobs"].values() for s in job["steps"].values() if s), default=0)
@@ -114,7 +134,7 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
             continue
         told.faults += 1
         told.found += bool(own)
-        soonest = min((c.opened_ns for c in own), default=0)
+        soonest = min((first[c.id] for c in own), default=0)
         delay = (soonest - fault["start_ns"]) / SECOND if own else 0.0
         timed = own and fault["start_ns"] >= begin + ALWAYS * step
         if timed:
@@ -129,7 +149,7 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
         f = c.finding
         told.lines.append(
             f"  {'right' if c.id in right else 'WRONG'} {f.kind} {f.detector} {list(f.ids)} {f.confidence} of "
-            f"{(f.start_ns - zero) / SECOND:.1f} … {(f.end_ns - zero) / SECOND:.1f} told {(c.opened_ns - zero) / SECOND:.1f}"
+            f"{(f.start_ns - zero) / SECOND:.1f} … {(f.end_ns - zero) / SECOND:.1f} told {(first[c.id] - zero) / SECOND:.1f}"
             f"{f' closed {(c.closed_ns - zero) / SECOND:.1f}' if c.closed_ns else ''}"
         )
     return told
