@@ -102,6 +102,11 @@ def loud(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
+def waits(trail: Trail) -> bool:
+    """Whether a claim of the newest window waits for another one to agree."""
+    return loud(trail.case.finding) and not trail.told and not trail.missed
+
+
 def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
     """The newest trail that a finding goes on with."""
     for i in range(len(trails) - 1, -1, -1):
@@ -158,7 +163,7 @@ def _aged(
     finding = trail.case.finding
     lasts = _still_out(finding, job) or (not explained and _still_slow(trail, job))
     active = now_ns if trail.told and lasts else trail.active_ns
-    over = now_ns - active > hold * job.step_ns
+    over = now_ns - active > hold * job.step_ns * max(_cost(finding) if finding.kind not in OUTAGES else 1.0, 1.0)
     trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
     if not trail.told and found and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows))):
         trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
@@ -167,10 +172,12 @@ def _aged(
     return trail
 
 
-def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.3, always: int = 12) -> bool:
+def _sure(
+    trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.15, often: int = 4, always: int = 12
+) -> bool:
     """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
 
-    Of many windows of many jobs, some show a few steps by chance as if somebody were slow. Who was slow from the start on has
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow; not `often`. Who was slow from the start on has
     nothing to be compared with but others: that must go on for as many steps as `always`.
     """
     finding = trail.case.finding
@@ -181,7 +188,7 @@ def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float
     if trail.usual_ns == 0:
         grown = finding.end_ns - trail.first_ns >= always * job.step_ns
         return trail.windows >= windows and goes_on and grown
-    return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
+    return trail.windows >= windows and goes_on and (grown or trail.windows >= often or _cost(finding) >= clear)
 
 
 def _cost(finding: Finding) -> float:

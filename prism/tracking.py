@@ -202,6 +202,19 @@ def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0,
     return now_ns - talked_ns > max(steps * one.step_ns, least_s * SECOND)
 
 
+def uneasy(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.0), slow: float = 1.15) -> bool:
+    """Whether something may be wrong with a job, so that it should be looked at again soon.
+
+    Of its payload nothing has been seen for so many steps (for more of them nothing new can be learnt), or one of its two newest
+    steps, the last of which may not be whole, was `slow` times as long as usual or longer.
+    """
+    quiet = (now_ns - one.talked_ns) / max(one.step_ns, 1.0)
+    if silent[0] <= quiet <= silent[1]:
+        return True
+    ends = job_ends(one.found.timeline) if one.found is not None else np.zeros(0, np.int64)
+    return len(ends) > AGREE and bool(np.diff(ends[-3:]).max() >= slow * one.step_ns)
+
+
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
     """Share of the payload in `flows` that is not between two members of one job that is followed."""
     if not len(flows) or not flows.octets.sum():

@@ -15,12 +15,12 @@ from dataclasses import replace
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
 from prism.diagnose import diagnose
-from prism.following import NO_STEPS, Trail, Watched, follow
+from prism.following import NO_STEPS, Trail, Watched, follow, loud, waits
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Source
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import Followed, after, aged, around, known_as, sighted, unheard, unknown
+from prism.tracking import Followed, after, aged, around, known_as, sighted, uneasy, unheard, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
 
 LATE = "later than its window"
@@ -105,9 +105,14 @@ class Watch:
         return self._search / SECOND
 
     def due(self, clock_ns: int) -> bool:
-        """Whether a window should end now: enough time has passed since the one before."""
-        hop = hop_ns(one.step_ns for one in self.jobs if one.trusted and one.state == "running")
-        return self._first > 0 and self.watermark(clock_ns) >= (self._until or self._first) + hop
+        """Whether a window should end now: enough time has passed since the one before, less where somebody is suspected."""
+        if not self._first:
+            return False
+        mark = self.watermark(clock_ns)
+        running = [one for one in self.jobs if one.trusted and one.state == "running"]
+        known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and loud(t.case.finding)}
+        urgent = any(waits(t) for t in self.trails) or any(uneasy(one, mark) for one in running if one.id not in known)
+        return mark >= (self._until or self._first) + hop_ns((one.step_ns for one in running), urgent=urgent)
 
     def watermark(self, clock_ns: int) -> int:
         """Up to when nearly all records are there, ns."""
