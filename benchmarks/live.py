@@ -2,11 +2,12 @@
 
     python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour DIR] [--explain]
 
-Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a second
-later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in steps of the
-job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong` claims name nobody at fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the
-share of the recorded time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no
-step are left out unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
+Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
+second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
+steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong` claims name nobody at
+fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the share of the recorded
+time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
+unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
 
 `--hour` plays a folder's flows again and again, each time later, for an hour of recorded time, and prints how time and memory
 go with it.
@@ -88,10 +89,10 @@ class Timed(Watch):
         self._clock = clock_ns
         return clock_ns >= self.free_ns and super().due(clock_ns)
 
-    def look(self, now_ns: int) -> Board:
+    def look(self, now_ns: int, *, last: bool = False) -> Board:
         """See `Watch`."""
         began = time.process_time()
-        board = super().look(now_ns)
+        board = super().look(now_ns, last=last)
         took = time.process_time() - began
         self.spent_s, self.slowest_s = self.spent_s + took, max(self.slowest_s, took)
         self.free_ns = max(self._clock, now_ns) + int(took * SECOND)

@@ -23,14 +23,18 @@ NO_STEPS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns."""
+    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns.
+
+    `final` says that the window is the last of all, and the first that is sure of the job.
+    """
 
     step_ns: float
     talked_ns: int
     running: bool
     ends: NDArray[np.int64]
+    final: bool = False
 
-    def before(self, time_ns: int, *, least: int = 4, most: int = 32) -> float:
+    def before(self, time_ns: int, *, least: int = 2, most: int = 32) -> float:
         """The usual step before a time, ns; 0 where too few are known."""
         steps = np.diff(self.ends[self.ends <= time_ns])[-most:]
         return float(np.median(steps)) if len(steps) >= least else 0.0
@@ -102,9 +106,9 @@ def loud(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def waits(trail: Trail) -> bool:
-    """Whether a claim of the newest window waits for another one to agree."""
-    return loud(trail.case.finding) and not trail.told and not trail.missed
+def waits(trail: Trail, *, most: int = 6) -> bool:
+    """Whether a claim of the newest window waits for another one to agree; one of `most` windows waits for time to pass."""
+    return loud(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
 
 
 def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
@@ -177,11 +181,12 @@ def _sure(
 ) -> bool:
     """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
 
-    Of many windows of many jobs, some show a few steps by chance as if somebody were slow; not `often`. Who was slow from the start on has
-    nothing to be compared with but others: that must go on for as many steps as `always`.
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow; not `often`. Who was slow from
+    the start on has nothing to be compared with but others: that must go on for as many steps as `always`. The last window of
+    all stands alone for a job that none before it was sure of.
     """
     finding = trail.case.finding
-    if finding.kind in OUTAGES:
+    if finding.kind in OUTAGES or job.final:
         return True
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns

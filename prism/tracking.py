@@ -125,12 +125,22 @@ def sighted(job: Job, flows: Flows) -> Job | None:
     return replace(job, start_ns=int(flows.start_ns[rows].min()), end_ns=int(flows.end_ns[rows].max()))
 
 
-def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0) -> Followed:
+def after(
+    one: Followed,
+    found: JobDiagnosis,
+    now_ns: int,
+    *,
+    kept: int,
+    apart: float = 0.4,
+    known_s: float = 4.0,
+    last: bool = False,
+) -> Followed:
     """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
 
     A layout is doubted until it has most of the newest windows behind it, each as sure as it was.
 
-    Nothing is agreed on before its members have been known for `known_s`.
+    Nothing is agreed on before its members have been known for `known_s`; but the `last` window of all is believed of a job of
+    which no other was.
     """
     ends = job_ends(found.timeline)
     step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
@@ -138,6 +148,8 @@ def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: 
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
     agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
+    if last and not one.trusted and step > 0 and len(ends) > AGREE:
+        agreed, one, lately = True, replace(one, layouts=()), (step,)
     layout = marks(found).layout
     layouts = (*one.layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
@@ -205,8 +217,8 @@ def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0,
 def uneasy(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.0), slow: float = 1.15) -> bool:
     """Whether something may be wrong with a job, so that it should be looked at again soon.
 
-    Of its payload nothing has been seen for so many steps (for more of them nothing new can be learnt), or one of its two newest
-    steps, the last of which may not be whole, was `slow` times as long as usual or longer.
+    Of its payload nothing has been seen for so many steps (for more of them nothing new can be learnt), or one of its two
+    newest steps, the last of which may not be whole, was `slow` times as long as usual or longer.
     """
     quiet = (now_ns - one.talked_ns) / max(one.step_ns, 1.0)
     if silent[0] <= quiet <= silent[1]:

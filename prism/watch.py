@@ -135,8 +135,8 @@ class Watch:
                 if len(taken) and (not self._first or taken.start_ns.min() < self._first):
                     self._first = int(taken.start_ns.min())
 
-    def look(self, now_ns: int) -> Board:
-        """Analyse the window that ends at `now_ns` and publish what is known then."""
+    def look(self, now_ns: int, *, last: bool = False) -> Board:
+        """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it."""
         began = time.perf_counter()
         self.take()
         if self._first:
@@ -146,14 +146,15 @@ class Watch:
         self.unheard = bool(words)
         jobs, looked_at = [], dict[str, Watched]()
         for one in self.jobs:
-            seen, told = self._job(one, now_ns)
+            seen, told = self._job(one, now_ns, last)
             jobs.append(seen)
             if told is not None and seen.trusted:
                 words += told.unexplained
                 findings += () if seen.doubtful else told.findings
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends)
+                final = last and not one.trusted
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final)
         self.jobs = tuple(jobs)
         self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
         self._unexplained = tuple(dict.fromkeys(words))
@@ -183,7 +184,7 @@ class Watch:
     def _since(self, one: Followed, now_ns: int) -> int:
         return max(one.since(now_ns, self._search), self._first)
 
-    def _job(self, one: Followed, now_ns: int) -> tuple[Followed, Diagnosis | None]:
+    def _job(self, one: Followed, now_ns: int, last: bool = False) -> tuple[Followed, Diagnosis | None]:
         """One job after its window, and what the window told of it, if it was looked at."""
         since = self._since(one, now_ns)
         flows = self.shelf.between(since, now_ns)
@@ -206,7 +207,7 @@ class Watch:
         )
         if not told.jobs:
             return aged(replace(one, lately=(), doubtful=True, talked_ns=max(one.talked_ns, job.end_ns)), now_ns), told
-        return aged(after(one, told.jobs[0], now_ns, kept=self.steps), now_ns), told
+        return aged(after(one, told.jobs[0], now_ns, kept=self.steps, last=last), now_ns), told
 
     def _source(self, flows: int) -> Source:
         skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
