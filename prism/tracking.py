@@ -22,6 +22,7 @@ from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
 AGREE, LAYOUTS = 3, 9  # windows
+FULL = 24  # steps of a window that tells a layout as well as any
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class Followed:
     talked_ns: int = 0
     state: JobState = "running"
     layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
+    told_by: int = 0  # how many steps the fullest of those windows had
     doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
 
     @property
@@ -91,7 +93,7 @@ def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
     moved = replace(job, id=one.id)
     found = None if one.found is None else replace(one.found, job=moved, timeline=placed(one.found.timeline, one.job, moved))
     met = one.met_ns if one.trusted else now_ns
-    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=())
+    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=(), told_by=0)
 
 
 def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
@@ -134,10 +136,12 @@ def after(
     apart: float = 0.4,
     known_s: float = 4.0,
     last: bool = False,
+    whole: float = 0.75,
 ) -> Followed:
     """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
 
-    A layout is doubted until it has most of the newest windows behind it, each as sure as it was.
+    A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
+    not heard from a window of far fewer steps, as the first ones after a restart are.
 
     Nothing is agreed on before its members have been known for `known_s`; but the `last` window of all is believed of a job of
     which no other was.
@@ -149,12 +153,17 @@ def after(
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
     agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
     if last and not one.trusted and step > 0 and len(ends) > AGREE:
-        agreed, one, lately = True, replace(one, layouts=()), (step,)
+        agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
     layout = marks(found).layout
-    layouts = (*one.layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
+    brief = len(ends) < whole * one.told_by and layout != favoured(one.layouts)
+    layouts = one.layouts
+    if not brief:
+        layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
+        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL))
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
-    if (strange and not agreed) or _favoured(layouts) != layout:
-        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else found
+    if (strange and not agreed) or favoured(layouts) != layout:
+        unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
+        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
         return replace(
             one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, doubtful=True, job=_lasting(one, found)
         )
@@ -175,12 +184,12 @@ def after(
     )
 
 
-def _favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
+def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
     """The layout that most of the windows told, each counted as sure as it was; of equals the newest."""
     votes: dict[tuple[int, ...], float] = {}
     for layout, sure in layouts:
         votes[layout] = votes.get(layout, 0.0) + sure
-    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout])
+    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout], default=())
 
 
 def _lasting(one: Followed, found: JobDiagnosis) -> Job:

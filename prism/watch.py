@@ -55,6 +55,7 @@ class Watch:
         self._looked = self._until = self._late = self._late_in_all = self._records = 0
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
+        self.known = Board()  # what had been told before it went on from there
         self.unheard = False  # whether records have stopped coming from where jobs were seen
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
@@ -76,6 +77,7 @@ class Watch:
         because nobody listened.
         """
         self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
+        self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told))
         if flows is not None and len(flows):
             newest = int(flows.end_ns.max())
             self.shelf.add(flows, newest)
