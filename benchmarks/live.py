@@ -1,6 +1,6 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
-    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour DIR] [--explain]
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour [DIR]] [--explain]
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
 second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
@@ -9,8 +9,8 @@ fault, `healthy` ones are told of runs without fault, `flaps` are cases that ope
 time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
 unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
 
-`--hour` plays a folder's flows again and again, each time later, for an hour of recorded time, and prints how time and memory
-go with it.
+`--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
+recorded time, and prints for every ten minutes how time and memory go with it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ from collectors.record import Transits
 from prism.board import Board, Case
 from prism.following import loud
 from prism.playing import Tick, play, ticks
+from prism.synth.spec import Cluster, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND
 
 OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
+SMALL = Path()  # stands for a cluster that is simulated
 ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
 
 
@@ -184,7 +186,15 @@ def _row(name: str, runs: Sequence[Told], width: int) -> str:
     )
 
 
-def hour(one: Input, *, seconds: float = 3600.0, rows: int = 12) -> str:
+def small() -> Input:
+    """A small healthy cluster in steps of two seconds: an hour of it can be played in minutes."""
+    job = Job(
+        pp=2, dp=4, micro=4, steps=48, forward_ms=120, backward_ms=240, gradient_octets=40_000_000, activation_octets=4_000_000
+    )
+    return of_case(grid.Case("small", "pp2dp4", "small", "none", "none", "none", Spec("small", Cluster(hosts=8), (job,)), 1))
+
+
+def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]:
     """An input played again and again: analysis time per recorded second and memory, in equal parts of the time."""
     flows, _, source, placed, _ = one.open()
     length = source.end_ns - source.start_ns
@@ -194,18 +204,18 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 12) -> str:
         for lap in range(int(np.ceil(seconds * SECOND / length))):
             yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
 
-    watch, lines = Watch(placed), [f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"]
+    yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
+    watch = Watch(placed)
     began, since, part = time.process_time(), source.start_ns, seconds * SECOND / rows
     for board in play(watch, again()):
         if board.at_ns - since >= part:
             now = time.process_time()
             told = sum(loud(case.finding) for case in board.cases)
-            lines.append(
+            yield (
                 f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
                 f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
             )
             began, since = now, board.at_ns
-    return "\n".join(lines)
 
 
 def _resident_mib() -> float:
@@ -219,11 +229,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
-    parser.add_argument("--hour", type=Path, metavar="DIR")
+    parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
     asked = parser.parse_args(argv)
     if asked.hour:
-        print(hour(of_folder(asked.hour, asked.hour.name)))
+        for row in hour(small() if asked.hour == SMALL else of_folder(asked.hour, asked.hour.name)):
+            print(row, flush=True)
         return 0
     todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
     for seed, count in (text.split(":") for text in asked.grid):

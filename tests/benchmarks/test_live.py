@@ -15,7 +15,7 @@ def test_a_capture_is_judged():
 
 
 def test_laps_follow_one_another():
-    lines = hour(of_folder(PCAPS / "two_jobs", "two_jobs"), seconds=8, rows=2).splitlines()
+    lines = list(hour(of_folder(PCAPS / "two_jobs", "two_jobs"), seconds=8, rows=2))
     assert len(lines) >= 2
 
 
