@@ -155,12 +155,12 @@ def after(
     if last and not one.trusted and step > 0 and len(ends) > AGREE:
         agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
     layout = marks(found).layout
-    brief = len(ends) < whole * one.told_by and layout != favoured(one.layouts)
     layouts = one.layouts
-    if not brief:
+    if len(ends) >= whole * one.told_by or layout == favoured(layouts):
         layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
-        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL))
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
+    if one.trusted and not strange:
+        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL))
     if (strange and not agreed) or favoured(layouts) != layout:
         unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
         kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
@@ -204,6 +204,21 @@ def aged(one: Followed, now_ns: int, *, gone_s: float = 1800.0) -> Followed:
     if not is_silent(one, one.talked_ns, now_ns):
         return replace(one, state="running")
     return replace(one, state="ended" if quiet > gone_s * SECOND else "silent")
+
+
+def rests(flows: Flows, job: Job, *, share: float = 0.95) -> float:
+    """How long the pauses are between records that are not between members of a job, ns: shorter ones make up `share` of time.
+
+    Infinite where few come at all. What a job fetches comes once a step; what comes more often does not wait for the job, so it
+    tells whether records are collected.
+    """
+    members = np.isin(np.array(flows.endpoints), job.endpoints)
+    own = members[flows.src] & members[flows.dst] if len(flows) else np.zeros(0, np.bool_)
+    pauses = np.sort(np.diff(np.sort(flows.end_ns[~own])))
+    if len(pauses) < 8:
+        return float("inf")
+    time = np.cumsum(pauses)
+    return float(pauses[np.searchsorted(time, share * time[-1])])
 
 
 def unheard(newest: int, followed: Iterable[Followed], now_ns: int) -> Iterator[str]:

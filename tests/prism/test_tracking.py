@@ -5,7 +5,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
 from prism.store import job_from, job_json
-from prism.tracking import Followed, after, aged, around, known_as, placed, sighted, unheard, unknown
+from prism.tracking import Followed, after, aged, around, known_as, placed, rests, sighted, unheard, unknown
 from tests.conftest import make_timeline
 
 S = 1_000_000_000
@@ -126,3 +126,17 @@ def test_after_a_restart_a_layout_is_kept_until_another_one_has_as_much_behind_i
         one = after(one, found(one.job, 24, dp=2), now * S, kept=100)
     assert one.found.parallelism.layout.dp == 2
     assert not one.doubtful
+
+
+def test_what_comes_more_often_than_steps_tells_that_records_are_collected():
+    members = job(1, 2)
+    ends = np.arange(1, 60) * S // 4
+    every = Flows.build(
+        {"start_ns": ends - 5, "end_ns": ends, "src": np.full(59, 2), "dst": np.zeros(59, int), "octets": np.full(59, 100)},
+        endpoints=("10.0.0.1", "10.0.0.2", "10.0.0.9"),
+    )
+    assert rests(every, members) == S // 4
+    bursts = every.take(np.arange(59) % 8 < 2)  # what is fetched at the begin of each step
+    assert rests(bursts, members) > S
+    assert rests(every.take(np.arange(3)), members) == float("inf")
+    assert rests(every, job(1, 2, 9)) == float("inf")
