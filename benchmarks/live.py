@@ -1,6 +1,6 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
-    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour [DIR]] [--explain]
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour [DIR]] [--ingest DIR] [--explain]
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
 second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
@@ -10,13 +10,15 @@ time that the analysis took on one core, `window` what the slowest window took. 
 unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
 
 `--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
-recorded time, and prints for every ten minutes how time and memory go with it.
+recorded time, and prints for every ten minutes how time and memory go with it. `--ingest` prints how fast batches of records
+are taken while windows of a folder's flows are analysed all the time, and how long one of them waits at worst.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,9 +31,12 @@ from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
 from benchmarks.score import names_culprit, period_of
 from collectors.record import Transits
+from collectors.sinks import Nowhere
+from prism.analysing import Watched
 from prism.board import Board, Case
 from prism.following import loud
 from prism.playing import Tick, play, ticks
+from prism.spread import workers
 from prism.synth.spec import Cluster, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND
@@ -218,6 +223,43 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
             began, since = now, board.at_ns
 
 
+def ingest(one: Input, *, seconds: float = 4.0, records: int = 2000) -> Iterator[str]:
+    """How fast batches of `records` are taken, and how long one may wait, while windows of an input are analysed all the time.
+
+    By nobody, in a thread of this process, and in a process of its own.
+    """
+    flows, _, source, placed, _ = one.open()
+    batch = flows.take(np.arange(min(records, len(flows))))
+    yield f"{'analysis':>12}{'records/s':>12}{'slowest ms':>12}{'windows':>9}"
+    for how in ("none", "thread", "process"):
+        with workers(2 if how == "process" else 1) as executor:
+            watch, idle, stop = Watch(placed, executor=executor), Watch(placed), threading.Event()
+            done = [0]
+            watch.add(flows, source.end_ns)
+            watch.look(source.end_ns)
+            thread = threading.Thread(target=_look, args=(watch, source.end_ns, stop, done))
+            if how != "none":
+                thread.start()
+            sink, taken, slowest, since = Watched(Nowhere(), idle), 0, 0.0, time.perf_counter()
+            while (began := time.perf_counter()) < since + seconds:
+                sink.write(batch)
+                taken += len(batch)
+                slowest = max(slowest, time.perf_counter() - began)
+                if taken % (500 * len(batch)) == 0:
+                    idle = Watch(placed)
+                    sink = Watched(Nowhere(), idle)
+            stop.set()
+            if how != "none":
+                thread.join()
+        yield f"{how:>12}{taken / seconds:12.0f}{slowest * 1e3:12.1f}{done[0]:9}"
+
+
+def _look(watch: Watch, now_ns: int, stop: threading.Event, done: list[int]) -> None:
+    while not stop.is_set():
+        watch.look(now_ns)
+        done[0] += 1
+
+
 def _resident_mib() -> float:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
@@ -230,8 +272,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
     parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
+    parser.add_argument("--ingest", type=Path, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
     asked = parser.parse_args(argv)
+    if asked.ingest:
+        for row in ingest(of_folder(asked.ingest, asked.ingest.name)):
+            print(row, flush=True)
+        return 0
     if asked.hour:
         for row in hour(small() if asked.hour == SMALL else of_folder(asked.hour, asked.hour.name)):
             print(row, flush=True)
