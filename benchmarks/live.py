@@ -1,21 +1,24 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
-    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour DIR] [--explain]
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour [DIR]] [--ingest DIR] [--explain]
 
-Everything runs as fast as it can, by the clock of the recording. `delay` is from a fault's start to the opening of a case that
-names its culprit, in steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong`
-claims name nobody at fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the
-share of the recorded time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no
-step are left out unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
+Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
+second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
+steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong` claims name nobody at
+fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the share of the recorded
+time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
+unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
 
-`--hour` plays a folder's flows again and again, each time later, for an hour of recorded time, and prints how time and memory
-go with it.
+`--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
+recorded time, and prints for every ten minutes how time and memory go with it. `--ingest` prints how fast batches of records
+are taken while windows of a folder's flows are analysed all the time, and how long one of them waits at worst.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,13 +31,18 @@ from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
 from benchmarks.score import names_culprit, period_of
 from collectors.record import Transits
-from prism.board import Case
+from collectors.sinks import Nowhere
+from prism.analysing import Watched
+from prism.board import Board, Case
 from prism.following import loud
 from prism.playing import Tick, play, ticks
+from prism.spread import workers
+from prism.synth.spec import Cluster, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND
 
 OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
+SMALL = Path()  # stands for a cluster that is simulated
 ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
 
 
@@ -73,35 +81,55 @@ def longer(case: grid.Case, *, warm: int = 16, least_s: float = 0.8) -> grid.Cas
     return replace(case, spec=replace(case.spec, jobs=tuple(jobs), faults=faults))
 
 
-def measured(one: Input, watch: Watch | None = None) -> Told:
+class Timed(Watch):
+    """A watch whose windows take recorded time too, as much as they took of a processor: the next one waits for them.
+
+    `free_ns` is when the newest window was done, `spent_s` what all have taken, `slowest_s` the slowest.
+    """
+
+    free_ns = 0
+    spent_s = slowest_s = 0.0
+    _clock = 0
+
+    def due(self, clock_ns: int) -> bool:
+        """See `Watch`."""
+        self._clock = clock_ns
+        return clock_ns >= self.free_ns and super().due(clock_ns)
+
+    def look(self, now_ns: int, *, last: bool = False) -> Board:
+        """See `Watch`."""
+        began = time.process_time()
+        board = super().look(now_ns, last=last)
+        took = time.process_time() - began
+        self.spent_s, self.slowest_s = self.spent_s + took, max(self.slowest_s, took)
+        self.free_ns = max(self._clock, now_ns) + int(took * SECOND)
+        return board
+
+
+def measured(one: Input) -> Told:
     """One input, played as fast as it can be, and judged."""
     flows, transits, source, placed, truth = one.open()
-    watch = watch or Watch(placed)
+    watch = Timed(placed)
     cases: dict[str, Case] = {}
+    first: dict[str, int] = {}
     states: dict[str, list[str]] = {}
-    spent = slowest = 0.0
-    boards = play(watch, ticks(flows, transits))
-    while True:
-        began = time.process_time()
-        board = next(boards, None)
-        took = time.process_time() - began
-        if board is None:
-            break
-        spent, slowest = spent + took, max(slowest, board.windows[0].took_s)
+    for board in play(watch, ticks(flows, transits)):
         for case in board.cases:
             if loud(case.finding):
                 cases[case.id] = case
+                first.setdefault(case.id, watch.free_ns)
                 known = states.setdefault(case.id, [])
                 if not known or known[-1] != case.state:
                     known.append(case.state)
-    told = _judged(one.name, truth, list(cases.values()))
+    told = _judged(one.name, truth, list(cases.values()), first)
     told.flaps = sum(known.count("open") - 1 for known in states.values())
-    told.cpu = spent * SECOND / max(source.end_ns - source.start_ns, 1)
-    told.window_s, told.peak_mib = slowest, peak_mib()
+    told.cpu = watch.spent_s * SECOND / max(source.end_ns - source.start_ns, 1)
+    told.window_s, told.peak_mib = watch.slowest_s, peak_mib()
     return told
 
 
-def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
+def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: Mapping[str, int]) -> Told:
+    """What cases are worth that were `first` told at a time, ns."""
     told = Told(name, healthy=not truth["faults"], claims=len(cases))
     step = period_of(truth)
     begin = min((s[0][1] for job in truth["jobs"].values() for s in job["steps"].values() if s), default=0)
@@ -114,7 +142,7 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
             continue
         told.faults += 1
         told.found += bool(own)
-        soonest = min((c.opened_ns for c in own), default=0)
+        soonest = min((first[c.id] for c in own), default=0)
         delay = (soonest - fault["start_ns"]) / SECOND if own else 0.0
         timed = own and fault["start_ns"] >= begin + ALWAYS * step
         if timed:
@@ -129,7 +157,7 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case]) -> Told:
         f = c.finding
         told.lines.append(
             f"  {'right' if c.id in right else 'WRONG'} {f.kind} {f.detector} {list(f.ids)} {f.confidence} of "
-            f"{(f.start_ns - zero) / SECOND:.1f} … {(f.end_ns - zero) / SECOND:.1f} told {(c.opened_ns - zero) / SECOND:.1f}"
+            f"{(f.start_ns - zero) / SECOND:.1f} … {(f.end_ns - zero) / SECOND:.1f} told {(first[c.id] - zero) / SECOND:.1f}"
             f"{f' closed {(c.closed_ns - zero) / SECOND:.1f}' if c.closed_ns else ''}"
         )
     return told
@@ -163,7 +191,15 @@ def _row(name: str, runs: Sequence[Told], width: int) -> str:
     )
 
 
-def hour(one: Input, *, seconds: float = 3600.0, rows: int = 12) -> str:
+def small() -> Input:
+    """A small healthy cluster in steps of two seconds: an hour of it can be played in minutes."""
+    job = Job(
+        pp=2, dp=4, micro=4, steps=48, forward_ms=120, backward_ms=240, gradient_octets=40_000_000, activation_octets=4_000_000
+    )
+    return of_case(grid.Case("small", "pp2dp4", "small", "none", "none", "none", Spec("small", Cluster(hosts=8), (job,)), 1))
+
+
+def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]:
     """An input played again and again: analysis time per recorded second and memory, in equal parts of the time."""
     flows, _, source, placed, _ = one.open()
     length = source.end_ns - source.start_ns
@@ -173,18 +209,55 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 12) -> str:
         for lap in range(int(np.ceil(seconds * SECOND / length))):
             yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
 
-    watch, lines = Watch(placed), [f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"]
+    yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
+    watch = Watch(placed)
     began, since, part = time.process_time(), source.start_ns, seconds * SECOND / rows
     for board in play(watch, again()):
         if board.at_ns - since >= part:
             now = time.process_time()
             told = sum(loud(case.finding) for case in board.cases)
-            lines.append(
+            yield (
                 f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
                 f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
             )
             began, since = now, board.at_ns
-    return "\n".join(lines)
+
+
+def ingest(one: Input, *, seconds: float = 4.0, records: int = 2000) -> Iterator[str]:
+    """How fast batches of `records` are taken, and how long one may wait, while windows of an input are analysed all the time.
+
+    By nobody, in a thread of this process, and in a process of its own.
+    """
+    flows, _, source, placed, _ = one.open()
+    batch = flows.take(np.arange(min(records, len(flows))))
+    yield f"{'analysis':>12}{'records/s':>12}{'slowest ms':>12}{'windows':>9}"
+    for how in ("none", "thread", "process"):
+        with workers(2 if how == "process" else 1) as executor:
+            watch, idle, stop = Watch(placed, executor=executor), Watch(placed), threading.Event()
+            done = [0]
+            watch.add(flows, source.end_ns)
+            watch.look(source.end_ns)
+            thread = threading.Thread(target=_look, args=(watch, source.end_ns, stop, done))
+            if how != "none":
+                thread.start()
+            sink, taken, slowest, since = Watched(Nowhere(), idle), 0, 0.0, time.perf_counter()
+            while (began := time.perf_counter()) < since + seconds:
+                sink.write(batch)
+                taken += len(batch)
+                slowest = max(slowest, time.perf_counter() - began)
+                if taken % (500 * len(batch)) == 0:
+                    idle = Watch(placed)
+                    sink = Watched(Nowhere(), idle)
+            stop.set()
+            if how != "none":
+                thread.join()
+        yield f"{how:>12}{taken / seconds:12.0f}{slowest * 1e3:12.1f}{done[0]:9}"
+
+
+def _look(watch: Watch, now_ns: int, stop: threading.Event, done: list[int]) -> None:
+    while not stop.is_set():
+        watch.look(now_ns)
+        done[0] += 1
 
 
 def _resident_mib() -> float:
@@ -198,11 +271,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
-    parser.add_argument("--hour", type=Path, metavar="DIR")
+    parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
+    parser.add_argument("--ingest", type=Path, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
     asked = parser.parse_args(argv)
+    if asked.ingest:
+        for row in ingest(of_folder(asked.ingest, asked.ingest.name)):
+            print(row, flush=True)
+        return 0
     if asked.hour:
-        print(hour(of_folder(asked.hour, asked.hour.name)))
+        for row in hour(small() if asked.hour == SMALL else of_folder(asked.hour, asked.hour.name)):
+            print(row, flush=True)
         return 0
     todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
     for seed, count in (text.split(":") for text in asked.grid):

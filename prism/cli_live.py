@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,13 @@ def watch(
         str, typer.Option(metavar="NUMBER", help="How many times as fast as it was recorded; max is as fast as can be.")
     ] = "1",
     json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
+    store: Annotated[
+        str, typer.Option(metavar="URL", help="Put the records there first: clickhouse://user:password@host:port/database.")
+    ] = "",
+    scheduler: Annotated[
+        str,
+        typer.Option(metavar="tcp://…", help="Dask's workers look at one job each; with --store they read its records there."),
+    ] = "",
     columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
     ] = None,
@@ -31,6 +38,7 @@ def watch(
     with complaints("prism"):
         if not replay:
             raise ValueError("say --replay to play files")
+        from collectors.clickhouse import StoreError
         from collectors.compiling import announce
 
         announce("prism")
@@ -42,8 +50,12 @@ def watch(
         inputs = named_inputs(files)
         placed = _topology(topology) if topology else None
         asked = read_columns(columns) if columns else None
-        for text in play_files(inputs, placed, speed=times, as_json=json, columns=asked):
-            typer.echo(text)
+        given: dict[str, Any] = {"as_json": json, "columns": asked, "store": store, "scheduler": scheduler}
+        try:
+            for text in play_files(inputs, placed, speed=times, **given):
+                typer.echo(text)
+        except StoreError as error:
+            raise ValueError(str(error)) from None
 
 
 def serve(

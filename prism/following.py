@@ -7,7 +7,7 @@ what it says has not gone on for some steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,14 +23,18 @@ NO_STEPS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns."""
+    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns.
+
+    `final` says that the window is the last of all, and the first that is sure of the job.
+    """
 
     step_ns: float
     talked_ns: int
     running: bool
     ends: NDArray[np.int64]
+    final: bool = False
 
-    def before(self, time_ns: int, *, least: int = 4, most: int = 32) -> float:
+    def before(self, time_ns: int, *, least: int = 2, most: int = 32) -> float:
         """The usual step before a time, ns; 0 where too few are known."""
         steps = np.diff(self.ends[self.ends <= time_ns])[-most:]
         return float(np.median(steps)) if len(steps) >= least else 0.0
@@ -102,6 +106,24 @@ def loud(finding: Finding) -> bool:
     return finding.severity is not Severity.INFO
 
 
+def unsure(findings: Iterable[Finding], heard_ns: int, *, most: float = 0.8) -> Iterator[Finding]:
+    """Findings of a job that is all that was heard, until `heard_ns`: it may go on since then and nobody listens.
+
+    So that it stands still is less sure.
+    """
+    for finding in findings:
+        if finding.kind in OUTAGES and finding.end_ns >= heard_ns:
+            text = f"{finding.message}; nothing else is heard either, so its collection may have stopped"
+            yield replace(finding, confidence=min(finding.confidence, most), message=text)
+        else:
+            yield finding
+
+
+def waits(trail: Trail, *, most: int = 6) -> bool:
+    """Whether a claim of the newest window waits for another one to agree; one of `most` windows waits for time to pass."""
+    return loud(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
+
+
 def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
     """The newest trail that a finding goes on with."""
     for i in range(len(trails) - 1, -1, -1):
@@ -158,7 +180,7 @@ def _aged(
     finding = trail.case.finding
     lasts = _still_out(finding, job) or (not explained and _still_slow(trail, job))
     active = now_ns if trail.told and lasts else trail.active_ns
-    over = now_ns - active > hold * job.step_ns
+    over = now_ns - active > hold * job.step_ns * max(_cost(finding) if finding.kind not in OUTAGES else 1.0, 1.0)
     trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
     if not trail.told and found and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows))):
         trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
@@ -167,21 +189,24 @@ def _aged(
     return trail
 
 
-def _sure(trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.3, always: int = 12) -> bool:
+def _sure(
+    trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.15, often: int = 4, always: int = 12
+) -> bool:
     """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
 
-    Of many windows of many jobs, some show a few steps by chance as if somebody were slow. Who was slow from the start on has
-    nothing to be compared with but others: that must go on for as many steps as `always`.
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow; not `often`. Who was slow from
+    the start on has nothing to be compared with but others: that must go on for as many steps as `always`. The last window of
+    all stands alone for a job that none before it was sure of.
     """
     finding = trail.case.finding
-    if finding.kind in OUTAGES:
+    if finding.kind in OUTAGES or job.final:
         return True
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
     if trail.usual_ns == 0:
         grown = finding.end_ns - trail.first_ns >= always * job.step_ns
         return trail.windows >= windows and goes_on and grown
-    return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
+    return trail.windows >= windows and goes_on and (grown or trail.windows >= often or _cost(finding) >= clear)
 
 
 def _cost(finding: Finding) -> float:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from collectors.mapping import Columns
 from prism.board import Board
+from prism.keeping import through
 from prism.playing import play, ticks
 from prism.replay import read
+from prism.spread import Kept, workers
 from prism.telling import changes, json_line, line
 from prism.topology import Topology
 from prism.watch import Watch
@@ -51,11 +53,20 @@ def play_files(
     speed: float = 1.0,
     as_json: bool = False,
     columns: Columns | None = None,
+    store: str = "",
+    scheduler: str = "",
 ) -> Iterator[str]:
-    """The lines that files give as they are played. Raises as `prism.replay.read`."""
+    """The lines that files give as they are played. Raises as `replay.read`, `spread.workers` and `keeping.through` do.
+
+    Jobs are looked at by the workers of the Dask `scheduler`. Where there is a `store`, the records are put there first and
+    workers read those of their jobs there.
+    """
     flows, transits, _ = read(inputs, topology, lambda *_: None, columns)
-    watch, before = Watch(topology), Board()
-    for board in play(watch, ticks(flows, transits), wait=by_clock(speed)):
-        for change in changes(before, board):
-            yield json_line(change) if as_json else line(change)
-        before = board
+    if store:
+        flows = through(store, flows)
+    with workers(1, scheduler) as executor:
+        watch, before = Watch(topology, executor=executor, kept=Kept(store) if store and executor else None), Board()
+        for board in play(watch, ticks(flows, transits), wait=by_clock(speed)):
+            for change in changes(before, board):
+                yield json_line(change) if as_json else line(change)
+            before = board

@@ -64,4 +64,4 @@ def play(watch: Watch, played: Iterator[Tick], *, wait: Callable[[int], bool] = 
         if watch.due(clock):
             yield watch.look(watch.watermark(clock))
     if clock:
-        yield watch.look(clock)
+        yield watch.look(clock, last=True)

@@ -154,6 +154,7 @@ def _tell(watch: Watch, tell: Callable[[str], None], stop: threading.Event, as_j
     before = Board()
     while not stop.is_set():
         board = watch.boards.after(before.revision, timeout_s=0.5)
+        before = before if before.revision else watch.known  # what was told before a restart is no news
         for change in changes(before, board):
             tell(json_line(change) if as_json else line(change))
         before = board

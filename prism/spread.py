@@ -10,10 +10,12 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import compress
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,12 +24,14 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from collectors.record import Mask, Transits
-from prism.diagnose import Told, diagnose_job, merged, ranked
+from collectors import clickhouse
+from collectors.record import Flows, Mask, Transits
+from prism.diagnose import Told, diagnose, diagnose_job, merged, ranked
 from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
 from prism.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
+from prism.stored import StoredRecords
 from prism.topology import Topology
 
 P = ParamSpec("P")
@@ -48,6 +52,78 @@ class Work:
     topology: Topology | None
     transits: Transits
     job: Job | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """One job of a live window to be looked at: the records that start from `since_ns` on and end until `now_ns`.
+
+    `endpoints` are the job's and whom they talk to; `window` is as in `diagnose`.
+    """
+
+    records: Records
+    since_ns: int
+    now_ns: int
+    endpoints: tuple[str, ...]
+    job: Job
+    window: tuple[int, int]
+    source: Source
+    topology: Topology | None
+    transits: Transits
+
+
+def glanced(glance: Glance) -> Diagnosis:
+    """What a window tells of a job."""
+    flows = glance.records.between(glance.since_ns, glance.now_ns + 1, endpoints=glance.endpoints)
+    return diagnose(
+        flows.take(flows.end_ns <= glance.now_ns),
+        glance.source,
+        topology=glance.topology,
+        transits=glance.transits,
+        jobs=(glance.job,),
+        window=glance.window,
+        least=2,
+    )
+
+
+def all_glanced(executor: Executor | None, glances: Sequence[Glance | None]) -> Iterator[Diagnosis | None]:
+    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here."""
+    if executor is None:
+        yield from (None if glance is None else glanced(glance) for glance in glances)
+        return
+    handed = [None if glance is None else _handed(executor, glance) for glance in glances]
+    for glance, future in zip(glances, handed, strict=True):
+        try:
+            yield None if glance is None else future.result() if future is not None else glanced(glance)
+        except BrokenExecutor:
+            yield glanced(glance) if glance is not None else None
+
+
+def _handed(executor: Executor, glance: Glance) -> Future[Diagnosis] | None:
+    try:
+        return executor.submit(glanced, glance)
+    except BrokenExecutor:
+        return None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Records of the store at a place (see `clickhouse.opened`), which whoever holds this reads there himself."""
+
+    where: str
+
+    def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
+        """See `Records`. Raises StoreError."""
+        with _READING:
+            return _store(self.where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
+
+
+_READING = threading.Lock()  # one connection serves all threads of a worker
+
+
+@lru_cache(maxsize=4)
+def _store(where: str) -> StoredRecords:
+    return StoredRecords(clickhouse.opened(where), create=False)
 
 
 Answer = tuple[Told, ...] | tuple[Job, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +34,30 @@ def stitched(
     steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
     events = _events(old.events, new.events, _since(new), period)
     first = min((int(s[0, 0]) for s in steps if len(s)), default=0)
-    return Timeline(
+    whole = Timeline(
         steps,
         tuple(event for event in events if event.end_ns >= first),
         _spans(old.spans, new.spans, seam if fresh else _since(new), spans),
         _phases(old.phases, new.phases, count, fresh, gone, intervals),
     )
+    both = np.concatenate([before[:count], ends[fresh:]])[-kept:]
+    if len(both) == max(map(len, steps)):
+        _ENDS[whole] = both
+    return whole
+
+
+_ENDS: WeakKeyDictionary[Timeline, NDArray[np.int64]] = WeakKeyDictionary()  # of all steps kept it would cost much each time
 
 
 def job_ends(timeline: Timeline) -> NDArray[np.int64]:
     """Step ends of a whole job, ns: the median over the ranks that have most steps."""
+    known = _ENDS.get(timeline)
+    if known is None:
+        known = _ENDS[timeline] = _ends(timeline)
+    return known
+
+
+def _ends(timeline: Timeline) -> NDArray[np.int64]:
     most = max((len(s) for s in timeline.steps), default=0)
     if not most:
         return np.zeros(0, np.int64)
@@ -102,6 +117,6 @@ def _phases(old: Phases, new: Phases, count: int, fresh: int, gone: int, most: i
     first = 0
     if len(step) > most:
         first = int(np.sort(step)[-most]) + 1  # whole steps
-    rows = np.lexsort((columns["start_ns"], columns["rank"]))
+    rows = np.argsort(columns["rank"], kind="stable")  # each is in order of rank and start, the old one before the new one
     rows = rows[step[rows] >= first]
     return Phases(step=step[rows], **{name: column[rows] for name, column in columns.items()})

@@ -17,7 +17,7 @@ from prism.board import Case, Window
 from prism.following import Trail
 from prism.model import Finding, Isolation, Job, Severity
 from prism.report import finding_json
-from prism.tracking import AGREE, Followed
+from prism.tracking import LAYOUTS, Followed, favoured
 
 DAY = 86_400
 
@@ -129,8 +129,16 @@ def job_json(one: Followed) -> dict[str, Any]:
         "met_ns": one.met_ns,
         "step_ns": _roughly(one.step_ns),
         "state": one.state,
-        "layouts": one.layouts[-1:],
+        "layouts": _agreed(one),
+        "told_by": one.told_by,
     }
+
+
+def _agreed(one: Followed) -> list[tuple[tuple[int, ...], float]]:
+    """The layout that windows agree on, if any, and how sure they are, in tenths: what wavers by less is not saved again."""
+    layout = favoured(one.layouts)
+    sure = [sure for told, sure in one.layouts if told == layout]
+    return [(layout, max(round(sum(sure) / len(sure), 1), 0.1))] if layout else []
 
 
 def _roughly(step_ns: float) -> float:
@@ -148,7 +156,8 @@ def job_from(told: Mapping[str, Any]) -> Followed:
         step_ns=float(told["step_ns"]),
         talked_ns=start,
         state=told["state"],
-        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]) * AGREE,
+        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]) * LAYOUTS,
+        told_by=int(told.get("told_by", 0)),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from prism.cost import ranks_of, steps_of
 from prism.detectors.view import View
-from prism.kernels.blame import verdicts
+from prism.kernels.blame import seen_to_queue, verdicts
 from prism.kernels.shifts import middle, spread
 from prism.model import Finding, Isolation
 
@@ -88,9 +88,10 @@ def _by_edges(view: View, finding: Finding) -> Weights:
     paths = {key: view.path(view.edges[key]) for key in bad | good if key in view.edges}
     each = float(np.clip(finding.score / 4, 1.0, 5.0))
     out: dict[tuple[str, ...], float] = {}
-    queued = [set(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
+    hops = [tuple(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
+    queued = [set(hop) for hop in hops]
     between = finding.subject in ("link", "switch") and not set(finding.ids) <= set(view.job.endpoints)
-    for verdict in verdicts(bad, good, paths):
+    for verdict in (seen_to_queue(v, hops) for v in verdicts(bad, good, paths)):
         names = tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
         if verdict.suspect.kind != "endpoint" and not between:
             continue

@@ -22,6 +22,7 @@ from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
 AGREE, LAYOUTS = 3, 9  # windows
+FULL = 24  # steps of a window that tells a layout as well as any
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class Followed:
     talked_ns: int = 0
     state: JobState = "running"
     layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
+    told_by: int = 0  # how many steps the fullest of those windows had
     doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
 
     @property
@@ -91,7 +93,7 @@ def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
     moved = replace(job, id=one.id)
     found = None if one.found is None else replace(one.found, job=moved, timeline=placed(one.found.timeline, one.job, moved))
     met = one.met_ns if one.trusted else now_ns
-    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=())
+    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=(), told_by=0)
 
 
 def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
@@ -125,12 +127,24 @@ def sighted(job: Job, flows: Flows) -> Job | None:
     return replace(job, start_ns=int(flows.start_ns[rows].min()), end_ns=int(flows.end_ns[rows].max()))
 
 
-def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: float = 0.4, known_s: float = 4.0) -> Followed:
+def after(
+    one: Followed,
+    found: JobDiagnosis,
+    now_ns: int,
+    *,
+    kept: int,
+    apart: float = 0.4,
+    known_s: float = 4.0,
+    last: bool = False,
+    whole: float = 0.75,
+) -> Followed:
     """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
 
-    A layout is doubted until it has most of the newest windows behind it, each as sure as it was.
+    A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
+    not heard from a window of far fewer steps, as the first ones after a restart are.
 
-    Nothing is agreed on before its members have been known for `known_s`.
+    Nothing is agreed on before its members have been known for `known_s`; but the `last` window of all is believed of a job of
+    which no other was.
     """
     ends = job_ends(found.timeline)
     step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
@@ -138,11 +152,18 @@ def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: 
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
     agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
+    if last and not one.trusted and step > 0 and len(ends) > AGREE:
+        agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
     layout = marks(found).layout
-    layouts = (*one.layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
+    layouts = one.layouts
+    if len(ends) >= whole * one.told_by or layout == favoured(layouts):
+        layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
-    if (strange and not agreed) or _favoured(layouts) != layout:
-        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else found
+    if one.trusted and not strange:
+        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL))
+    if (strange and not agreed) or favoured(layouts) != layout:
+        unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
+        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
         return replace(
             one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, doubtful=True, job=_lasting(one, found)
         )
@@ -163,12 +184,12 @@ def after(one: Followed, found: JobDiagnosis, now_ns: int, *, kept: int, apart: 
     )
 
 
-def _favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
+def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
     """The layout that most of the windows told, each counted as sure as it was; of equals the newest."""
     votes: dict[tuple[int, ...], float] = {}
     for layout, sure in layouts:
         votes[layout] = votes.get(layout, 0.0) + sure
-    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout])
+    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout], default=())
 
 
 def _lasting(one: Followed, found: JobDiagnosis) -> Job:
@@ -183,6 +204,21 @@ def aged(one: Followed, now_ns: int, *, gone_s: float = 1800.0) -> Followed:
     if not is_silent(one, one.talked_ns, now_ns):
         return replace(one, state="running")
     return replace(one, state="ended" if quiet > gone_s * SECOND else "silent")
+
+
+def rests(flows: Flows, job: Job, *, share: float = 0.95) -> float:
+    """How long the pauses are between records that are not between members of a job, ns: shorter ones make up `share` of time.
+
+    Infinite where few come at all. What a job fetches comes once a step; what comes more often does not wait for the job, so it
+    tells whether records are collected.
+    """
+    members = np.isin(np.array(flows.endpoints), job.endpoints)
+    own = members[flows.src] & members[flows.dst] if len(flows) else np.zeros(0, np.bool_)
+    pauses = np.sort(np.diff(np.sort(flows.end_ns[~own])))
+    if len(pauses) < 8:
+        return float("inf")
+    time = np.cumsum(pauses)
+    return float(pauses[np.searchsorted(time, share * time[-1])])
 
 
 def unheard(newest: int, followed: Iterable[Followed], now_ns: int) -> Iterator[str]:
@@ -200,6 +236,19 @@ def unheard(newest: int, followed: Iterable[Followed], now_ns: int) -> Iterator[
 def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0) -> bool:
     """Whether it was so long ago that something of a job was seen that it is called silent."""
     return now_ns - talked_ns > max(steps * one.step_ns, least_s * SECOND)
+
+
+def uneasy(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.0), slow: float = 1.15) -> bool:
+    """Whether something may be wrong with a job, so that it should be looked at again soon.
+
+    Of its payload nothing has been seen for so many steps (for more of them nothing new can be learnt), or one of its two
+    newest steps, the last of which may not be whole, was `slow` times as long as usual or longer.
+    """
+    quiet = (now_ns - one.talked_ns) / max(one.step_ns, 1.0)
+    if silent[0] <= quiet <= silent[1]:
+        return True
+    ends = job_ends(one.found.timeline) if one.found is not None else np.zeros(0, np.int64)
+    return len(ends) > AGREE and bool(np.diff(ends[-3:]).max() >= slow * one.step_ns)
 
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:

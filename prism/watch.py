@@ -10,17 +10,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
-from prism.diagnose import diagnose
-from prism.following import NO_STEPS, Trail, Watched, follow
+from prism.following import NO_STEPS, Trail, Watched, follow, loud, unsure, waits
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Source
+from prism.records import Memory, Records
+from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import Followed, after, aged, around, known_as, sighted, unheard, unknown
+from prism.tracking import Followed, after, aged, around, known_as, rests, sighted, uneasy, unheard, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
 
 LATE = "later than its window"
@@ -31,6 +33,7 @@ class Watch:
 
     `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
     payload of nobody that is followed. Of the newest windows and closed cases so many stay on the board.
+    Jobs are looked at by the `executor` where there is one, who finds their records in what is `kept`; without, they are given.
     """
 
     def __init__(
@@ -43,18 +46,22 @@ class Watch:
         every: int = 16,
         windows: int = 600,
         closed: int = 200,
+        executor: Executor | None = None,
+        kept: Records | None = None,
     ) -> None:
         self.topology, self.boards, self.steps = topology, boards or Boards(), steps
         self.shelf, self.delays = Shelf(), Delays()
         self.jobs: tuple[Followed, ...] = ()
         self.trails: tuple[Trail, ...] = ()
         self._search, self._every, self._closed = int(search_s * SECOND), every, closed
+        self._executor, self._kept = executor, kept
         self._windows: deque[Window] = deque(maxlen=windows)
         self._inbox: deque[tuple[Flows | Transits, int]] = deque()
         self._taking = threading.Lock()
         self._looked = self._until = self._late = self._late_in_all = self._records = 0
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
+        self.known = Board()  # what had been told before it went on from there
         self.unheard = False  # whether records have stopped coming from where jobs were seen
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
@@ -76,6 +83,7 @@ class Watch:
         because nobody listened.
         """
         self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
+        self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told))
         if flows is not None and len(flows):
             newest = int(flows.end_ns.max())
             self.shelf.add(flows, newest)
@@ -105,9 +113,14 @@ class Watch:
         return self._search / SECOND
 
     def due(self, clock_ns: int) -> bool:
-        """Whether a window should end now: enough time has passed since the one before."""
-        hop = hop_ns(one.step_ns for one in self.jobs if one.trusted and one.state == "running")
-        return self._first > 0 and self.watermark(clock_ns) >= (self._until or self._first) + hop
+        """Whether a window should end now: enough time has passed since the one before, less where somebody is suspected."""
+        if not self._first:
+            return False
+        mark = self.watermark(clock_ns)
+        running = [one for one in self.jobs if one.trusted and one.state == "running"]
+        known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and loud(t.case.finding)}
+        urgent = any(waits(t) for t in self.trails) or any(uneasy(one, mark) for one in running if one.id not in known)
+        return mark >= (self._until or self._first) + hop_ns((one.step_ns for one in running), urgent=urgent)
 
     def watermark(self, clock_ns: int) -> int:
         """Up to when nearly all records are there, ns."""
@@ -130,8 +143,8 @@ class Watch:
                 if len(taken) and (not self._first or taken.start_ns.min() < self._first):
                     self._first = int(taken.start_ns.min())
 
-    def look(self, now_ns: int) -> Board:
-        """Analyse the window that ends at `now_ns` and publish what is known then."""
+    def look(self, now_ns: int, *, last: bool = False) -> Board:
+        """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it."""
         began = time.perf_counter()
         self.take()
         if self._first:
@@ -140,15 +153,19 @@ class Watch:
         words: list[str] = list(unheard(self.shelf.heard_ns, self.jobs, now_ns))
         self.unheard = bool(words)
         jobs, looked_at = [], dict[str, Watched]()
-        for one in self.jobs:
-            seen, told = self._job(one, now_ns)
+        glances = [self._glance(one, now_ns) for one in self.jobs]
+        for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
+            seen = self._seen(one, glance, told, last) if glance else aged(one, now_ns)
             jobs.append(seen)
-            if told is not None and seen.trusted:
+            if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
-                findings += () if seen.doubtful else told.findings
+                heard = min(now_ns, self.shelf.heard_ns)
+                blind = glance.window[1] > heard + one.step_ns
+                findings += () if seen.doubtful else unsure(told.findings, heard) if blind else told.findings
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends)
+                final = last and not one.trusted
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final)
         self.jobs = tuple(jobs)
         self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
         self._unexplained = tuple(dict.fromkeys(words))
@@ -178,30 +195,44 @@ class Watch:
     def _since(self, one: Followed, now_ns: int) -> int:
         return max(one.since(now_ns, self._search), self._first)
 
-    def _job(self, one: Followed, now_ns: int) -> tuple[Followed, Diagnosis | None]:
-        """One job after its window, and what the window told of it, if it was looked at."""
+    def _glance(self, one: Followed, now_ns: int) -> Glance | None:
+        """What is to be looked at of a job; None where it moves nothing."""
         since = self._since(one, now_ns)
         flows = self.shelf.between(since, now_ns)
         flows = trimmed(flows.take(around(flows, one.job)))
         flows = flows.take(flows.end_ns <= now_ns)
         job = sighted(one.job, flows)
         if job is None:
-            return aged(one, now_ns), None
-        transits = self.shelf.transits(since, now_ns)
-        # several jobs do not hang at once: then their collection has stopped; of one alone nobody can say, and a hang is urgent
-        alone = sum(other.trusted and other.state != "ended" for other in self.jobs) == 1
-        told = diagnose(
-            flows,
+            return None
+        heard = min(now_ns, self.shelf.heard_ns)
+        return Glance(
+            self._kept or Memory(flows),
+            since,
+            now_ns,
+            flows.endpoints if self._kept else (),
+            job,
+            (since, now_ns if self._blind(one, since, heard) else heard),
             self._source(len(flows)),
-            topology=self.topology,
-            transits=transits,
-            jobs=(job,),
-            window=(since, now_ns if alone else min(now_ns, self.shelf.heard_ns)),
-            least=2,
+            self.topology,
+            self.shelf.transits(since, now_ns),
         )
-        if not told.jobs:
-            return aged(replace(one, lately=(), doubtful=True, talked_ns=max(one.talked_ns, job.end_ns)), now_ns), told
-        return aged(after(one, told.jobs[0], now_ns, kept=self.steps), now_ns), told
+
+    def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:
+        """A job after its window, which told so much of it."""
+        if told is None or not told.jobs:
+            talked = max(one.talked_ns, glance.job.end_ns)
+            return aged(replace(one, lately=(), doubtful=True, talked_ns=talked), glance.now_ns)
+        return aged(after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last), glance.now_ns)
+
+    def _blind(self, one: Followed, since_ns: int, heard_ns: int) -> bool:
+        """Whether nothing but a job itself tells that records are still collected: nobody else speaks more often than it steps.
+
+        Several jobs do not hang at once, nor do monitors and storage stop with a job that does. Where there are none of these a
+        silence may be either; a hang is urgent, so it is told, but as less sure.
+        """
+        if not one.trusted or sum(other.trusted and other.state != "ended" for other in self.jobs) > 1:
+            return False
+        return rests(self.shelf.between(since_ns, heard_ns), one.job) > 0.75 * one.step_ns
 
     def _source(self, flows: int) -> Source:
         skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.detectors.view import Floats, View
-from prism.kernels.blame import Suspect, Verdict, verdicts
+from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
 from prism.kernels.shifts import middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
@@ -156,9 +156,11 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
         return None  # where nearly all are bad, nothing tells whose fault it is
     paths = {key: view.path(view.edges[key]) for key in one.bad + one.good}
     queued = _queues(view, one)
-    ranked = [v for v in verdicts(one.bad, one.good, paths) if v.coverage >= 0.7 and v.precision >= 0.6]
+    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, one.good, paths)]
+    ranked = [v for v in every if v.coverage >= 0.7 and v.precision >= 0.6]
     if not ranked:
         return None
+    ranked.sort(key=lambda v: -v.fit)
     top = [v for v in ranked if v.fit >= ranked[0].fit - 0.05]
     best = max(top, key=lambda v: (_queue_of(v.suspect, queued), v.fit, v.suspect.kind == "endpoint"))
     same = [v for v in top if v.suspect.kind == best.suspect.kind and v.fit == best.fit]

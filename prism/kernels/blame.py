@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -61,3 +61,12 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     order = {"endpoint": 0, "link": 1, "switch": 2}
     ranked = sorted(best.values(), key=lambda b: (-b[0].fit, order[b[0].suspect.kind], str(b[0].suspect.what)))
     return [verdict for verdict, _ in ranked]
+
+
+def seen_to_queue(verdict: Verdict, hops: Collection[tuple[str, ...]]) -> Verdict:
+    """A verdict on a link that all bad edges cross and where alone packets queue, on `hops`: it excludes all others.
+
+    Edges that cross it as well, but at moments when nobody else does, are not slowed.
+    """
+    alone = bool(hops) and all(set(hop) == set(verdict.suspect.what) for hop in hops)
+    return verdict._replace(precision=1.0) if alone and verdict.suspect.kind == "link" and verdict.coverage == 1.0 else verdict

@@ -12,6 +12,7 @@ from prism.following import loud
 from prism.playing import moved, ticks
 from prism.records import Memory
 from prism.store import State
+from prism.telling import changes
 from prism.watch import Watch
 from prism.windows import SECOND
 from tests.prism.played import capture
@@ -51,6 +52,8 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
             past = Memory(flows.take(flows.end_ns < clock.now))
             analysis = Analysis(watch, State(database), past=past, clock=clock)
             analysis._resume(threading.Event())
+            again = [change for change in changes(watch.known, watch.boards.newest) if change.case is not None]
+            assert again == []
             played(analysis, clock, flows, transits, Watched(Nowhere(), watch, clock=clock), until=until)
             told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if loud(c.finding)})
             names.append({status.id for status in watch.boards.newest.jobs})

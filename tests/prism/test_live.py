@@ -1,6 +1,14 @@
+import os
+import signal
+
 import pytest
 
+from prism.keeping import through
 from prism.live import by_clock, play_files, rate
+from prism.playing import play, ticks
+from prism.spread import Kept, workers
+from prism.watch import Watch
+from tests.collectors.servers import running
 from tests.prism.played import PCAPS, boards, capture
 
 
@@ -33,3 +41,39 @@ def test_files_tell_what_boards_do():
     lines = list(play_files(inputs, topology, speed=0))
     assert sum(" job " in text and "running" in text for text in lines) == len(boards("two_jobs")[-1].jobs) == 2
     assert not any("opened" in text for text in lines)
+
+
+class Dying:
+    """Records of a store whose first reader is killed at it; the mark says that it was."""
+
+    def __init__(self, where, mark):
+        self.kept, self.mark, self.home = Kept(where), mark, os.getpid()
+
+    def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
+        if os.getpid() != self.home and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.kept.between(start_ns, end_ns, endpoints=endpoints, limit=limit)
+
+
+def claims(told):
+    return [[(c.id, c.state, c.finding.ids, c.finding.confidence) for c in board.cases] for board in told]
+
+
+def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_is_killed(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    flows, transits, topology, _ = capture("slow_nic")
+    here = list(play(Watch(topology), ticks(flows, transits)))
+    with (
+        running(tmp_path / "server") as server,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        workers(1, cluster.scheduler_address) as executor,
+    ):
+        stored = through(server.url, flows)
+        dying = Dying(server.url, tmp_path / "dead")
+        watch = Watch(topology, executor=executor, kept=dying)
+        there = list(play(watch, ticks(stored, transits)))
+    assert dying.mark.exists()
+    assert any(map(len, claims(here)))
+    assert claims(there) == claims(here)
+    assert [[status.id for status in board.jobs] for board in there] == [[s.id for s in board.jobs] for board in here]

@@ -4,7 +4,8 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
-from prism.tracking import Followed, after, aged, around, known_as, placed, sighted, unheard, unknown
+from prism.store import job_from, job_json
+from prism.tracking import Followed, after, aged, around, known_as, placed, rests, sighted, unheard, unknown
 from tests.conftest import make_timeline
 
 S = 1_000_000_000
@@ -108,3 +109,34 @@ def test_records_around_a_job():
     assert (seen.start_ns, seen.end_ns) == (1, 5)
     assert sighted(job(7, 8), flows) is None
     assert np.isclose(unknown(flows, [trusted(job(1, 2))]), 2 / 3)
+
+
+def test_after_a_restart_a_layout_is_kept_until_another_one_has_as_much_behind_it():
+    full = trusted(job(1, 2, 3, 4))
+    for now in range(9, 30):
+        full = after(full, found(full.job, now), now * S, kept=100)
+    one = job_from(job_json(full))
+    for now in range(30, 45):  # windows that have begun anew
+        one = after(one, found(one.job, now - 26, dp=2), now * S, kept=100)
+        assert one.doubtful
+        assert one.found is None
+    one = after(one, found(one.job, 19), 45 * S, kept=100)
+    assert one.found.parallelism.layout.dp == 8
+    for now in range(46, 56):  # it is another one now
+        one = after(one, found(one.job, 24, dp=2), now * S, kept=100)
+    assert one.found.parallelism.layout.dp == 2
+    assert not one.doubtful
+
+
+def test_what_comes_more_often_than_steps_tells_that_records_are_collected():
+    members = job(1, 2)
+    ends = np.arange(1, 60) * S // 4
+    every = Flows.build(
+        {"start_ns": ends - 5, "end_ns": ends, "src": np.full(59, 2), "dst": np.zeros(59, int), "octets": np.full(59, 100)},
+        endpoints=("10.0.0.1", "10.0.0.2", "10.0.0.9"),
+    )
+    assert rests(every, members) == S // 4
+    bursts = every.take(np.arange(59) % 8 < 2)  # what is fetched at the begin of each step
+    assert rests(bursts, members) > S
+    assert rests(every.take(np.arange(3)), members) == float("inf")
+    assert rests(every, job(1, 2, 9)) == float("inf")

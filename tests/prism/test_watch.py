@@ -11,7 +11,7 @@ from prism.following import loud
 from prism.playing import play, ticks
 from prism.stitching import job_ends
 from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.synth.spec import Cluster, Fault, Job, Nuisances, Spec
 from prism.watch import LATE, Watch
 from prism.windows import FUTURE, SECOND
 from tests.prism.played import boards, capture
@@ -131,18 +131,46 @@ def test_a_collection_that_stops_is_told_and_is_no_hang():
     assert not watch.unheard
 
 
-def test_a_job_alone_that_falls_silent_hangs():
+def lone_hang(until_s=1.0, **nuisances):
+    """The records of a job alone that hangs in the middle of a step, until some seconds later, and who hangs."""
     job = Job(
         pp=2, dp=2, micro=4, steps=16, forward_ms=60, gradient_octets=4_000_000, activation_octets=400_000, transport="tcp"
     )
     fault = Fault("hang", "A", (2,), first=11, stop=12, seconds=9.0)
-    run = simulate(Spec("hang", Cluster(hosts=4, nic_gbit=4.0), (job,), (fault,)), seed=3)
+    run = simulate(Spec("hang", Cluster(hosts=4, nic_gbit=4.0), (job,), (fault,), Nuisances(**nuisances)), seed=3)
     (begun,) = (one["start_ns"] for one in run.truth["faults"])
-    flows = run.flows.take(run.flows.start_ns < begun + SECOND)
+    return run.flows.take(run.flows.end_ns < begun + int(until_s * SECOND)), run.transits
+
+
+def watched(flows, transits):
+    """The boards while nothing is heard any more for four seconds."""
     watch = Watch()
-    told = list(play(watch, ticks(flows, run.transits)))
+    told = list(play(watch, ticks(flows, transits)))
     end = int(flows.end_ns.max())
-    told += [watch.look(end + after * SECOND) for after in (1, 2, 3, 4)]
+    return watch, told + [watch.look(end + after * SECOND) for after in (1, 2, 3, 4)]
+
+
+def test_a_job_alone_that_falls_silent_hangs_but_that_is_less_sure():
+    _, told = watched(*lone_hang())
     (found,) = [case.finding for case in told[-1].cases if loud(case.finding)]
     assert found.kind == "hang"
     assert found.ids == ("10.10.2.1",)
+    assert found.confidence <= 0.8
+    assert "nothing else is heard" in found.message
+
+
+def test_where_others_fall_silent_with_a_job_records_are_missing():
+    watch, told = watched(*lone_hang(until_s=-0.2, monitor=True))
+    assert claims(told) == []
+    assert watch.unheard
+    assert any("no records from any exporter" in text for text in told[-1].unexplained)
+
+
+def test_where_others_are_heard_a_job_hangs_for_sure():
+    flows, transits = lone_hang(until_s=5.0, monitor=True)
+    watch = Watch()
+    told = list(play(watch, ticks(flows, transits)))
+    (found,) = [case.finding for case in told[-1].cases if loud(case.finding)]
+    assert (found.kind, found.ids) == ("hang", ("10.10.2.1",))
+    assert found.confidence > 0.8
+    assert not watch.unheard

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.blame import Suspect, Verdict, verdicts
+from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 
 LEAVES = 4
 
@@ -72,3 +72,13 @@ def test_without_paths_only_endpoints_are_suspect_and_without_bad_edges_nobody()
     assert {v.suspect.kind for v in verdicts([(0, 1)], [(1, 2)], {})} == {"endpoint"}
     assert verdicts([], [(0, 1)], {}) == []
     assert Verdict(Suspect("switch", ("s",)), 0.0, 0.0).fit == 0
+
+
+def test_a_link_where_alone_packets_queue_excludes_all_others():
+    link, other = Suspect("link", ("leaf0", "spine0")), Suspect("link", ("leaf1", "spine0"))
+    hops = [("leaf0", "spine0"), ("spine0", "leaf0")]
+    assert seen_to_queue(Verdict(link, 1.0, 0.2), hops).precision == 1.0
+    assert seen_to_queue(Verdict(other, 1.0, 0.2), hops).precision == 0.2
+    assert seen_to_queue(Verdict(link, 0.8, 0.2), hops).precision == 0.2
+    assert seen_to_queue(Verdict(link, 1.0, 0.2), [*hops, ("leaf1", "spine0")]).precision == 0.2
+    assert seen_to_queue(Verdict(link, 1.0, 0.2), []).precision == 0.2
