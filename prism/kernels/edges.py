@@ -45,6 +45,11 @@ class Edge:
         """Sender and receiver, codes, and the lane if there is one."""
         return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
 
+    @property
+    def moved(self) -> tuple[Ints, Ints, Ints]:
+        """Start, end and octets of its records."""
+        return self.start, self.end, self.octets
+
     @cached_property
     def volume(self) -> int:
         """All octets."""
