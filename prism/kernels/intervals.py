@@ -5,6 +5,8 @@ A set is a pair of int64[n] arrays, start and end in ns, sorted and disjoint whe
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -113,9 +115,21 @@ def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int6
     """The value at which half of the weight lies below; 0 where there is no weight."""
     if len(values) == 0:
         return 0.0
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][min(np.searchsorted(total, total[-1] / 2), len(values) - 1)])
+    return _at_half(values, weights, np.argsort(values))
+
+
+@compiled
+def _at_half(values: NDArray[Any], weights: NDArray[Any], order: NDArray[np.intp]) -> float:
+    """The first of some values, in an order, by which half of the weight is reached."""
+    grown = weights[order[0]]
+    for i in order[1:]:
+        grown += weights[i]
+    half = grown / 2
+    k, grown = 0, weights[order[0]]
+    while k < len(order) - 1 and grown < half:
+        k += 1
+        grown += weights[order[k]]
+    return float(values[order[k]])
 
 
 def beat(a: Union, b: Union, *, shifts: int = 24) -> float:
