@@ -42,12 +42,12 @@ class Course:
 
 def course(edge: Edge) -> Course:
     """The course of one lane."""
-    return Course(*_course(*edge.moved, *edge.activity()))
+    return Course(*_course(*edge.moved, *edge.activity(), QUANTILES))
 
 
 @compiled
 def _course(
-    start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shares: Floats = QUANTILES
+    start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shares: Floats
 ) -> tuple[Ints, Ints, int, int, float, float]:
     """The fields of a `Course`, from a lane's records and when it was active."""
     n, total, last = len(start), octets.sum(), end.max()
