@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from collectors.record import Ints
 
 
 @compiled
@@ -31,3 +32,20 @@ def median(values: NDArray[Any]) -> float:
         return 0.0
     ordered = np.sort(values)
     return float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2)
+
+
+def bounded(gap: NDArray[np.float64], shaded: NDArray[np.bool_], rank: Ints, op: Ints, kind: Ints) -> None:
+    """Bounds the `gap` of each shaded point by the median of the clear ones of its rank, stream and kind, else of all ranks."""
+    order = np.lexsort((shaded, rank, kind, op))
+    one, two = order[:-1], order[1:]
+    alike = (op[one] == op[two]) & (kind[one] == kind[two])
+    kinds = np.split(order, np.flatnonzero(~alike) + 1) if len(order) else []
+    for own in kinds:
+        if not shaded[own].any():
+            continue
+        others = gap[own[~shaded[own]]]
+        usual = median(others) if len(others) else np.inf
+        for rows in np.split(own, np.flatnonzero(np.diff(rank[own])) + 1):
+            clear = len(rows) - int(np.count_nonzero(shaded[rows]))
+            most = median(gap[rows[:clear]]) if clear else usual
+            gap[rows[clear:]] = np.minimum(gap[rows[clear:]], most)
