@@ -48,7 +48,8 @@ def diagnose(
     been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
-    seen, records, talkers = window or flows.window, len(flows), flows.talkers
+    life, records, talkers = flows.window, len(flows), flows.talkers
+    seen = window or life
     flows = condensed(flows) if records > MANY else flows
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
@@ -57,7 +58,7 @@ def diagnose(
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     for done, own in enumerate(divided(flows, apart)):
         progress(done, len(apart))
-        own_jobs = recognize(own, topology, window=flows.window)
+        own_jobs = recognize(own, topology, window=life)
         told += [diagnose_job(around(own, j), j, seen, topology=topology, transits=transits, least=least) for j in own_jobs]
     told = told if jobs is not None else ranked(told)
     return merged(source, told, topology, records, talkers)
