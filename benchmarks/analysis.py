@@ -3,11 +3,15 @@
     python -m benchmarks.analysis [--gpus N]... [--records N] [--cache DIR] [--only LAYOUT]... [--profile]
 
 A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
-hosts, one of an eighth with experts, the others of 64 to 256 GPUs. Every layout and size is simulated once, some with a slow
-rank, step by step until each GPU has about `--records` of its own (6,000: a million a second from 10,000 GPUs); twins of a job
-are the same records at other endpoints, a little later. All are stretched to one minute, put in order of time and kept in
-`--cache`, as a collector would hand them over. The clock starts when they are in memory and stops when the report is text;
-records/s and ns/record are of CPU time, so that others on the machine do not count.
+hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. Every layout and size is
+simulated once, some with a slow rank, step by step until each GPU has about `--records` of its own (6,000: a million a second
+from 10,000 GPUs); twins of a job are the same records at other endpoints, a little later, since simulating takes longer than
+analysing. All are stretched to one minute, put in order of time and kept in `--cache`, as a collector would hand them over. The
+clock starts when they are in memory and stops when the report is text; records/s and ns/record are of CPU time, so that others
+on the machine do not count.
+
+Beside it, of the same records in the same process: `sort` is how many times as long the analysis takes as NumPy to sort their
+starts, `sums` as ClickHouse (chdb, one thread) to sum them up by pair of endpoints.
 """
 
 from __future__ import annotations
@@ -57,11 +61,13 @@ def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Layout and size of each job of a cluster of so many GPUs."""
     names, left = list(only or LAYOUTS), gpus
     for name, size in (("tp-placed", gpus // 256 * 64), ("moe", gpus // 512 * 64)):  # whole leaves
+        size = min(size, 4096)
         if name in names and size > 256:
             yield name, size
             left -= size
     for turn in range(gpus):
-        name, size = names[turn % len(names)], 64 << (turn // len(names) % 3)
+        name = names[turn % len(names)]
+        size = 64 << (name == "ddp" and turn // len(names) % 2)
         size = 8 if name == "pp-only" else size
         if left < size:
             return
@@ -141,6 +147,23 @@ def read(folder: Path) -> tuple[Flows, Topology]:
     return Flows(**columns, endpoints=tuple(endpoints)), Topology(endpoints)
 
 
+def yardsticks(flows: Flows) -> tuple[float, float]:
+    """CPU seconds that NumPy takes to sort the starts of some records, and ClickHouse to sum them up by pair."""
+    begin = time.process_time()
+    np.sort(flows.start_ns)
+    middle = time.process_time()
+    import chdb
+    import pyarrow as pa
+
+    names = ("start_ns", "end_ns", "src", "dst", "octets")
+    table = pa.table({name: getattr(flows, name) for name in names})  # noqa: F841
+    ready = time.process_time()
+    sums = "min(start_ns), max(end_ns), sum(octets), count()"
+    told = f"SELECT src, dst, {sums} FROM Python(table) GROUP BY src, dst SETTINGS max_threads = 1"
+    chdb.query(told, "Arrow")  # type: ignore[no-untyped-call]
+    return middle - begin, time.process_time() - ready
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, action="append", help="size of a cluster (default 1000)")
@@ -149,7 +172,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
     parser.add_argument("--profile", action="store_true", help="show where the time goes")
     asked = parser.parse_args(argv)
-    print(f"{'GPUs':>8}{'jobs':>6}{'records':>13}{'s':>8}{'CPU s':>8}{'records/s':>13}{'ns/record':>11}{'peak MiB':>10}")
+    widths = {"GPUs": 8, "jobs": 6, "records": 13, "s": 8, "CPU s": 8, "records/s": 13, "ns/record": 11, "peak MiB": 10}
+    print("".join(f"{name:>{width}}" for name, width in (widths | {"sort": 7, "sums": 7}).items()))
     for gpus in asked.gpus or [1000]:
         folder = asked.cache / "-".join([str(gpus), str(asked.records), *asked.only])
         if not (folder / "cluster.json").exists():
@@ -166,6 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         profile.disable()
         took, spent = time.perf_counter() - begin, time.process_time() - worked
         speed = f"{took:8.2f}{spent:8.2f}{len(flows) / spent:13,.0f}{spent / len(flows) * 1e9:11.0f}{peak_mib():10.0f}"
+        speed += "".join(f"{spent / own:6.1f}x" for own in yardsticks(flows))
         told = f"report {len(text) / 1e6:.0f} MB, {len(found.findings)} findings"
         print(f"{gpus:8}{len(found.jobs):6}{len(flows):13,}{speed}  {told}")
         if asked.profile:

@@ -121,6 +121,18 @@ class Flows:
         alone = (self.end_ns == self.start_ns) & (self.busy_ns > 0)
         return np.where(alone, self.start_ns - self.busy_ns, self.start_ns) if alone.any() else self.start_ns
 
+    def holds(self, name: str) -> bool:
+        """Whether any record has something else than 0 in a column."""
+        column: NDArray[Any] = getattr(self, name)
+        return bool((column[:1] if column.strides == (0,) else column).any())
+
+    @property
+    def talkers(self) -> int:
+        """How many endpoints send or are sent records."""
+        used = np.zeros(len(self.endpoints), np.bool_)
+        used[self.src] = used[self.dst] = True
+        return int(np.count_nonzero(used))
+
     @property
     def window(self) -> tuple[int, int]:
         """When the first record starts and the last ends, ns; (0, 1) without any."""

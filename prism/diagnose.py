@@ -27,6 +27,7 @@ from prism.topology import Topology
 
 UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
 PLENTY = 2000  # records of a rank; of more, those that touch are one
+MANY = 1 << 20  # records of a cluster; of more, those that nearly touch are one before anything else is looked at
 LOCKSTEP = 0.5  # a job whose steps are not seen moves at least this share of its octets in lockstep
 
 
@@ -47,7 +48,9 @@ def diagnose(
     been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
-    seen = window or flows.window
+    life, records, talkers = flows.window, len(flows), flows.talkers
+    seen = window or life
+    flows = condensed(flows) if records > MANY else flows
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
@@ -55,10 +58,15 @@ def diagnose(
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     for done, own in enumerate(divided(flows, apart)):
         progress(done, len(apart))
-        own_jobs = recognize(own, topology, window=flows.window)
+        own_jobs = recognize(own, topology, window=life)
         told += [diagnose_job(around(own, j), j, seen, topology=topology, transits=transits, least=least) for j in own_jobs]
     told = told if jobs is not None else ranked(told)
-    return merged(source, told, topology, len(flows), len(np.union1d(flows.src, flows.dst)))
+    return merged(source, told, topology, records, talkers)
+
+
+def condensed(flows: Flows) -> Flows:
+    """The records of a large cluster in as many as its steps can be told from: each connection's in hundreds, not thousands."""
+    return bursts(flows, near=1.0, parts=512).flows
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,33 +100,41 @@ def _by_host(
 ) -> list[frozenset[int]]:
     """Join clusters that share a host and beat in time."""
     hosts = [{topology.host(flows.endpoints[m]) for m in members} - {None} for members in clusters]
-    beats = [_activity(members, steady) for members in clusters]
-    ends = [_step_ends(members, steady) for members in clusters]
+    home = {member: i for i, members in enumerate(clusters) for member in members}
+    inside: list[list[Edge]] = [[] for _ in clusters]
+    for (src, dst), edge in steady.items():
+        if src in home and home[src] == home.get(dst):
+            inside[home[src]].append(edge)
+    beats = [_activity(own) for own in inside]
+    ends = [_step_ends(own) for own in inside]
     at: dict[str | None, list[int]] = defaultdict(list)
     for i, own in enumerate(hosts):
         for host in own:
             at[host].append(i)
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(clusters)))
+    known = nx.utils.UnionFind(range(len(clusters)))
     tried: set[tuple[int, int]] = set()
     for sharing in at.values():
         for i in sharing:
             for j in sharing:
-                if i < j and (i, j) not in tried:
+                if i < j and (i, j) not in tried and known[i] != known[j]:
                     tried.add((i, j))
-                    if beat(beats[i], beats[j]) >= together or in_step(ends[i], ends[j]):
+                    if in_step(ends[i], ends[j]) or beat(beats[i], beats[j]) >= together:
                         graph.add_edge(i, j)
+                        known.union(i, j)
     return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
 
 
-def _activity(members: frozenset[int], steady: dict[Pair, Edge]) -> Union:
-    own = [edge.activity() for key, edge in steady.items() if key[0] in members and key[1] in members]
+def _activity(inside: list[Edge]) -> Union:
+    """When any edge of a cluster was busy."""
+    own = [edge.activity() for edge in inside]
     return union(np.concatenate([a for a, _ in own]), np.concatenate([b for _, b in own]))
 
 
-def _step_ends(members: frozenset[int], steady: dict[Pair, Edge]) -> Ints:
+def _step_ends(inside: list[Edge]) -> Ints:
     """Step ends of a cluster's heaviest edge, ns."""
-    heaviest = max((edge for key, edge in steady.items() if members.issuperset(key)), key=lambda edge: (edge.volume, edge.key))
+    heaviest = max(inside, key=lambda edge: (edge.volume, edge.key))
     return rhythm(heaviest.start, heaviest.end, heaviest.octets).quiet[:, 0]
 
 

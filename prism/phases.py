@@ -10,6 +10,7 @@ the kind.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -52,6 +53,7 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
     """
     stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
     records = _records(flows, job, parallelism, stage)
+    units = _units(flows, parallelism)
     most = max((len(own) for own in timeline.steps), default=0)
     each = max(most // (len(records.start) // at_once + 1), 1)
     found = []
@@ -60,7 +62,7 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
         times = np.concatenate(steps)
         near = (records.start <= times.max()) & (records.end >= times.min())
         own = Records(*(column[near] for column in records)) if each < most else records
-        found.append(_phases(own, steps, stage, first))
+        found.append(_phases(own, steps, stage, units, first))
     if len(found) < 2:
         return found[0] if found else NO_PHASES
     joined = Phases(*(np.concatenate([getattr(part, f.name) for part in found]) for f in fields(Phases)))
@@ -68,7 +70,7 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
     return Phases(*(getattr(joined, f.name)[order] for f in fields(Phases)))
 
 
-def _phases(records: Records, steps: list[Ints], stage: Ints, number: int) -> Phases:
+def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str, float], number: int) -> Phases:
     """The phases of some steps, of which the first is the step `number`."""
     times = (int(records.start.min()), int(records.end.max())) if len(records.start) else None
     on = line(steps, times)
@@ -84,7 +86,7 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, number: int) -> Ph
     begin, end, slot, colour = painted(on, colours)
     quiet = colour == NOTHING
     gaps = silences(begin[quiet], end[quiet], slot[quiet], talk, on)
-    said = _labelled(gaps, talk, stage, on)
+    said = _labelled(gaps, talk, stage, units, on)
     parts = (
         (begin[~quiet], end[~quiet], slot[~quiet], colour[~quiet]),
         (gaps.begin, said.cut, gaps.slot, said.before),
@@ -125,17 +127,17 @@ def _talk(records: Records, on: Line) -> Talk:
     return talk.only(np.argsort(start, kind="stable"))
 
 
-def _labelled(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Said:
+def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:
     """What went on in each silence."""
     said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int64) for _ in range(2)))
     if stage.max(initial=0) > 0 and (talk.way != 0).any() and len(gaps.begin):
         take_turns(said, gaps, talk, stage, on)
-    said.put(_waiting(gaps, talk, stage, on), IDLE)
+    said.put(_waiting(gaps, talk, stage, units, on), IDLE)
     said.put(gaps.tail, IDLE)  # a step that does not end with payload ends with a signal to all
     return said
 
 
-def _waiting(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Mask:
+def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Mask:
     """Silences in a collective in which a rank had given and its peers had not, or was ready and its peer was not.
 
     Without a pipeline a rank may go on working while gradients are reduced: it waits only once it has joined the last time.
@@ -147,7 +149,7 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Mask:
     for name in JOINT:
         own = talk.only(talk.kind == PHASES.index(name))
         if len(own.start):
-            waits = (_owed(gaps, own, on) > _unit(own) / 2) | _pending(gaps, own)
+            waits = (_owed(gaps, own, on) > units[name] / 2) | _pending(gaps, own)
             out |= waits & (over | (name != "dp"))
     return out & ~gaps.speaks
 
@@ -161,11 +163,19 @@ def _pending(gaps: Gaps, talk: Talk) -> Mask:
     return np.asarray((at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot))
 
 
-def _unit(talk: Talk) -> float:
-    """Octets of a small record of some traffic, of those that matter."""
-    order = np.argsort(talk.octets)
-    total = np.cumsum(talk.octets[order])
-    return float(talk.octets[order][np.searchsorted(total, total[-1] / 10)])
+def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
+    """Octets of a small message of each kind of traffic, of those that matter; of a record where it is of no more than one."""
+    units: dict[str, float] = {}
+    for kind in JOINT:
+        rows = [s.rows for s in parallelism.streams if s.kind == kind and len(s.rows)]
+        if rows:
+            own = np.concatenate(rows)
+            octets = np.ascontiguousarray(flows.octets[own])
+            size = octets // np.maximum(flows.messages[own], 1)
+            order = np.argsort(size)
+            total = np.cumsum(octets[order])
+            units[kind] = float(size[order][np.searchsorted(total, total[-1] / 10)])
+    return units
 
 
 def _owed(gaps: Gaps, talk: Talk, on: Line) -> Floats:

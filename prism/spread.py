@@ -26,7 +26,7 @@ import numpy as np
 
 from collectors import clickhouse
 from collectors.record import Flows, Mask, Transits
-from prism.diagnose import Told, diagnose, diagnose_job, merged, ranked
+from prism.diagnose import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
 from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
 from prism.pairs import Pairs, divided, pairs_of, parts
@@ -43,7 +43,8 @@ PAYS = 2_000_000  # records from which on several processes are sooner done: eac
 class Work:
     """A part of a cluster to be looked at, or one job of it. `window` is when the first and last record of anybody was, ns.
 
-    `endpoints` are those of the part and whom they talk to; all of them, where it is empty.
+    `endpoints` are those of the part and whom they talk to; all of them, where it is empty. `condense` says that the cluster
+    has so many records that those which nearly touch are to be one.
     """
 
     records: Records
@@ -52,6 +53,7 @@ class Work:
     topology: Topology | None
     transits: Transits
     job: Job | None = None
+    condense: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,7 @@ Answer = tuple[Told, ...] | tuple[Job, ...]
 def done(work: Work) -> Answer:
     """What is told of a job or of a part's only one; of a part with several, its jobs: each is work of its own."""
     flows = work.records.between(work.window[0], work.window[1] + 1, endpoints=work.endpoints).narrowed()
+    flows = condensed(flows) if work.condense else flows
     jobs = recognize(flows, work.topology, window=work.window) if work.job is None else (work.job,)
     if len(jobs) > 1:
         return jobs
@@ -158,7 +161,10 @@ def diagnose_over(
         if not isinstance(records, Memory):
             raise ValueError("records that are not in memory have to be summed up by pairs")
         pairs = pairs_of(records.flows)
-    site = _Site(records, pairs, topology, transits or Transits.empty())
+    condense = source.flows > MANY
+    if condense and isinstance(records, Memory):
+        records, condense = Memory(condensed(records.flows)), False
+    site = _Site(records, pairs, topology, transits or Transits.empty(), condense)
     told: list[Told] = []
     waiting: dict[Future[Answer], Work] = {}
     total = 0
@@ -183,6 +189,7 @@ class _Site:
     pairs: Pairs
     topology: Topology | None
     transits: Transits
+    condense: bool = False
 
     def works(self) -> Iterator[Work]:
         """A piece of work for each part."""
@@ -218,7 +225,7 @@ class _Site:
             known = self.topology.endpoints
             own = replace(self.topology, endpoints={address: known[address] for address in endpoints if address in known})
         asked = () if isinstance(records, Memory) else endpoints
-        return Work(records, self.pairs.window, asked, own, self.transits)
+        return Work(records, self.pairs.window, asked, own, self.transits, condense=self.condense)
 
 
 def _submitted(executor: Executor, work: Work) -> Future[Answer]:

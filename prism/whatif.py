@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from prism.detectors.view import View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints, weighted_median
-from prism.kernels.joins import evened, joins
+from prism.kernels.joins import evened, followed, joins
+from prism.kernels.ordered import bounded
 from prism.kernels.sums import numbered
 from prism.model import Stream
 
@@ -47,6 +48,7 @@ class Graph(NamedTuple):
     gap: Floats
     lag: Floats
     octets: Ints
+    links: tuple[Ints, Ints]  # `own` of all points on end, and where those of each point begin
 
 
 class Event(NamedTuple):
@@ -68,12 +70,8 @@ class Event(NamedTuple):
 def replay(graph: Graph, gap: Floats) -> Floats:
     """When each point would have been with other gaps, ns since the first; as observed with the graph's own gaps."""
     first = int(graph.time.min()) if len(graph.time) else 0
-    seen, lag = (graph.time - first).astype(np.float64).tolist(), graph.lag.tolist()
-    out: list[float] = []
-    for i, (own, outer, length) in enumerate(zip(graph.own, graph.outer, gap.tolist(), strict=True)):
-        at = max([out[p] for p in own]) + length if own else seen[i]
-        out.append(max(at, out[outer] + lag[i]) if outer >= 0 else at)
-    return np.array(out)
+    seen = (graph.time - first).astype(np.float64)
+    return followed(seen, gap, *graph.links, np.array(graph.outer, np.int64), graph.lag)
 
 
 def ends(graph: Graph, times: Floats, steps: int) -> Floats:
@@ -323,12 +321,9 @@ def _timed(view: View, events: list[Event], own: list[tuple[int, ...]], outer: l
     time, kind, rank, op, _, _, _, octets = columns
     base = np.array([max((int(time[p]) for p in before), default=int(time[i])) for i, before in enumerate(own)], np.int64)
     gap = np.maximum(time - base, 0).astype(np.float64)
-    for key in set(zip(rank[shaded].tolist(), op[shaded].tolist(), kind[shaded].tolist(), strict=True)):
-        alike = (rank == key[0]) & (op == key[1]) & (kind == key[2])
-        clear = alike & ~shaded
-        clear = clear if clear.any() else (op == key[1]) & (kind == key[2]) & ~shaded
-        most = float(np.median(gap[clear])) if clear.any() else np.inf
-        gap[alike & shaded] = np.minimum(gap[alike & shaded], most)
+    bounded(gap, shaded, rank, op, kind)
     links = np.array(outer, np.int64)
     lag = np.where(links >= 0, time - time[np.maximum(links, 0)], 0).astype(np.float64)
-    return Graph(time, kind.astype(np.int8), rank, op, view.step_of(time), own, outer, gap, lag, octets)
+    before = np.array([p for points in own for p in points], np.int64)
+    begins = np.cumsum([0, *(len(points) for points in own)])
+    return Graph(time, kind.astype(np.int8), rank, op, view.step_of(time), own, outer, gap, lag, octets, (before, begins))

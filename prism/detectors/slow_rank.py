@@ -75,9 +75,10 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     Where reductions go on under the work, ranks speak last in their turn, and the pieces in between say little.
     """
     out = []
+    levels = [np.log(work) for work in view.work]
     for twins, pairs in _twins(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
-            typical, largest, total = (_above(np.log(work), _strangers(view, twins, rank), rank, pairs) for work in view.work)
+            typical, largest, total = (_above(level, _strangers(view, twins, rank), rank, pairs) for level in levels)
             sure = pairs is None and view.parallelism.layout.pp == 1
             alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
             ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))

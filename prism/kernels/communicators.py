@@ -7,6 +7,7 @@ of their octets, or the same burst. Hand-overs down a pipeline come to the same 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,63 +15,86 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from collectors.compiled import compiled
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
-from prism.kernels.intervals import Ints, Union
+from prism.kernels.intervals import Floats, Ints, Union
 from prism.kernels.lockstep import Collective, alike, joined, together
+from prism.kernels.ordered import median
 
 QUANTILES = (np.arange(400) + 0.5) / 400
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """When a lane came where: the times at which shares of its octets, and of its bursts, had been reached; its cadence, ns."""
+    """When a lane came where: the times at which shares of its octets, and of its bursts, had been reached; its cadence, ns.
+
+    `busy` is the share of its life in which it moved something.
+    """
 
     by_share: Ints
     by_burst: Ints
     bursts: int
     octets: int
     cadence: float
-    activity: Union
+    busy: float
 
 
 def course(edge: Edge) -> Course:
     """The course of one lane."""
-    total = np.cumsum(edge.octets)
-    reach = np.maximum.accumulate(edge.end)
-    begun = edge.start[np.searchsorted(total, QUANTILES * total[-1])]
-    gap = np.maximum(edge.start[1:] - reach[:-1], 0)
-    starts = edge.start[np.concatenate([[True], gap > parting(gap)])]
-    at = np.minimum((QUANTILES * len(starts)).astype(np.int64), len(starts) - 1)
-    cadence = float(np.median(np.diff(starts))) if len(starts) > 1 else float(edge.end.max() - edge.start[0])
-    return Course(begun, starts[at], len(starts), int(total[-1]), cadence, edge.activity())
+    return Course(*_course(*edge.moved, *edge.activity(), QUANTILES))
 
 
-def parting(gap: Ints, *, least: int = 3) -> float:
+@compiled
+def _course(
+    start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shares: Floats
+) -> tuple[Ints, Ints, int, int, float, float]:
+    """The fields of a `Course`, from a lane's records and when it was active."""
+    n, total, last = len(start), octets.sum(), end.max()
+    gap, reach = np.zeros(n - 1, np.int64), end[0]
+    for i in range(1, n):
+        gap[i - 1] = max(start[i] - reach, 0)
+        reach = max(reach, end[i])
+    line = parting(gap)
+    starts = start[np.concatenate((np.array([True]), gap > line))]
+    by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
+    at, grown = 0, octets[0]
+    for k in range(len(shares)):
+        while grown < shares[k] * total:
+            at += 1
+            grown += octets[at]
+        by_share[k] = start[at]
+        by_burst[k] = starts[min(int(shares[k] * len(starts)), len(starts) - 1)]
+    cadence = median(starts[1:] - starts[:-1]) if len(starts) > 1 else float(last - start[0])
+    busy = (rests - active).sum() / max(rests[-1] - active[0], 1)
+    return by_share, by_burst, len(starts), total, cadence, busy
+
+
+@compiled
+def parting(gap: Ints, least: int = 3) -> float:
     """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike."""
     known = np.sort(gap[gap > 0])
-    if len(known) <= least:
-        return 0.0
-    rise = np.log(known[1:] / known[:-1])[: len(known) - least]
-    at = int(np.argmax(rise))
-    return float(known[at]) if rise[at] > np.log(2) else 0.0
+    line, most = 0.0, 2.0
+    for i in range(len(known) - least):
+        if known[i + 1] / known[i] > most:
+            line, most = float(known[i]), known[i + 1] / known[i]
+    return line
 
 
 def apart(a: Course, b: Course) -> float:
     """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
     most = float("inf")
-    if abs(np.log(a.octets / b.octets)) <= 0.02:
-        most = _middle(np.abs(a.by_share - b.by_share))
+    if abs(math.log(a.octets / b.octets)) <= 0.02:
+        most = _middle(a.by_share, b.by_share)
     if abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts):
-        most = min(most, _middle(np.abs(a.by_burst - b.by_burst)))
+        most = min(most, _middle(a.by_burst, b.by_burst))
     return most / max(min(a.cadence, b.cadence), 1.0)
 
 
-def _middle(apart: Ints) -> float:
-    """The median of as many times as there are `QUANTILES`, an even number."""
-    half = len(apart) // 2
-    low, high = np.partition(apart, (half - 1, half))[half - 1 : half + 1].tolist()
-    return (float(low) + float(high)) / 2
+@compiled
+def _middle(some: Ints, others: Ints) -> float:
+    """The median of how far times are from others."""
+    return median(np.abs(some - others))
 
 
 def communicators(
@@ -86,7 +110,7 @@ def communicators(
         for end in ends(edge.key):
             at[end].append(edge)
     courses = {key: course(edge) for key, edge in edges.items()}
-    active = {key: c.activity for key, c in courses.items()}
+    active = {key: edge.activity() for key, edge in edges.items()}
     graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
     graph.add_nodes_from(edges)
     near_to = {key: set(graph[key]) for key in edges}
@@ -114,8 +138,8 @@ def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pai
 
 def beyond(together: float, a: Course, b: Course) -> float:
     """How much two lanes move together beyond chance: what lanes that are busy most of the time do anyhow."""
-    busy = [float((c.activity[1] - c.activity[0]).sum() / max(c.activity[1][-1] - c.activity[0][0], 1)) for c in (a, b)]
-    return (together - max(busy)) / max(1 - max(busy), 1e-9)
+    busy = max(a.busy, b.busy)
+    return (together - busy) / max(1 - busy, 1e-9)
 
 
 def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> Iterator[tuple[Pair, Pair]]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, Union, union, weighted_median
 from prism.kernels.sums import counted
@@ -44,6 +45,11 @@ class Edge:
     def key(self) -> Pair:
         """Sender and receiver, codes, and the lane if there is one."""
         return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
+
+    @property
+    def moved(self) -> tuple[Ints, Ints, Ints]:
+        """Start, end and octets of its records."""
+        return self.start, self.end, self.octets
 
     @cached_property
     def volume(self) -> int:
@@ -101,10 +107,20 @@ def _split(flows: Flows, rows: Rows, start: Ints, lane: Ints, named: bool) -> It
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = 20) -> float:
     """Over how many of `bins` equal parts of `life` an edge's octets are spread: the inverse of their summed squared shares."""
-    low, high = life
-    place = np.clip((edge.start - low) * bins // max(high - low, 1), 0, bins - 1)
-    share = np.bincount(place, weights=edge.octets, minlength=bins) / max(edge.volume, 1)
-    return float(1 / max(float((share**2).sum()), 1e-12))
+    return _spread(edge.start, edge.octets, *life, bins)
+
+
+@compiled
+def _spread(start: Ints, octets: Ints, low: int, high: int, bins: int) -> float:
+    part, total = np.zeros(bins, np.int64), 0
+    for i in range(len(start)):
+        place = (start[i] - low) * bins // max(high - low, 1)
+        part[min(max(place, 0), bins - 1)] += octets[i]
+        total += octets[i]
+    squares = 0.0
+    for moved in part:
+        squares += (moved / max(total, 1)) ** 2
+    return 1 / max(squares, 1e-12)
 
 
 def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25) -> dict[Pair, Edge]:

@@ -14,8 +14,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
+from prism.kernels.ordered import median
 
 NEVER: Ints = np.zeros(0, np.int64)
 
@@ -111,7 +113,7 @@ def handover(
         return None
     times, excess, idle = _excess(there, back)
     cuts = np.unique(np.searchsorted(times, breaks))
-    unit = level * float(min(np.median(there.octets), np.median(back.octets)))
+    unit = level * min(median(there.octets), median(back.octets))
     total = float(idle.sum())
     if total <= 0 or unit <= 0:
         return None
@@ -131,30 +133,61 @@ def handover(
     return Handover(*tides)
 
 
-def _in_flight(usual: NDArray[np.bool_], idle: Floats, *, parts: int = 12) -> float:
+@compiled
+def _in_flight(usual: NDArray[np.bool_], idle: Floats, parts: int = 12) -> float:
     """The share of idle time in which something is in flight, in most parts of a pair's life, which are of as many pauses."""
-    part = np.arange(len(idle)) * parts // len(idle)
-    whole = np.bincount(part, weights=idle, minlength=parts)
-    away = np.bincount(part, weights=idle * ~usual, minlength=parts)
-    return float(np.median(away[whole > 0] / whole[whole > 0]))
+    whole, away = np.zeros(parts), np.zeros(parts)
+    for i in range(len(idle)):
+        part = i * parts // len(idle)
+        whole[part] += idle[i]
+        away[part] += idle[i] * (not usual[i])
+    return median(away[whole > 0] / whole[whole > 0])
 
 
 def _usual(excess: Floats, idle: Floats, unit: float) -> NDArray[np.bool_]:
     """The pauses within a unit of the level at which a pair stays longest."""
-    order = np.argsort(excess)
-    level, time = excess[order], np.concatenate([[0.0], np.cumsum(idle[order])])
-    low, high = np.searchsorted(level, level - unit), np.searchsorted(level, level + unit, "right")
-    middle = level[int(np.argmax(time[high] - time[low]))]
-    return np.asarray(np.abs(excess - middle) <= unit, dtype=np.bool_)
+    return np.asarray(np.abs(excess - _longest(excess, idle, unit, np.argsort(excess))) <= unit, dtype=np.bool_)
+
+
+@compiled
+def _longest(level: Floats, idle: Floats, unit: float, order: NDArray[np.intp]) -> float:
+    """The level around which a pair stays longest, in an order of levels."""
+    time, n = np.zeros(len(order) + 1), len(order)
+    for i in range(n):
+        time[i + 1] = time[i] + idle[order[i]]
+    low = high = 0
+    best, most = level[order[0]], -1.0
+    for i in range(n):
+        own = level[order[i]]
+        while level[order[low]] < own - unit:
+            low += 1
+        while high < n and level[order[high]] <= own + unit:
+            high += 1
+        if time[high] - time[low] > most:
+            best, most = own, time[high] - time[low]
+    return float(best)
 
 
 def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> Tide:
-    calm = level <= unit
-    begun = np.flatnonzero(calm & ~np.concatenate([[False], calm[:-1]]))
-    visit = np.cumsum(calm & ~np.concatenate([[False], calm[:-1]]))[calm] - 1
-    rest = np.zeros(len(begun))
-    np.maximum.at(rest, visit, idle[calm])
-    return Tide(float(idle[~calm].sum() / idle.sum()), times[begun], float(np.median(rest)) if len(rest) else 0.0)
+    return Tide(*_emptied(times, level, idle, unit))
+
+
+@compiled
+def _emptied(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[float, Ints, float]:
+    """The fields of a `Tide`."""
+    begun, rest = np.empty(len(level), np.int64), np.zeros(len(level))
+    n, away, calm = 0, 0.0, False
+    for i in range(len(level)):
+        if level[i] > unit:
+            away += idle[i]
+            calm = False
+            continue
+        if not calm:
+            begun[n] = times[i]
+            n += 1
+        calm = True
+        rest[n - 1] = max(rest[n - 1], idle[i])
+    return away / idle.sum(), begun[:n].copy(), median(rest[:n])
 
 
 def _levelled(level: Floats, idle: Floats, cuts: Ints) -> Floats:
@@ -183,6 +216,17 @@ def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
 
 def _floor(level: Floats, idle: Floats, *, share: float = 0.02) -> float:
     """The lowest level at which a pair stays for a while: the `share` quantile of its idle time."""
-    order = np.argsort(level)
-    time: NDArray[np.float64] = np.cumsum(idle[order])
-    return float(level[order][min(int(np.searchsorted(time, share * time[-1])), len(order) - 1)])
+    return _first_for(level, idle, share, np.argsort(level))
+
+
+@compiled
+def _first_for(level: Floats, idle: Floats, share: float, order: NDArray[np.intp]) -> float:
+    """The first level, in an order, by which a share of the time is reached."""
+    total = 0.0
+    for i in order:
+        total += idle[i]
+    k, grown = 0, idle[order[0]]
+    while k < len(order) - 1 and grown < share * total:
+        k += 1
+        grown += idle[order[k]]
+    return float(level[order[k]])

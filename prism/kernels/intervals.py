@@ -5,9 +5,12 @@ A set is a pair of int64[n] arrays, start and end in ns, sorted and disjoint whe
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from prism.kernels.sums import distinct
 
 Ints = NDArray[np.int64]
@@ -19,33 +22,83 @@ def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
     """The union of intervals in any order; neighbours no further apart than `close` ns become one."""
     if len(start) == 0:
         return start[:0], end[:0]
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
-    first = np.flatnonzero(np.r_[True, start[1:] - end[:-1] > close])
-    return start[first], end[np.r_[first[1:] - 1, len(end) - 1]]
+    if not ascending(start):
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    return _closed(start, end, close)
+
+
+@compiled
+def ascending(values: Ints) -> bool:
+    """Whether no value is less than the one before it."""
+    n = 1
+    while n < len(values) and values[n - 1] <= values[n]:
+        n += 1
+    return n >= len(values)
+
+
+@compiled
+def _closed(start: Ints, end: Ints, close: float) -> Union:
+    """`union` of intervals in order of start, at least one."""
+    first, last = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
+    n, reach = 0, end[0]
+    first[0] = start[0]
+    for i in range(1, len(start)):
+        if start[i] - reach > close:
+            last[n] = reach
+            n += 1
+            first[n] = start[i]
+        reach = max(reach, end[i])
+    last[n] = reach
+    return first[: n + 1].copy(), last[: n + 1].copy()
 
 
 def length_before(times: Ints, within: Union) -> Ints:
     """Total length of the union `within` that lies before each time, ns."""
-    start, end = within
-    if len(start) == 0:
-        return np.zeros(len(times), np.int64)
-    total = np.r_[0, np.cumsum(end - start)]
-    k = np.searchsorted(start, times, "right")
-    last = np.maximum(k - 1, 0)
-    inside = np.minimum(times, end[last]) - start[last]
-    return np.where(k > 0, total[last] + inside, 0)
+    return _lengths(times, *within)[0]
 
 
 def covered(start: Ints, end: Ints, within: Union) -> Floats:
     """Share 0 … 1 of each interval that lies within a union; an instant lies within wholly or not at all."""
-    if len(within[0]) == 0:
-        return np.zeros(len(start))
-    part = length_before(end, within) - length_before(start, within)
-    k = np.searchsorted(within[0], start, "right") - 1
-    instant = (k >= 0) & (start <= within[1][np.maximum(k, 0)])
-    share: Floats = np.where(end > start, part / np.maximum(end - start, 1), instant)
+    return _covered(start, end, *within)
+
+
+@compiled
+def _lengths(times: Ints, first: Ints, last: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """The length of a union before each time, and whether the time lies in it, its ends included."""
+    total = np.zeros(len(first) + 1, np.int64)
+    for k in range(len(first)):
+        total[k + 1] = total[k] + last[k] - first[k]
+    length, inside = np.zeros(len(times), np.int64), np.zeros(len(times), np.bool_)
+    for i in range(len(times)):
+        k = np.searchsorted(first, times[i], side="right") - 1
+        if k >= 0:
+            length[i] = total[k] + min(times[i], last[k]) - first[k]
+            inside[i] = times[i] <= last[k]
+    return length, inside
+
+
+@compiled
+def _covered(start: Ints, end: Ints, first: Ints, last: Ints) -> Floats:
+    before, inside = _lengths(start, first, last)
+    until, _ = _lengths(end, first, last)
+    share = np.zeros(len(start))
+    for i in range(len(start)):
+        if end[i] > start[i]:
+            share[i] = (until[i] - before[i]) / (end[i] - start[i])
+        elif inside[i]:
+            share[i] = 1.0
     return share
+
+
+@compiled
+def moved_within(start: Ints, end: Ints, octets: Ints, first: Ints, last: Ints) -> float:
+    """Share 0 … 1 of the octets of some intervals that lies within a union, as if each were evenly filled; 0 without any."""
+    share, moved, total = _covered(start, end, first, last), 0.0, 0.0
+    for i in range(len(octets)):
+        moved += share[i] * octets[i]
+        total += octets[i]
+    return moved / total if total else 0.0
 
 
 def intersection(a: Union, b: Union) -> Union:
@@ -62,9 +115,21 @@ def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int6
     """The value at which half of the weight lies below; 0 where there is no weight."""
     if len(values) == 0:
         return 0.0
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][min(np.searchsorted(total, total[-1] / 2), len(values) - 1)])
+    return _at_half(values, weights, np.argsort(values))
+
+
+@compiled
+def _at_half(values: NDArray[Any], weights: NDArray[Any], order: NDArray[np.intp]) -> float:
+    """The first of some values, in an order, by which half of the weight is reached."""
+    grown = weights[order[0]]
+    for i in order[1:]:
+        grown += weights[i]
+    half = grown / 2
+    k, grown = 0, weights[order[0]]
+    while k < len(order) - 1 and grown < half:
+        k += 1
+        grown += weights[order[k]]
+    return float(values[order[k]])
 
 
 def beat(a: Union, b: Union, *, shifts: int = 24) -> float:

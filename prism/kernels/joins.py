@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from collectors.record import Ints
 
+Floats = NDArray[np.float64]
+
 
 @compiled
 def joins(src: NDArray[Any], dst: NDArray[Any], begin: Ints, end: Ints, n: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -56,3 +58,20 @@ def evened(edge: NDArray[Any], octets: Ints, bounds: Ints, n: int, tolerance: fl
             count += 1
             moved[:] = 0
     return out[:count]
+
+
+@compiled
+def followed(seen: Floats, gap: Floats, before: Ints, begins: Ints, outer: Ints, lag: Floats) -> Floats:
+    """When each point is that comes `gap` after the last of those before it, where it is `seen` if there is none.
+
+    Those before point i are `before[begins[i] : begins[i + 1]]`, all of them earlier in the arrays. It comes no sooner than
+    `lag` after the `outer` one, if that is not −1.
+    """
+    out = np.empty(len(seen))
+    for i in range(len(seen)):
+        out[i] = seen[i]
+        if begins[i] < begins[i + 1]:
+            out[i] = out[before[begins[i] : begins[i + 1]]].max() + gap[i]
+        if outer[i] >= 0:
+            out[i] = max(out[i], out[outer[i]] + lag[i])
+    return out

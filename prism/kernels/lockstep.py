@@ -17,7 +17,7 @@ import networkx as nx
 import numpy as np
 
 from prism.kernels.edges import Edge, Pair, Rows, ends, flipped
-from prism.kernels.intervals import Ints, Union, covered, union
+from prism.kernels.intervals import Ints, Union, covered, moved_within, union
 from prism.kernels.sums import distinct
 
 
@@ -54,15 +54,12 @@ def merged(parts: list[Collective]) -> Collective:
 
 def alike(a: Edge, b: Edge, active: Mapping[Pair, Union]) -> float:
     """How much two edges move together, 0 … 1: the lesser share of octets that one moved while the other was busy."""
-    one = np.average(covered(a.start, a.end, active[b.key]), weights=a.octets)
-    two = np.average(covered(b.start, b.end, active[a.key]), weights=b.octets)
-    return float(min(one, two))
+    return min(moved_within(*a.moved, *active[b.key]), moved_within(*b.moved, *active[a.key]))
 
 
 def together(a: Union, b: Union) -> float:
     """How much two unions coincide, 0 … 1: the lesser share of one that lies in the other."""
-    shares = [np.average(covered(*x, y), weights=np.maximum(x[1] - x[0], 1)) if len(x[0]) else 0.0 for x, y in ((a, b), (b, a))]
-    return float(min(shares))
+    return min(moved_within(*x, np.maximum(x[1] - x[0], 1), *y) for x, y in ((a, b), (b, a)))
 
 
 def collectives(

@@ -8,12 +8,14 @@ same volume, whatever time they took; gaps inside a step (a hang, a pipeline bub
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.intervals import Ints
-from prism.kernels.volumes import commonest, strode, threaded
+from prism.kernels.ordered import median, quantile
+from prism.kernels.volumes import between, commonest, full, merged, reached, strode, threaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +31,16 @@ class Rhythm:
     octets: int
     explained: float
 
-    @property
+    @cached_property
     def rest(self) -> float:
         """Share of a step in which the stream usually rests, 0 … 1."""
         long = np.minimum(self.quiet[:, 1], self.quiet[-1:, 0]) - self.quiet[:, 0]
-        return float(np.median(long[:-1]) / self.period_ns) if self.period_ns > 0 else 0.0
+        return median(long[:-1]) / self.period_ns if self.period_ns > 0 else 0.0
 
-    @property
+    @cached_property
     def period_ns(self) -> float:
         """Median distance of consecutive step ends, ns; 0 with fewer than two."""
-        return float(np.median(np.diff(self.quiet[:, 0]))) if len(self.quiet) > 1 else 0.0
+        return median(np.diff(self.quiet[:, 0]))
 
 
 _NEARLY_ALL = 0.97
@@ -73,36 +75,44 @@ def rhythm(
         return NONE
     fit = [level for level in levels if level.explained >= enough * best]
     sure = next((level.reach for level in levels if level.explained >= _NEARLY_ALL), 0)
-    finest = _as_wide([level for level in fit if level.reach >= sure / 4], gap)
+    finest = _as_wide([level for level in fit if level.reach >= sure / 4])
     if pauses:
-        finest = _in_groups(fit, gap) or finest
+        finest = _in_groups(fit) or finest
         finest = _between_pauses([level for level in fit if level.volume <= finest.volume], edge, gap, tolerance)
     same = [level for level in levels if abs(level.volume - finest.volume) <= tolerance * finest.volume]
-    return _filled(start, end, edge, gap, max(same, key=lambda level: level.explained), tolerance, least)
+    best_of = max(same, key=lambda level: level.explained)
+    return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
 
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Cuts after some records (-1 is the stream's beginning), the commonest volume between them, how much it explains.
+    """Cuts at the `k` largest of a stream's gaps, the commonest volume between them, how much it explains.
 
-    Three in four of the gaps cut at are wider than `reach`, ns.
+    `ranked` are the places of all gaps, the largest first, `wide` the gaps there, ns. Three in four of the gaps cut at are
+    wider than `reach`, ns.
     """
 
-    cuts: NDArray[np.intp]
+    k: int
+    ranked: NDArray[np.intp]
+    wide: Ints
     explained: float
     volume: int
-    reach: int = 0
+    reach: int
 
-    def bounds(self, edge: Ints, tolerance: float) -> Ints:
-        """The cuts before and after each segment of the common volume."""
-        volume = np.diff(_reached(self.cuts, edge))
-        fits = np.flatnonzero(np.abs(volume - self.volume) <= tolerance * self.volume)
-        return np.unique(np.concatenate([self.cuts[fits], self.cuts[fits + 1]]))
+    @property
+    def cuts(self) -> NDArray[np.intp]:
+        """The records after which it cuts, in order; -1 is the stream's beginning."""
+        return np.concatenate([[-1], np.sort(self.ranked[: self.k]), [len(self.ranked)]])
 
+    @property
+    def width(self) -> float:
+        """The gap, ns, that three in four of its cuts exceed."""
+        return float(self.wide[self.k - 1 - self.k // 4])
 
-def _reached(cuts: NDArray[np.intp], edge: Ints) -> Ints:
-    """Octets before each cut."""
-    return np.where(cuts < 0, 0, edge[cuts])
+    def left_out(self, coarse: _Level) -> tuple[float, float]:
+        """The 10th and the 90th percentile of the gaps that it cuts at and a coarser level does not, ns; at least one."""
+        gaps = self.wide[coarse.k : self.k][::-1]
+        return quantile(gaps, 0.1), quantile(gaps, 0.9)
 
 
 def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float = 0.005, beyond: int = 1) -> list[_Level]:
@@ -113,27 +123,27 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     are all equal.
     """
     ranked = np.argsort(-gap, kind="stable")
+    wide = gap[ranked]
     most = int(np.count_nonzero(gap))
     found: list[_Level] = []
-    k, enough, worth = 2, 0, fine * float(gap[ranked[min(2, len(gap) - 1)]]) if len(gap) else 0.0
-    while k <= most and gap[ranked[k * 3 // 4]] >= worth:
-        cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
-        volume = np.sort(np.diff(_reached(cuts, edge)))
+    k, enough, worth = 2, 0, fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
+    cuts = np.array([-1, len(edge) - 1])
+    while k <= most and wide[k * 3 // 4] >= worth:
+        cuts = merged(cuts, np.sort(ranked[len(cuts) - 2 : k]))
+        volume = np.sort(between(cuts, edge))
         low, high, explained = commonest(volume, tolerance)
         if high - low >= least:
-            share = explained / max(int(edge[-1]), 1)
-            found.append(_Level(cuts, share, int(volume[(low + high) // 2]), int(gap[ranked[k * 3 // 4]])))
+            share, reach = explained / max(int(edge[-1]), 1), int(wide[k * 3 // 4])
+            found.append(_Level(k, ranked, wide, share, int(volume[(low + high) // 2]), reach))
             if share >= _NEARLY_ALL:
                 enough = enough or beyond * k
                 if k >= enough:
-                    worth = max(worth, float(gap[ranked[k * 3 // 4]]) / 4)
+                    worth = max(worth, reach / 4)
         k = max(k + 1, int(k * 1.04))
     return found
 
 
-def _as_wide(
-    levels: list[_Level], gap: Ints, *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6
-) -> _Level:
+def _as_wide(levels: list[_Level], *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6) -> _Level:
     """The finest of some levels whose cuts are nearly as wide as those of the first, the coarsest.
 
     A `few` steps may fall into equal groups by chance; the gaps that such groups leave out are as wide as those they have.
@@ -142,33 +152,30 @@ def _as_wide(
     enough, however wide their own gaps are.
     """
     coarse = levels[0]
-    wide = _width(coarse, gap)
     fits = [coarse]
-    short = len(coarse.cuts) - 1 < scarce
+    short = coarse.k + 1 < scarce
     for level in levels[1:]:
-        left_out = np.setdiff1d(level.cuts[1:-1], coarse.cuts)
-        if not len(left_out) or (_width(level, gap) < share * wide and not short):
+        if level.width < share * coarse.width and not short:
             continue
-        low, high = np.percentile(gap[left_out], (10, 90))
-        if high <= even * low or (coarse.volume <= few * level.volume and _width(level, gap) >= share * wide):
+        low, high = level.left_out(coarse)
+        if high <= even * low or (coarse.volume <= few * level.volume and level.width >= share * coarse.width):
             fits.append(level)
     return min(fits, key=lambda level: level.volume)
 
 
-def _in_groups(levels: list[_Level], gap: Ints, *, even: float = 1.5, scarce: int = 6, finer: float = 0.7) -> _Level | None:
+def _in_groups(levels: list[_Level], *, even: float = 1.5, scarce: int = 6, finer: float = 0.7) -> _Level | None:
     """Steps that come in fewer than `scarce` groups and have parts of their own, `finer` than themselves; else None.
 
     However long the pauses between groups: the gaps between steps are all alike, those between their parts are shorter. What
     has no such parts may be itself the part of a step.
     """
     coarse = levels[0]
-    if len(coarse.cuts) - 1 >= scarce:
+    if coarse.k + 1 >= scarce:
         return None
     for level in sorted(levels[1:], key=lambda level: level.volume):
-        left_out = np.setdiff1d(level.cuts[1:-1], coarse.cuts)
-        if not len(left_out) or not any(other.volume < finer * level.volume for other in levels):
+        if not any(other.volume < finer * level.volume for other in levels):
             continue
-        low, high = np.percentile(gap[left_out], (10, 90))
+        low, high = level.left_out(coarse)
         if high <= even * low and level.volume < coarse.volume:
             return level
     return None
@@ -185,7 +192,7 @@ def _between_pauses(levels: list[_Level], edge: Ints, gap: Ints, tolerance: floa
     for level in ranked:
         if level is not ranked[0] and not _alike(level, ranked[0], gap):
             continue
-        if _strays(level, edge, gap, tolerance) < max(2, part * len(level.cuts)):
+        if _strays(level, edge, gap, tolerance) < max(2, part * (level.k + 2)):
             return level
     return ranked[0]
 
@@ -193,26 +200,20 @@ def _between_pauses(levels: list[_Level], edge: Ints, gap: Ints, tolerance: floa
 def _alike(level: _Level, coarse: _Level, gap: Ints, *, share: float = 0.5, even: float = 3.0) -> bool:
     """Whether the gaps that a level has and a coarser one leaves out are alike, but for those as wide as the coarser's own."""
     new = gap[np.setdiff1d(level.cuts[1:-1], coarse.cuts)]
-    new = new[new < share * _width(coarse, gap)]
+    new = new[new < share * coarse.width]
     low, high = np.percentile(new, (10, 90)) if len(new) else (0, 0)
     return bool(high <= even * low) or not len(new)
 
 
 def _strays(level: _Level, edge: Ints, gap: Ints, tolerance: float, *, share: float = 0.5) -> int:
     """How many gaps of at least `share` of a level's width it leaves out, that few of its segments have at the same place."""
-    bounds = level.bounds(edge, tolerance)
-    wide = np.setdiff1d(np.flatnonzero(gap >= share * _width(level, gap)), bounds)
+    bounds = full(level.cuts, edge, level.volume, tolerance)
+    wide = np.setdiff1d(np.flatnonzero(gap >= share * level.width), bounds)
     before = np.searchsorted(bounds, wide) - 1
-    place = np.sort((edge[wide] - _reached(bounds, edge)[before])[before >= 0])
+    place = np.sort((edge[wide] - reached(bounds, edge)[before])[before >= 0])
     slack = tolerance * level.volume
     alike = np.searchsorted(place, place + slack, "right") - np.searchsorted(place, place - slack)
     return int(np.count_nonzero(2 * alike < len(bounds) - 1))
-
-
-def _width(level: _Level, gap: Ints) -> float:
-    """The gap, ns, that three in four of a level's cuts exceed."""
-    inner = np.sort(gap[level.cuts[1:-1]])
-    return float(inner[len(inner) // 4])
 
 
 def strides(
@@ -221,7 +222,7 @@ def strides(
     """The rhythm of steps of `volume` octets, from some of their ends, `known` ns, on; a stream's records as for `rhythm`."""
     edge, gap = gaps(start, end, octets)
     cuts = np.searchsorted(np.maximum.accumulate(end), known)
-    return _filled(start, end, edge, gap, _Level(np.unique(cuts).astype(np.intp), 1.0, volume), tolerance, least)
+    return _filled(start, end, edge, gap, np.unique(cuts).astype(np.intp), volume, tolerance, least)
 
 
 def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
@@ -230,22 +231,24 @@ def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
     return np.cumsum(octets), np.maximum(start[1:] - reach[:-1], 0)
 
 
-def _filled(start: Ints, end: Ints, edge: Ints, gap: Ints, level: _Level, tolerance: float, least: int) -> Rhythm:
-    """Boundaries that the level's cuts missed are found in strides of one volume from those it has.
+def _filled(
+    start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: NDArray[np.intp], volume: int, tolerance: float, least: int
+) -> Rhythm:
+    """Boundaries that cuts missed are found in strides of one volume from those it has.
 
     A stride ends at the largest gap near its goal, and only where that is a gap at all beside the others.
     """
-    slack = int(level.volume * tolerance)
-    cuts = level.bounds(edge, tolerance)
+    slack = int(volume * tolerance)
+    cuts = full(cuts, edge, volume, tolerance)
     inner = cuts[(cuts >= 0) & (cuts < len(gap))]
     usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
-    last = _ends(strode(edge, gap, cuts, level.volume, slack, usual), edge, gap, level.volume, slack)
+    last = _ends(strode(edge, gap, cuts, volume, slack, usual), edge, gap, volume, slack)
     if len(last) < least:
         return NONE
     done = np.maximum.accumulate(end)
     after = np.concatenate([start[1:], [FOREVER]])
     quiet = np.stack([done[last], np.maximum(after[last], done[last])], axis=1)
-    return Rhythm(quiet, level.volume, float(min(len(last) * level.volume / max(int(edge[-1]), 1), 1.0)))
+    return Rhythm(quiet, volume, float(min(len(last) * volume / max(int(edge[-1]), 1), 1.0)))
 
 
 def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
@@ -253,17 +256,17 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
 
     A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
     """
-    reached = _reached(cuts, edge)
+    before = reached(cuts, edge)
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
     width = np.minimum(width, 2 * np.median(width))  # a few hangs at the same place of a step outweigh no step
     wide = float(np.median(width)) / 2
-    run = threaded(reached, width, volume, slack, wide)
+    run = threaded(before, width, volume, slack, wide)
     runs = [np.flatnonzero(run == first) for first in np.unique(run)]
     runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
     taken: list[tuple[int, int]] = []
     ends: list[Ints] = []
     for r in runs:
-        begin, stop = int(reached[r[0]]), int(reached[r[-1]])
+        begin, stop = int(before[r[0]]), int(before[r[-1]])
         if all(stop <= b + slack or begin >= e - slack for b, e in taken):
             taken.append((begin, stop))
             ends.append(cuts[r[1:]])

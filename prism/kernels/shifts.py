@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from prism.kernels.ordered import median, quantile
 
 Floats = NDArray[np.float64]
 
@@ -34,15 +36,28 @@ def middle(values: Floats, axis: int | None = None) -> Floats:
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:
     """What each row usually is: the percentile `share` of what is known, so that a row may be high for most of the time."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(np.nanpercentile(values, share, axis=1, keepdims=True), dtype=np.float64)
+    return _usual(values, share / 100)
+
+
+@compiled
+def _usual(values: Floats, share: float) -> Floats:
+    out = np.full((len(values), 1), np.nan)
+    for i in range(len(values)):
+        known = values[i][~np.isnan(values[i])]
+        if len(known):
+            out[i, 0] = quantile(np.sort(known), share)
+    return out
 
 
 def spread(values: Floats, *, floor: float = 0.01) -> float:
     """Robust standard deviation: 1.4826 times the median absolute deviation (Rousseeuw & Croux 1993), at least `floor`."""
+    return _spread(values.ravel(), floor)
+
+
+@compiled
+def _spread(values: Floats, floor: float) -> float:
     known = values[np.isfinite(values)]
-    return max(float(1.4826 * np.median(np.abs(known - np.median(known)))), floor) if len(known) else floor
+    return max(1.4826 * median(np.abs(known - median(known))), floor)
 
 
 def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, most: int = 512) -> Shift | None:
@@ -61,21 +76,39 @@ def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15,
 
 
 def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift | None:
-    known = np.isfinite(series)
-    limit = 4 * max(height, sigma)
-    value = np.where(known, np.clip(np.nan_to_num(series) - height / 2, -limit, limit), 0.0)
-    total, count = np.concatenate([[0.0], np.cumsum(value)]), np.concatenate([[0], np.cumsum(known)])
-    n = count[None, :] - count[:, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        score = np.where(n >= least, (total[None, :] - total[:, None]) / np.sqrt(np.maximum(n, 1)), -np.inf)
-    start, stop = np.unravel_index(int(np.argmax(score)), score.shape)
-    inside = series[start:stop][known[start:stop]]
-    if len(inside) < least or not np.isfinite(score[start, stop]):
+    start, stop = _scanned(series, least, height / 2, 4 * max(height, sigma))
+    known, middle, high = _within(series[start:stop], height / 2)
+    if known < least or middle < height or high < 0.75 * known:
         return None
-    middle = float(np.median(inside))
-    if middle < height or np.mean(inside >= height / 2) < 0.75:
-        return None
-    return Shift(int(start), int(stop), middle, float(middle * np.sqrt(len(inside)) / max(sigma, 1e-9)))
+    return Shift(start, stop, middle, float(middle * np.sqrt(known) / max(sigma, 1e-9)))
+
+
+@compiled
+def _within(series: Floats, least: float) -> tuple[int, float, int]:
+    """How many values are known, their median, and how many of them are `least` or more."""
+    known = series[np.isfinite(series)]
+    return len(known), median(known), int((known >= least).sum())
+
+
+@compiled
+def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int, int]:
+    """The first stretch of greatest score with at least `least` known values, clipped to `limit`; (0, 0) without any."""
+    n = len(series)
+    total, count = np.zeros(n + 1), np.zeros(n + 1, np.int64)
+    for i in range(n):
+        known = np.isfinite(series[i])
+        value = min(max(series[i] - low, -limit), limit) if known else 0.0
+        total[i + 1], count[i + 1] = total[i] + value, count[i] + known
+    root = np.sqrt(np.arange(n + 1).astype(np.float64))
+    start, stop, best = 0, 0, -np.inf
+    for i in range(n + 1):
+        for j in range(i + 1, n + 1):
+            known = count[j] - count[i]
+            if known >= least:
+                score = (total[j] - total[i]) / root[max(known, 1)]
+                if score > best:
+                    start, stop, best = i, j, score
+    return start, stop
 
 
 def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:

@@ -8,6 +8,51 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from collectors.record import Ints
 
+Places = NDArray[np.intp]
+
+
+@compiled
+def reached(cuts: Places, edge: Ints) -> Ints:
+    """Octets before each cut (after a record, −1 is the stream's beginning); `edge` are those up to the end of each record."""
+    out = np.zeros(len(cuts), np.int64)
+    for i in range(len(cuts)):
+        if cuts[i] >= 0:
+            out[i] = edge[cuts[i]]
+    return out
+
+
+@compiled
+def between(cuts: Places, edge: Ints) -> Ints:
+    """Octets from each of some cuts to the next."""
+    before = reached(cuts, edge)
+    return before[1:] - before[:-1]
+
+
+@compiled
+def full(cuts: Places, edge: Ints, volume: int, tolerance: float) -> Places:
+    """The cuts before and after each segment of a volume, each once."""
+    moved = between(cuts, edge)
+    taken = np.zeros(len(cuts), np.bool_)
+    for i in range(len(moved)):
+        if abs(moved[i] - volume) <= tolerance * volume:
+            taken[i] = taken[i + 1] = True
+    return cuts[taken]
+
+
+@compiled
+def merged(some: Places, others: Places) -> Places:
+    """Two series in order as one."""
+    out = np.empty(len(some) + len(others), np.intp)
+    i = j = 0
+    for k in range(len(out)):
+        if j >= len(others) or (i < len(some) and some[i] <= others[j]):
+            out[k] = some[i]
+            i += 1
+        else:
+            out[k] = others[j]
+            j += 1
+    return out
+
 
 @compiled
 def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Flows, Mask
+from collectors.record import Codes, Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import quantile
 
 Floats = NDArray[np.float64]
 
@@ -24,49 +25,73 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     the middle of a collective) and where it had only waited. `needed`, where it is not negative, is when all had come that
     a record hands on: what else came since was for later.
     """
-    start, control = sending(flows), flows.control()
-    talks = np.flatnonzero((flows.src == code) & (flows.octets > 0))
-    talks = talks[np.argsort(start[talks], kind="stable")]
-    hears = np.flatnonzero((flows.dst == code) & (flows.octets > 0))
+    needed = np.full(len(flows), -1) if needed is None else needed
+    octets = np.ascontiguousarray(flows.octets)  # may be one value for all
+    return _own_work(sending(flows), flows.end_ns, flows.src, flows.dst, octets, flows.control(), needed, code)
+
+
+@compiled
+def _own_work(
+    start: Ints, end: Ints, src: Codes, dst: Codes, octets: Ints, control: Mask, needed: Ints, code: int
+) -> tuple[Ints, Ints]:
+    talks = np.flatnonzero((src == code) & (octets > 0))
+    talks = talks[np.argsort(start[talks], kind="mergesort")]
+    hears = np.flatnonzero((dst == code) & (octets > 0))
+    hears = hears[np.argsort(end[hears], kind="mergesort")]
     given = hears[~control[hears]]
-    said = start[talks]
-    if not len(talks):
-        return said, said
-    done = np.concatenate([[0], np.maximum.accumulate(flows.end_ns[talks])[:-1]])
-    given_end, given_start = np.sort(flows.end_ns[given]), np.sort(start[given])
-    base = np.maximum(done, _last(given_end, said))
-    known = _foreseen(needed[talks], control[talks], said) if needed is not None else np.full(len(talks), -1)
-    base = np.where(known >= 0, np.maximum(done, np.minimum(known, said)), base)
-    work = np.maximum(said - base, 0)
-    called = np.zeros(len(said), np.int64)
-    for peer in np.unique(flows.dst[talks]):
-        to = flows.dst[talks] == peer
-        heard = hears[flows.src[hears] == peer]
-        any_word, asked = (_last(np.sort(flows.end_ns[rows]), said[to]) for rows in (heard, heard[control[heard]]))
-        called[to] = np.where(known[to] >= 0, asked, any_word)  # where needs are known, payload that came was for later
-    answer = said - called
-    prompt = 4 * np.percentile(answer[called > 0], 10) if (called > 0).any() else 0.0
-    waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
-    work[waited] = answer[waited]
-    busy = np.searchsorted(given_start, said, "left") > np.searchsorted(given_end, said, "left")
-    work[(busy & (known < 0)) | (base == 0)] = 0
-    return said, work
+    said, known = start[talks], _foreseen(needed[talks], control[talks], start[talks])
+    given_end, given_start = end[given], np.sort(start[given])
+    base, work, answer = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
+    called = _called(said, dst[talks], end[hears], src[hears], control[hears], known)
+    done = ended = begun = 0
+    for i in range(len(said)):
+        while ended < len(given_end) and given_end[ended] < said[i]:
+            ended += 1
+        while begun < len(given_start) and given_start[begun] < said[i]:
+            begun += 1
+        base[i] = max(done, given_end[ended - 1] if ended else 0)
+        if known[i] >= 0:
+            base[i] = max(done, min(known[i], said[i]))
+        work[i], answer[i] = max(said[i] - base[i], 0), said[i] - called[i]
+        if (begun > ended and known[i] < 0) or base[i] == 0:
+            work[i] = -1
+        done = max(done, end[talks[i]])
+    prompt = 4 * quantile(np.sort(answer[called > 0]), 0.1)
+    for i in range(len(said)):
+        if work[i] > 0 and called[i] > base[i] and answer[i] <= min(prompt, 0.1 * work[i]):
+            work[i] = answer[i]
+    return said, np.maximum(work, 0)
 
 
+@compiled
+def _called(said: Ints, to: Codes, ends: Ints, peers: Codes, words: Mask, known: Ints) -> Ints:
+    """When the one to whom each thing was said had last been heard before; 0 where it had not. `ends` are in order.
+
+    Where needs are `known` only `words` of control count: payload that came was for later.
+    """
+    most = max(to.max() if len(to) else 0, peers.max() if len(peers) else 0)
+    last, asked, out = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64), np.zeros(len(said), np.int64)
+    k = 0
+    for i in range(len(said)):
+        while k < len(ends) and ends[k] < said[i]:
+            last[peers[k]] = ends[k]
+            if words[k]:
+                asked[peers[k]] = ends[k]
+            k += 1
+        out[i] = asked[to[i]] if known[i] >= 0 else last[to[i]]
+    return out
+
+
+@compiled
 def _foreseen(needed: Ints, control: Mask, said: Ints) -> Ints:
     """What records need, where a word of readiness needs what the next payload does, if that had come by then."""
-    payload = np.flatnonzero(~control)
-    after = np.searchsorted(payload, np.arange(len(said)))
-    coming = np.append(needed[payload], -1)[after]
-    return np.where(control & (needed < 0) & (coming <= said), coming, needed)
-
-
-def _last(times: Ints, before: Ints) -> Ints:
-    """The last of some sorted times before each of others; 0 where there is none."""
-    if not len(times):
-        return np.zeros_like(before)
-    k = np.searchsorted(times, before, "left")
-    return np.where(k > 0, times[np.maximum(k - 1, 0)], 0)
+    out, coming = needed.copy(), -1
+    for i in range(len(said) - 1, -1, -1):
+        if not control[i]:
+            coming = needed[i]
+        elif needed[i] < 0 and coming <= said[i]:
+            out[i] = coming
+    return out
 
 
 def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> tuple[Floats, Floats, Floats]:

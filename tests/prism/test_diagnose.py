@@ -10,6 +10,7 @@ from collectors.record import COLUMNS, Flows, concatenated
 from prism import replay as module
 from prism import topology as topologies
 from prism.diagnose import diagnose
+from prism.kernels.bursts import bursts
 from prism.model import Severity
 from prism.replay import replay
 from prism.topology import Endpoint, Topology
@@ -206,6 +207,15 @@ def test_endpoints_without_steps_are_said_to_be_such(seed):
     found = told(wire.flows(), placed(4))
     assert (found.jobs, found.findings) == ((), ())
     assert "4 endpoints exchange payload without steps" in found.unexplained[1]
+
+
+@pytest.mark.parametrize("fault", ["slow rank", "slow NIC", "hang", "crash"])
+def test_condensed_records_tell_the_same(fault):
+    flows = FAULTS[fault](Wire(tcp=True)).flows(TOPOLOGY)
+    whole, less = told(flows, TOPOLOGY), told(bursts(flows, near=1.0, parts=64).flows, TOPOLOGY)
+    assert claims(less) == claims(whole)
+    assert [one.job for one in less.jobs] == [one.job for one in whole.jobs]
+    assert [one.parallelism.pairs for one in less.jobs] == [one.parallelism.pairs for one in whole.jobs]
 
 
 def test_progress_is_told():

@@ -1,5 +1,7 @@
 """Messages that touch, as one record: nothing is lost, and what does not touch stays apart."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +49,39 @@ def test_what_touches_is_one_up_to_a_bound():
     assert bursts(touching, most=4).of.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
     apart = flows_of([(0, 0, 2, 1, 4096)] * 3)
     assert bursts(apart).of.tolist() == [0, 1, 2]
+
+
+def naively(flows, most, near, parts):
+    """Bursts of records in order, one at a time: their rows."""
+    found, last = [], {}
+    keys = list(zip(flows.src.tolist(), flows.dst.tolist(), flows.dst_qp.tolist(), strict=True))
+    for i, key in enumerate(keys):
+        reach = near if keys.count(key) > parts else 0
+        limit = max(most, -(-keys.count(key) // parts)) if near else most
+        own, plain = last.get(key), not flows.control()[i] and flows.end_ns[i] > flows.start_ns[i]
+        if own and plain and not flows.control()[own[-1]] and flows.end_ns[own[-1]] > flows.start_ns[own[-1]]:
+            usual = sum(int(flows.end_ns[j] - flows.start_ns[j]) for j in own) / len(own)
+            if len(own) < limit and flows.start_ns[i] - flows.end_ns[own[-1]] <= reach * usual:
+                own.append(i)
+                continue
+        last[key] = [i]
+        found.append(last[key])
+    return found
+
+
+@given(messages, st.integers(1, 5), st.sampled_from((0.0, 0.5, 1.0, 2.0)), st.integers(1, 8))
+def test_what_is_near_is_one_as_the_obvious_loop_says(some, most, near, parts):
+    flows = replace(flows_of(some), busy_ns=np.zeros(len(some), np.int64))
+    found, expected = bursts(flows, most=most, near=near, parts=parts), naively(flows, most, near, parts)
+    assert [found.records(np.array([k])).tolist() for k in range(len(found.flows))] == expected
+    for k, rows in enumerate(expected):
+        under_way = {t for row in rows for t in range(flows.start_ns[row], flows.end_ns[row])}
+        assert found.flows.busy_ns[k] == (len(under_way) if near and len(rows) > 1 else 0)
+
+
+def test_a_busy_connection_becomes_so_many_bursts():
+    flows = flows_of([(0, 0, 2, 2, 4096)] * 64)
+    assert [len(bursts(flows, most=4, near=1.0, parts=parts).flows) for parts in (2, 4, 8, 16, 32)] == [2, 4, 8, 16, 16]
 
 
 def test_the_order_of_records_does_not_matter():

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from prism.kernels.communicators import communicators, parting
-from prism.kernels.edges import edges_of
+from prism.kernels.communicators import QUANTILES, apart, communicators, course, parting
+from prism.kernels.edges import Edge, edges_of
 from prism.kernels.handover import handovers
 from prism.kernels.lanes import lanes
 from prism.synth.simulate import simulate
@@ -54,3 +56,25 @@ def test_where_gaps_part_bursts():
     assert parting(np.array([1, 2, 1, 50, 2, 60, 1, 55])) == 2
     assert parting(np.array([5, 5, 5, 5, 5, 5])) == 0
     assert parting(np.zeros(0, np.int64)) == 0
+
+
+lanes_of = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=40)
+
+
+@given(lanes_of)
+def test_the_course_of_a_lane_is_what_numpy_says(some):
+    later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
+    start = np.cumsum(later)
+    edge = Edge(0, 1, np.arange(len(start)), start, start + length, octets)
+    found, total, reach = course(edge), np.cumsum(octets), np.maximum.accumulate(edge.end)
+    gap = np.maximum(start[1:] - reach[:-1], 0)
+    known = np.sort(gap[gap > 0])
+    rise = (known[1:] / known[:-1])[: max(len(known) - 3, 0)]
+    line = known[int(np.argmax(rise))] if len(rise) and rise.max() > 2 else 0
+    starts = start[np.concatenate([[True], gap > line])]
+    assert parting(gap) == line
+    assert found.by_share.tolist() == start[np.searchsorted(total, QUANTILES * total[-1])].tolist()
+    assert found.by_burst.tolist() == starts[(QUANTILES * len(starts)).astype(int)].tolist()
+    assert (found.bursts, found.octets) == (len(starts), total[-1])
+    assert found.cadence == (np.median(np.diff(starts)) if len(starts) > 1 else edge.end.max() - start[0])
+    assert apart(found, found) == 0

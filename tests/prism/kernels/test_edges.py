@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.edges import ahead, at_once, edges_of, recurring, sending, spread
+from prism.kernels.edges import Edge, ahead, at_once, edges_of, recurring, sending, spread
 from tests.prism.traffic import MS, SECOND, T0, Wire, pipeline
 
 
@@ -92,3 +92,11 @@ def test_activations_go_ahead_of_their_gradients_and_a_swap_goes_at_once():
     assert not ahead(edges[1, 0], edges[0, 1], rests)
     assert at_once(edges[2, 3], edges[3, 2])
     assert not at_once(edges[0, 1], edges[1, 0])
+
+
+@given(st.lists(st.tuples(st.integers(-5, 50), st.integers(0, 9)), min_size=1, max_size=30))
+def test_how_far_octets_are_spread_is_the_inverse_of_their_squared_shares(some):
+    start, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
+    edge = Edge(0, 1, np.arange(len(start)), start, start + 1, octets)
+    parts = np.bincount(np.clip(start * 20 // 40, 0, 19), weights=octets, minlength=20) / max(octets.sum(), 1)
+    assert spread(edge, (0, 40)) == pytest.approx(1 / max((parts**2).sum(), 1e-12))

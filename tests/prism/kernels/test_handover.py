@@ -1,8 +1,12 @@
+from itertools import groupby
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.kernels.edges import edges_of
-from prism.kernels.handover import handover, handovers
+from prism.kernels.handover import _floor, _in_flight, _tide, _usual, handover, handovers
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
 from tests.prism.traffic import MS, T0, Wire
@@ -46,3 +50,27 @@ def test_too_little_says_nothing():
     wire.send(1, 0, 1000, T0 + MS)
     own = edges_of(wire.flows())
     assert handover(own[0, 1], own[1, 0]) is None
+
+
+pauses = st.lists(st.tuples(st.integers(-3, 3), st.integers(1, 9)), min_size=2, max_size=30)
+
+
+@given(pauses)
+def test_levels_and_tides_are_the_obvious_loops(some):
+    level, idle = (np.array(column, np.float64) for column in zip(*some, strict=True))
+    stays = {own: idle[np.abs(level - own) <= 1].sum() for own in sorted(set(level.tolist()))}
+    assert _usual(level, idle, 1.0).tolist() == (np.abs(level - max(stays, key=stays.__getitem__)) <= 1).tolist()
+    assert _floor(level, idle) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
+    calm = level <= 1
+    visits = [list(own) for low, own in groupby(range(len(level)), key=lambda i: calm[i]) if low]
+    tide = _tide(np.arange(len(level)), level, idle, 1.0)
+    assert tide.empty.tolist() == [own[0] for own in visits]
+    assert tide.busy == idle[~calm].sum() / idle.sum()
+    assert tide.rest == (np.median([idle[own].max() for own in visits]) if visits else 0.0)
+    parts = [(idle[own][~calm[own]].sum(), idle[own].sum()) for k in range(12) if len(own := _part(len(idle), k))]
+    assert _in_flight(calm, idle) == pytest.approx(np.median([away / whole for away, whole in parts]))
+
+
+def _part(n, k):
+    """The places of the k-th of twelve parts of n."""
+    return np.flatnonzero(np.arange(n) * 12 // n == k)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.intervals import beat, covered, intersection, length_before, union, weighted_median
+from prism.kernels.intervals import beat, covered, intersection, length_before, moved_within, union, weighted_median
 
 SIZE = 64
 INTERVALS = st.lists(st.tuples(st.integers(0, SIZE - 9), st.integers(1, 8)), max_size=12)
@@ -96,3 +96,11 @@ def test_one_beats_with_itself_and_with_its_part_but_not_with_a_stranger():
     assert abs(beat(one, train(1, period=1130))) < 0.3
     assert beat(one, (one[0] + 500, one[1] + 500)) < 0
     assert beat(one, (one[0] + 10**9, one[1] + 10**9)) == 0
+
+
+@given(INTERVALS, INTERVALS, st.lists(st.integers(1, 9), min_size=12, max_size=12))
+def test_what_moved_within_is_the_average_of_what_is_covered(intervals, others, octets):
+    start, end = arrays(intervals)
+    weights, within = np.array(octets[: len(start)], np.int64), union(*arrays(others))
+    expected = np.average(covered(start, end, within), weights=weights) if len(start) else 0.0
+    assert moved_within(start, end, weights, *within) == pytest.approx(expected)

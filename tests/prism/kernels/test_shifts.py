@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,3 +79,33 @@ def test_the_middle_is_the_median_of_what_is_known(rows):
             assert np.array_equal([one], [np.median(known) if known else np.nan], equal_nan=True)
     known = values[~np.isnan(values)]
     assert np.array_equal([middle(values)], [np.median(known) if len(known) else np.nan], equal_nan=True)
+
+
+def naively(values, sigma, least, height):
+    """The stretch of greatest score, of all: its places, or None."""
+    limit, known = 4 * max(height, sigma), np.isfinite(values)
+    value = np.where(known, np.clip(np.nan_to_num(values) - height / 2, -limit, limit), 0.0)
+    total, count = np.append(0, np.cumsum(value)), np.append(0, np.cumsum(known))
+    every = [(i, j) for i in range(len(values)) for j in range(i + 1, len(values) + 1) if count[j] - count[i] >= least]
+    if not every:
+        return None
+    i, j = max(every, key=lambda s: ((total[s[1]] - total[s[0]]) / np.sqrt(count[s[1]] - count[s[0]]), -s[0], -s[1]))
+    inside = values[i:j][known[i:j]]
+    return (i, j) if np.median(inside) >= height and np.mean(inside >= height / 2) >= 0.75 else None
+
+
+@given(st.lists(st.sampled_from((-0.5, 0.0, 0.1, 0.2, 0.4, 3.0, float("nan"))), max_size=24), st.integers(1, 5))
+def test_the_highest_stretch_is_the_obvious_loops(some, least):
+    values = np.array(some, np.float64)
+    one = shift(values, 0.02, least=least)
+    assert (one and (one.start, one.stop)) == naively(values, 0.02, least, 0.15)
+
+
+@given(st.lists(st.lists(st.one_of(st.just(np.nan), st.floats(-9, 9)), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_what_is_usual_and_the_spread_are_numpys(rows):
+    values = np.array(rows)
+    known = values[~np.isnan(values)]
+    with warnings.catch_warnings(action="ignore"):
+        assert usual(values) == pytest.approx(np.nanpercentile(values, 30, axis=1, keepdims=True), nan_ok=True)
+    expected = 1.4826 * np.median(np.abs(known - np.median(known))) if len(known) else 0.0
+    assert spread(values) == pytest.approx(max(expected, 0.01))

@@ -1,10 +1,12 @@
 """Compiled loops over cuts, against searches that are slow and obvious."""
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.volumes import commonest, nearest, strode, threaded
+from prism.kernels.volumes import between, commonest, full, merged, nearest, reached, strode, threaded
 
 sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
 streams = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((0, 0, 1, 2, 8))), min_size=2, max_size=60)
@@ -60,3 +62,17 @@ def test_cuts_a_volume_apart_are_one_run():
     reached = np.array([0, 5, 10, 15, 20])
     width = np.array([8.0, 1.0, 8.0, 1.0, 8.0])
     assert threaded(reached, width, 10, 0, 4.0).tolist() == [0, 1, 0, 1, 0]
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=20), st.data())
+def test_volumes_between_cuts_are_sums_of_records(octets, data):
+    edge = np.cumsum(octets)
+    places = st.lists(st.integers(0, len(octets) - 2), unique=True, max_size=8)
+    some, others = (np.sort(np.array(data.draw(places), np.intp)) for _ in range(2))
+    assert merged(some, others).tolist() == sorted([*some.tolist(), *others.tolist()])
+    cuts = np.concatenate([[-1], some, [len(octets) - 1]])
+    moved = [sum(octets[a + 1 : b + 1]) for a, b in pairwise(cuts.tolist())]
+    assert between(cuts, edge).tolist() == moved
+    assert reached(cuts, edge).tolist() == np.cumsum([0, *moved]).tolist()
+    fits = [i for i, volume in enumerate(moved) if abs(volume - 6) <= 2]
+    assert full(cuts, edge, 6, 2 / 6).tolist() == sorted({int(cuts[k]) for i in fits for k in (i, i + 1)})

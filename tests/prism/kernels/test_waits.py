@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given as having
+from hypothesis import strategies as st
 
+from collectors.record import Flows
 from prism.kernels.waits import own_work, typical_work
 from tests.prism.traffic import MS, T0, Wire
 
@@ -77,3 +80,52 @@ def test_typical_work_leaves_out_the_turns_of_a_collective():
     assert typical == pytest.approx([30, 60, np.nan], nan_ok=True)
     assert largest == pytest.approx([32, 60, np.nan], nan_ok=True)
     assert total == pytest.approx([94, 61, np.nan], nan_ok=True)
+
+
+def last(times, before):
+    """The last of some times before each of others; 0 where there is none."""
+    return np.array([max((t for t in times if t < one), default=0) for one in before], np.int64)
+
+
+def naively(flows, code, needed):
+    """`own_work`, with a search through everything for each record."""
+    control, moves = flows.control(), flows.octets > 0
+    talks = np.flatnonzero((flows.src == code) & moves)
+    talks = talks[np.argsort(flows.start_ns[talks], kind="stable")]
+    hears = np.flatnonzero((flows.dst == code) & moves)
+    given, said = hears[~control[hears]], flows.start_ns[talks]
+    known = needed[talks].copy()
+    for i in np.flatnonzero(control[talks] & (known < 0)):
+        payload = [row for row in talks[i:] if not control[row]]
+        known[i] = needed[payload[0]] if payload and needed[payload[0]] <= said[i] else -1
+    done = np.array([max(flows.end_ns[talks[:i]], default=0) for i in range(len(talks))], np.int64)
+    base = np.maximum(done, last(flows.end_ns[given], said))
+    base = np.where(known >= 0, np.maximum(done, np.minimum(known, said)), base)
+    work = np.maximum(said - base, 0)
+    called = np.array(
+        [last(flows.end_ns[hears[flows.src[hears] == flows.dst[row]]], flows.start_ns[[row]])[0] for row in talks], np.int64
+    )
+    answer = said - called
+    prompt = 4 * np.percentile(answer[called > 0], 10) if (called > 0).any() else 0.0
+    waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
+    work[waited] = answer[waited]
+    busy = [sum(flows.start_ns[given] < one) > sum(flows.end_ns[given] < one) for one in said]
+    work[(np.array(busy, np.bool_) & (known < 0)) | (base == 0)] = 0
+    return said, work
+
+
+digits = st.integers(0, 9)
+codes = st.integers(0, 2)
+words = st.lists(st.tuples(digits, digits, codes, codes, st.sampled_from((0, 48, 4096)), st.integers(-1, 30)), max_size=24)
+
+
+@having(words)
+def test_own_work_is_what_the_obvious_search_finds(some):
+    later, length, src, dst, octets, needed = (
+        np.array(column, np.int64) for column in (zip(*some, strict=True) if some else [[]] * 6)
+    )
+    start = 1 + np.cumsum(later)
+    columns = {"start_ns": start, "end_ns": start + length, "src": src, "dst": dst, "octets": octets}
+    flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=("a", "b", "c"))
+    for found, expected in zip(own_work(flows, 1, needed), naively(flows, 1, needed), strict=True):
+        assert found.tolist() == expected.tolist()
