@@ -97,7 +97,9 @@ def _by_edges(view: View, finding: Finding) -> Weights:
             continue
         hits = verdict.coverage * len(bad)
         wrong = len(bad) - hits + hits / verdict.precision - hits
-        out[names] = -each * wrong + each * (set(names) in queued)
+        several = verdict.suspect.kind == "switch" and any(hop != queued[0] for hop in queued)
+        at_switch = several and all(names[0] in hop for hop in queued)
+        out[names] = -each * wrong + each * (set(names) in queued or at_switch)
     return out
 
 

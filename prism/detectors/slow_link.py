@@ -201,9 +201,11 @@ def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 2e-
 
 
 def _queue_of(suspect: Suspect, queued: Mapping[tuple[str, str], float]) -> float:
-    """The longest delay on a suspect's hops, ns."""
+    """The longest delay on a suspect link's hops, or on those of a suspect switch that has part in all of them, ns."""
     if suspect.kind == "link":
         return max((delay for hop, delay in queued.items() if set(hop) == set(suspect.what)), default=0.0)
+    if suspect.kind == "switch" and all(suspect.what[0] in hop for hop in queued):
+        return max(queued.values(), default=0.0)
     return 0.0
 
 

@@ -26,25 +26,11 @@ def slow_rank(
     and what it lost is at least `share` of a step. Where the steps took no longer meanwhile, nobody was kept waiting: in a
     pipeline, whose bubbles may hide it, that is told as info.
     """
-    typical, _, total = view.work
-    if typical.shape[1] < 4 or len(typical) < 2:
+    if view.work[0].shape[1] < 4 or len(view.work[0]) < 2:
         return []
-    level = np.log(typical)
-    moved = _against_peers(level, _peers(view))
-    sigma = spread(moved)
-    out: list[Slow] = []
-    for rank in range(len(level)):
-        strangers = _strangers(view, np.arange(len(level)), rank)
-        noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
-        for one in shifts(moved[rank], noise, least=view.least, height=np.log(factor), score=sigmas):
-            along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
-            partner = _partner(view, rank, strangers[along >= one.height / apart])
-            rest = _moved_most(along[strangers != partner])
-            lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
-            grew = view.slowdown(one.start, one.stop)
-            hidden = severity(grew, lost / view.period) is Severity.INFO
-            if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
-                out.append(Slow(rank, one, lost, rest, grew, partner=partner))
+    out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
+    if view.parallelism.layout.pp == 1:  # in a pipeline pieces that ran together on one say nothing
+        out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
     out = out or _always_slow(view, np.log(factor), sigmas, apart, share)
     return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
@@ -67,6 +53,27 @@ class Slow(NamedTuple):
     grew: float
     piece: Piece = "typical"
     partner: int = -1
+
+
+def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
+    """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
+    worked, total = view.work[PIECES.index(piece)], view.work[2]
+    moved = _against_peers(np.log(worked), _peers(view))
+    sigma = spread(moved)
+    out = []
+    for rank in range(len(worked)):
+        strangers = _strangers(view, np.arange(len(worked)), rank)
+        noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
+        for one in shifts(moved[rank], noise, least=view.least, height=height, score=sigmas):
+            along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
+            partner = _partner(view, rank, strangers[along >= one.height / apart])
+            rest = _moved_most(along[strangers != partner])
+            lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
+            grew = view.slowdown(one.start, one.stop)
+            hidden = severity(grew, lost / view.period) is Severity.INFO
+            if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
+                out.append(Slow(rank, one, lost, rest, grew, piece, partner))
+    return out
 
 
 def _always_slow(view: View, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:

@@ -36,7 +36,8 @@ class Verdict(NamedTuple):
 def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tuple[str, ...]]) -> list[Verdict]:
     """Every suspect that touches a bad edge, the best first.
 
-    `paths` names the switches each edge crosses. An endpoint may be bad in one direction only; so may a link.
+    `paths` names the switches each edge crosses. An endpoint may be bad in one direction only; so may a link. A switch may be
+    bad only towards other switches: all its uplinks are.
     """
     bad, good = set(bad), set(good)
     sets: dict[tuple[Suspect, str], set[Pair]] = defaultdict(set)
@@ -51,10 +52,13 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
             sets[link, f"{a}>{b}"].add(edge)
         for switch in path:
             sets[Suspect("switch", (switch,)), "both"].add(edge)
+            if len(path) > 1:
+                sets[Suspect("switch", (switch,)), "beyond"].add(edge)
+    links = {frozenset(own) for (suspect, _), own in sets.items() if suspect.kind == "link"}
     best: dict[Suspect, tuple[Verdict, int]] = {}
-    for (suspect, _), own in sets.items():
+    for (suspect, way), own in sets.items():
         hits = own & bad
-        if hits:
+        if hits and not (way == "beyond" and own in links):  # a switch with one uplink: it is the link's fault
             verdict = Verdict(suspect, len(hits) / len(bad), len(hits) / len(own))
             if suspect not in best or (verdict.fit, -len(own)) > (best[suspect][0].fit, -best[suspect][1]):
                 best[suspect] = verdict, len(own)

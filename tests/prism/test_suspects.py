@@ -1,6 +1,15 @@
+import json
+from dataclasses import replace
+
 import pytest
 
+from prism import topology
+from prism.diagnose import diagnose
+from prism.model import Severity, Source
 from prism.suspects import chosen, isolation
+from prism.synth.presets import FAST
+from prism.synth.simulate import simulate
+from prism.synth.spec import Fault, Job, Spec
 from tests.prism.faults import NIC, RANK, case
 from tests.prism.test_cost import claims_of
 
@@ -56,3 +65,15 @@ def test_a_link_between_switches_is_named_with_the_hosts_behind_it():
     assert found.parts == ("leaf1", "spine0")
     assert found.hosts == ()
     assert set(found.alternatives[-1][0]) <= {f"host{i}" for i in range(12)}
+
+
+@pytest.mark.parametrize("leaf", ["leaf0", "leaf1"])
+def test_of_two_leaves_the_one_at_whose_uplinks_packets_queue(leaf):
+    """All that crosses one crosses the other, and either spine."""
+    cluster = replace(FAST, hosts=8, hosts_per_leaf=4, spines=2)
+    job = Job(dp=8, algorithm="halving", gradient_octets=100_000_000, forward_ms=20, backward_ms=40, steps=16)
+    made = simulate(Spec("a", cluster, (job,), (Fault("uplink_throttle", switch=leaf, first=6, stop=12, factor=15.0),)), 1)
+    source = Source((), 0, len(made.flows), {}, *made.flows.window)
+    found = diagnose(made.flows, source, topology=topology.parse(json.dumps(made.topology), "t.json"), transits=made.transits)
+    (one,) = [f for f in found.findings if f.severity is not Severity.INFO]
+    assert leaf in one.ids

@@ -47,6 +47,18 @@ def test_the_uplink_whose_edges_are_bad(edges, leaf, way):
 
 
 @given(graphs(), st.integers(0, LEAVES - 1))
+def test_the_switch_all_of_whose_uplinks_are_bad(edges, leaf):
+    """Two spines: neither link explains all, and what stays on the leaf is well."""
+    name = f"leaf{leaf}"
+    paths = {
+        (a, b): path(a, b) if len(path(a, b)) == 1 else (path(a, b)[0], f"spine{(a + b) % 2}", path(a, b)[-1]) for a, b in edges
+    }
+    bad = [edge for edge in edges if name in paths[edge] and len(paths[edge]) > 1]
+    one = verdicts(bad, [edge for edge in edges if edge not in bad], paths)[0]
+    assert (one.suspect, one.fit) == (Suspect("switch", (name,)), 1)
+
+
+@given(graphs(), st.integers(0, LEAVES - 1))
 def test_the_switch_whose_edges_are_bad(edges, leaf):
     one = best(edges, lambda a, b: f"leaf{leaf}" in path(a, b))
     assert (one.suspect, one.fit) == (Suspect("switch", (f"leaf{leaf}",)), 1)
