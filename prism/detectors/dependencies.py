@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
@@ -31,14 +31,15 @@ def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints
     codes = {address: code for code, address in enumerate(flows.endpoints)}
     ranks[[codes[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
     rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES}
-    _collectives(out, flows, ranks, ends, {kind: rows for kind, rows in rounds.items() if len(rows)})
+    _collectives(out, flows, ranks, ends, {kind: own for kind, own in rounds.items() if len(own[0])})
     return out
 
 
-def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rounds: dict[str, Ints]) -> None:
+def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rounds: dict[str, tuple[Ints, Mask]]) -> None:
     """Payload of a kind of collectives needs what came in the round before, a word of readiness for it nothing of it.
 
-    Both need what other kinds had given for what was sent of them, and all that came otherwise.
+    Both need what other kinds had given for what was sent of them, and all that came otherwise. `rounds` are the records of
+    each kind and which of them to tell of.
     """
     start, src, dst = sending(flows), ranks[flows.src], ranks[flows.dst]
     most = max(map(len, ends), default=0) + 1
@@ -48,19 +49,19 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
 
     other = ~flows.control()
     moved = {}
-    for kind, rows in rounds.items():
+    for kind, (rows, _) in rounds.items():
         other[rows] = False
         end, octets = flows.end_ns[rows], flows.octets[rows]
         moved[kind] = Moved(group(dst[rows], end), end, octets), Moved(group(src[rows], start[rows]), start[rows], octets)
     given = np.flatnonzero(other)
-    for kind, rows in rounds.items():
-        said = np.concatenate([rows, _words(flows, rows)])
+    for kind, (rows, told) in rounds.items():
+        said = np.concatenate([rows[told], _words(flows, rows[told])])
         own, at = group(src[said], start[said]), start[said]
         need = last_before(dst[given], flows.end_ns[given], src[said], at)
         for came, went in (both for another, both in moved.items() if another != kind):
             need = np.maximum(need, given_as(came, moved_by(went, own, at), own, at))
         out[said] = need
-        before = as_sent(*moved[kind])
+        before, rows = as_sent(*moved[kind])[told], rows[told]
         ahead = UNKNOWN if kind == "ep" else start[rows]  # experts are given more or less than they send
         out[rows] = np.where(before == UNKNOWN, ahead, np.maximum(out[rows], before))
 
@@ -72,22 +73,25 @@ def _words(flows: Flows, rows: Ints) -> Ints:
     return np.asarray(control[np.isin(flows.src[control].astype(np.int64) * n + flows.dst[control], back)], dtype=np.int64)
 
 
-def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: Ints, hosts: Ints) -> Ints:
-    """Payload of those groups of a kind whose members send in each round as much as they are given.
+def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: Ints, hosts: Ints) -> tuple[Ints, Mask]:
+    """Payload of those groups of a kind whose members send in each round as much as they are given; and which of it tells.
 
-    So do rings and exchanges, all with all or along a hypercube; what the inner ranks of a tree send needs more.
+    So do rings and exchanges, all with all or along a hypercube; what the inner ranks of a tree send needs more. Rings that
+    reduce gradients go on under the work, bucket by bucket, and do not tell when a rank could have joined.
     """
     place = {address: i for i, address in enumerate(job.endpoints)}
     streams = [stream.rows for stream in parallelism.streams if stream.kind == kind]
-    rows = np.unique(np.concatenate([np.zeros(0, np.intp), *streams]))
+    rows = np.unique(np.concatenate([np.zeros(0, np.int64), *streams]))
     src, dst = ranks[flows.src[rows]], ranks[flows.dst[rows]]
     lanes = {(a, b) for a, b in np.unique(np.stack([src, dst]), axis=1).T.tolist()}
-    even = np.zeros(len(place), np.bool_)
+    even, told = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
     for group in parallelism.groups:
         members = [place[member] for member in group.members]
-        if group.kind == kind and (_one_way(members, lanes) or _exchanged(members, lanes, hosts)):
-            even[members] = True
-    return np.asarray(rows[even[src] & even[dst]], dtype=np.int64)
+        if group.kind == kind:
+            ring, exchange = _one_way(members, lanes), _exchanged(members, lanes, hosts)
+            even[members], told[members] = ring or exchange, exchange or (ring and kind != "dp")
+    own = even[src] & even[dst]
+    return rows[own], (told[src] & told[dst])[own]
 
 
 def _one_way(members: Sequence[int], lanes: Collection[tuple[int, int]]) -> bool:

@@ -59,7 +59,8 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
     moved = _against_peers(np.log(worked), _peers(view))
-    sigma = spread(moved)
+    sigma, usually = spread(moved), middle(worked, axis=1)[:, 0]
+    twins = {rank: _strangers(view, ranks, rank) for ranks, _ in _twins(view) for rank in ranks.tolist()}
     out = []
     for rank in range(len(worked)):
         strangers = _strangers(view, np.arange(len(worked)), rank)
@@ -71,6 +72,9 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             grew = view.slowdown(one.start, one.stop)
             hidden = severity(grew, lost / view.period) is Severity.INFO
+            now, twin = np.nanmedian(worked[rank, one.start : one.stop]), middle(usually[twins.get(rank, strangers[:0])])
+            if now < twin * np.exp(height / 2):  # it works as others do: before, it seemed to wait
+                continue
             if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
                 out.append(Slow(rank, one, lost, rest, grew, piece, partner))
     return out

@@ -9,7 +9,7 @@ def test_a_cluster_is_filled_with_jobs_of_all_layouts():
     assert {layout for layout, _ in jobs} == set(LAYOUTS)
     assert jobs[:2] == [("tp-placed", 2496), ("moe", 1216)]
     assert 9_700 <= sum(size for _, size in jobs) <= 10_000
-    assert set(analysis.sizes(400, ["cp"])) == {("cp", 64), ("cp", 128)}
+    assert set(analysis.sizes(400, ["ddp"])) == {("ddp", 64), ("ddp", 128)}
 
 
 def test_records_are_kept_in_order_and_come_back(tmp_path, capsys):

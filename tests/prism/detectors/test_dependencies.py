@@ -23,9 +23,12 @@ JOBS = {
     "context, four": (FAST, replace(DDP, dp=2, cp=4, context_octets=4_000_000)),
     "context in a pipeline": (FAST, replace(PIPE, cp=2, context_octets=6_000_000)),
     "experts": (FAST, replace(DDP, ep=4, expert_octets=4_000_000, expert_spread=0.1)),
+    "all with all": (FAST, replace(DDP, algorithm="pairs")),
+}
+OTHERS = {
     "ring over RDMA": (FAST, DDP),
     "ring over TCP": (SLOW, replace(DDP, transport="tcp", gradient_octets=1_500_000)),
-    "all with all": (FAST, replace(DDP, algorithm="pairs")),
+    "ring under the work": (SLOW, replace(DDP, transport="tcp", gradient_octets=1_500_000, buckets=8, overlap=True)),
     "tree": (FAST, replace(DDP, algorithm="tree")),
 }
 CUBE = replace(DDP, algorithm="halving")
@@ -49,6 +52,14 @@ def test_who_comes_late_worked_longer_and_who_came_first_did_not(name, rank):
     grown = np.nanmedian(work[:, 6:12], axis=1) / np.nanmedian(np.delete(work, range(5, 13), axis=1), axis=1)
     slow = view.job.endpoints.index(f"10.10.{rank}.1")
     assert grown[slow] > 1.35
+    assert set(loud(slow_rank(view))) <= {("endpoint", (f"10.10.{rank}.1",))}
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("name", OTHERS)
+def test_nobody_else_is_named(name, rank):
+    cluster, job = OTHERS[name]
+    view = simulated(cluster, job, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
     assert set(loud(slow_rank(view))) <= {("endpoint", (f"10.10.{rank}.1",))}
 
 

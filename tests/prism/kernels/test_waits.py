@@ -102,9 +102,10 @@ def naively(flows, code, needed):
     base = np.maximum(done, last(flows.end_ns[given], said))
     base = np.where(known >= 0, np.maximum(done, np.minimum(known, said)), base)
     work = np.maximum(said - base, 0)
-    called = np.array(
-        [last(flows.end_ns[hears[flows.src[hears] == flows.dst[row]]], flows.start_ns[[row]])[0] for row in talks], np.int64
-    )
+    called = np.zeros(len(talks), np.int64)
+    for i, row in enumerate(talks):
+        heard = hears[(flows.src[hears] == flows.dst[row]) & (control[hears] | (known[i] < 0))]
+        called[i] = last(flows.end_ns[heard], flows.start_ns[[row]])[0]
     answer = said - called
     prompt = 4 * np.percentile(answer[called > 0], 10) if (called > 0).any() else 0.0
     waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
