@@ -164,9 +164,11 @@ class Flows:
     def control(self, *, small: int = 256) -> Mask:
         """Which records carry only control messages (readiness, credits, barriers): at most `small` octets a message.
 
-        A segment of real work fills the path's MTU, at least 536 octets (RFC 9293 section 3.7.1), except its tail.
+        Where nobody counted messages, as in most exports, a packet. A segment of real work fills the path's MTU, at least 536
+        octets (RFC 9293 section 3.7.1), except its tail.
         """
-        return np.asarray((self.octets <= small * self.messages) | (self.octets == 0), dtype=np.bool_)
+        parts = np.where(self.messages > 0, self.messages, self.packets)
+        return np.asarray((self.octets <= small * parts) | (self.octets == 0), dtype=np.bool_)
 
 
 def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArray[Any]:

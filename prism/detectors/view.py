@@ -103,7 +103,7 @@ class View:
         known = np.full(len(self.around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
-        columns = ("start_ns", "end_ns", "src", "dst", "octets", "messages", "busy_ns")
+        columns = ("start_ns", "end_ns", "src", "dst", "octets", "packets", "messages", "busy_ns")
         said = Flows.build({name: getattr(self.around, name) for name in columns}, endpoints=self.around.endpoints)
         out = []
         for address in self.job.endpoints:

@@ -56,7 +56,8 @@ def _own_work(
         if (begun > ended and known[i] < 0) or base[i] == 0:
             work[i] = -1
         done = max(done, end[talks[i]])
-    prompt = 4 * quantile(np.sort(answer[called > 0]), 0.1)
+    told = (called > 0) & ~control[talks]  # words follow one another at once and say nothing of how soon payload follows
+    prompt = 4 * quantile(np.sort(answer[told if told.any() else called > 0]), 0.1)
     for i in range(len(said)):
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(prompt, 0.1 * work[i]):
             work[i] = answer[i]
@@ -67,7 +68,7 @@ def _own_work(
 def _called(said: Ints, to: Codes, ends: Ints, peers: Codes, words: Mask, known: Ints) -> Ints:
     """When the one to whom each thing was said had last been heard before; 0 where it had not. `ends` are in order.
 
-    Where needs are `known` only `words` of control count: payload that came was for later.
+    Where needs are `known` only `words` of readiness count: payload that came was for later.
     """
     most = max(to.max() if len(to) else 0, peers.max() if len(peers) else 0)
     last, asked, out = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64), np.zeros(len(said), np.int64)

@@ -107,7 +107,9 @@ def naively(flows, code, needed):
         heard = hears[(flows.src[hears] == flows.dst[row]) & (control[hears] | (known[i] < 0))]
         called[i] = last(flows.end_ns[heard], flows.start_ns[[row]])[0]
     answer = said - called
-    prompt = 4 * np.percentile(answer[called > 0], 10) if (called > 0).any() else 0.0
+    payload = (called > 0) & ~control[talks]
+    answers = answer[payload if payload.any() else called > 0]
+    prompt = 4 * np.percentile(answers, 10) if len(answers) else 0.0
     waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
     work[waited] = answer[waited]
     busy = [sum(flows.start_ns[given] < one) > sum(flows.end_ns[given] < one) for one in said]
