@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collectors import inputs as files
 from collectors import pcap
-from collectors.fastpath import Decoder
-from collectors.flowtable import Rows, flows_of
+from collectors.fastpath import Decoder, Undecoded
+from collectors.flowtable import flows_of
 from collectors.inputs import Kind
 from collectors.mapping import Columns
 from collectors.record import Flows, Transits, concatenated
@@ -84,9 +84,11 @@ def read(
     return flows, transits, source
 
 
-def _packets(capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress) -> Iterator[Rows]:
+def _packets(
+    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
+) -> Iterator[Undecoded]:
     for batch in capture:
-        yield decoder.unpack(batch)
+        yield decoder.later(batch)
         tell("packets", sum(c.packets for c in captures.values()), 0)
 
 
