@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from collectors.clickhouse import StoreError
+from collectors.evidence import Evidence
 from collectors.logs import say
 from collectors.metrics import Count, keyed
 from collectors.record import Flows
 from collectors.sinks import Sink
+from collectors.testimony import waits
 from prism.board import Board
 from prism.records import Records
 from prism.store import State
@@ -20,6 +22,18 @@ from prism.watch import Watch
 from prism.windows import SECOND
 
 TURN_S = 0.05
+
+
+def witnessing(drain: Callable[[], Evidence], watch: Watch, *, clock: Callable[[], int] = time.time_ns) -> Callable[[], None]:
+    """A function that hands on to a watch what exporters told of delays in switches since it was called last."""
+    names: list[str] = []
+
+    def hand_on() -> None:
+        delays = drain().delays
+        if delays:
+            watch.add(waits(delays, names), clock())
+
+    return hand_on
 
 
 class Watched:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from collectors import clickhouse
+from collectors.evidence import Delays
 from collectors.sinks import Nowhere
-from prism.analysing import Analysis, Watched
+from collectors.testimony import Witnessed
+from prism.analysing import Analysis, Watched, witnessing
 from prism.following import loud
 from prism.playing import moved, ticks
 from prism.records import Memory
@@ -109,3 +111,16 @@ def test_both_have_the_records():
     assert sink.records == len(watch.shelf) == len(flows)
     assert list(both.counts())
     both.close()
+
+
+def test_delays_that_exporters_tell_of_are_on_the_shelf():
+    told, watch = Witnessed(), Watch(None)
+    hand_on = witnessing(told.drain, watch, clock=lambda: 10 * SECOND)
+    for time_ns, name in ((SECOND, "leaf0"), (2 * SECOND, "leaf1")):
+        told.add([Delays.build({"time_ns": [time_ns], "exporter": [0], "delay_ns": [7000]}, exporters=(name,))])
+        hand_on()
+        hand_on()
+    watch.take()
+    found = watch.shelf.transits(0, 10 * SECOND)
+    assert [found.exporters[code] for code in found.sender] == ["leaf0", "leaf1"]
+    assert found.delay_ns.tolist() == [7000, 7000]
