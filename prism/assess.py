@@ -11,13 +11,16 @@ from prism.detectors.view import View
 from prism.model import Finding, Severity
 from prism.suspects import isolation
 
+CRITICAL = 1.5  # times as long as they would have been steps must be
+
 
 def assessed(
     view: View, findings: Sequence[Finding], seen: Completeness, *, asked: float = 0.9, least: float = 0.5
 ) -> list[Finding]:
     """The findings with their cost, the hosts that hold the culprit with probability `asked`, and their confidence.
 
-    Claims of less confidence than `least` become info. `seen` is how far records tell all.
+    Claims of less confidence than `least` become info, and slowness that cost little is not critical. `seen` is how far
+    records tell all.
     """
     return [
         _assessed(view, finding, cost, seen, asked, least)
@@ -35,9 +38,12 @@ def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, aske
         evidence["no_what_if"] = cost.why
     if seen.reasons:
         evidence["incomplete"] = list(seen.reasons)
+    severity = Severity.INFO if sure < least else finding.severity
+    if severity is Severity.CRITICAL and finding.kind.startswith("slow") and cost.slowdown < CRITICAL:
+        severity = Severity.WARNING  # what it cost is less than it looked
     return replace(
         finding,
-        severity=Severity.INFO if sure < least else finding.severity,
+        severity=severity,
         slowdown=round(cost.slowdown, 3),
         lost_gpu_s=round(cost.lost_ns / 1e9 * len(view.job.endpoints), 1),
         confidence=sure,

@@ -35,7 +35,8 @@ PROGRAM = textwrap.dedent(
     print("ready", flush=True)
     known = Path(folder, "known")  # a restarted service knows its cases before it shows its first board
     for n in range(int(known.read_text() or 1) if known.exists() else 1, count + 1):
-        known.write_text(str(n))
+        known.with_name("new").write_text(str(n))
+        known.with_name("new").replace(known)  # whole, whenever it is killed
         cases = [case(f"c{i}", finding(ids=(f"10.0.{i}.1",), job=f"job{i}")) for i in range(n)]
         boards.publish(board(*cases, revision=n))
         time.sleep(0.01)
