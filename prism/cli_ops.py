@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from collectors.cli import complaints
+from collectors.cli import complaints, named_inputs
 
 if TYPE_CHECKING:
     from prism.doctor import Asked, Check
@@ -83,12 +83,19 @@ def _tell(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
 
 
 def demo(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE", help="A recorded incident: captures or dumps, as in replay.")
+    ] = None,
+    topology: Annotated[str | None, typer.Option(metavar="FILE", help="That of the recording.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="On loopback; 0 is any free one.")] = 8080,
     speed: Annotated[float, typer.Option(min=0.1, max=100, help="How many times as fast as it would go.")] = 1.0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same incident.")] = 0,
 ) -> None:
-    """Show an incident as it happens, until Ctrl-C: two simulated jobs, a slow rank, a slow NIC. Needs no data, no rights."""
+    """Show an incident as it happens, until Ctrl-C: a recorded one, or two simulated jobs, a slow rank, a slow NIC.
+
+    Needs no data and no rights.
+    """
     with complaints("prism"):
         import time
         import webbrowser
@@ -97,14 +104,17 @@ def demo(
         from collectors.live import signals
         from prism.api.serving import served
         from prism.board import Boards
-        from prism.demo import incident, playing
+        from prism.cli import _topology
+        from prism.demo import incident, playing, recorded
         from prism.records import Memory
         from prism.service import Service
 
         announce("prism")
         with signals() as asked:
-            typer.echo("prism: simulating an incident", err=True)
-            made, boards = incident(seed=seed, begin_ns=time.time_ns()), Boards()
+            typer.echo(f"prism: {'reading' if files else 'simulating'} an incident", err=True)
+            placed = _topology(topology) if topology else None
+            now, boards = time.time_ns(), Boards()
+            made = recorded(named_inputs(files), placed, begin_ns=now) if files else incident(seed=seed, begin_ns=now)
             with served(Service(boards, Memory(made.flows)), port=port) as at, playing(made, boards, speed=speed) as over:
                 url = f"http://127.0.0.1:{at}/"
                 typer.echo(url)

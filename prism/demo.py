@@ -1,14 +1,15 @@
-"""A small cluster with an incident, played live: what `prism demo` shows. No files: the traffic is simulated when it starts.
+"""An incident, played live: what `prism demo` shows, from a recording or without any file, simulated when it starts.
 
-Two jobs train. Of the first, a pipeline, one rank computes 1.7 times as long from its twelfth step on, for a while; later a NIC
-of the second runs at a fraction of its rate. Records come in by the clock, as they would from switches.
+In the simulated one two jobs train. Of the first, a pipeline, one rank computes 1.7 times as long from its twelfth step on,
+for a while; later a NIC of the second runs at a fraction of its rate. Records come in by the clock, as they would from
+switches.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from collectors.record import Flows, Transits
 from prism.board import Boards
 from prism.live import by_clock
 from prism.playing import moved, play, ticks
+from prism.replay import read
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import Topology, parse
@@ -42,7 +44,7 @@ class Incident(NamedTuple):
 
     flows: Flows
     transits: Transits
-    topology: Topology
+    topology: Topology | None
 
 
 def incident(spec: Spec = INCIDENT, seed: int = 0, *, begin_ns: int) -> Incident:
@@ -50,6 +52,14 @@ def incident(spec: Spec = INCIDENT, seed: int = 0, *, begin_ns: int) -> Incident
     made = simulate(spec, seed)
     flows, transits = moved(made.flows, made.transits, begin_ns - int(made.flows.start_ns.min()))
     return Incident(flows, transits, parse(json.dumps(made.topology), "topology.json"))
+
+
+def recorded(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, *, begin_ns: int) -> Incident:
+    """What captures or dumps hold, (switch, path) each, as if it began at a time. Raises ValueError and OSError."""
+    flows, transits, _ = read(inputs, topology, lambda *_: None)
+    if not len(flows):
+        raise ValueError(f"{inputs[0][1]}: there is no traffic to play")
+    return Incident(*moved(flows, transits, begin_ns - int(flows.start_ns.min())), topology)
 
 
 @contextmanager

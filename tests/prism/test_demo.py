@@ -5,9 +5,13 @@ import subprocess
 import sys
 import urllib.request
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from prism.board import Boards
-from prism.demo import INCIDENT, incident, playing
+from prism.demo import INCIDENT, incident, playing, recorded
+from prism.topology import parse
 from tests.collectors.toys import until
 
 BEGIN = 1_800_000_000_000_000_000
@@ -27,6 +31,26 @@ def test_all_is_played_and_the_slow_rank_is_told():
         assert over.wait(300)
     assert {case.finding.ids for case in boards.newest.cases if case.finding.severity != "info"} == {("10.10.5.1",)}
     assert boards.newest.at_ns > BEGIN
+
+
+def test_a_recorded_incident_is_played_as_if_it_began_now():
+    folder = Path(__file__).parents[2] / "pcaps" / "slow_rank"
+    placed = parse((folder / "topology.json").read_text(), "topology.json")
+    made, boards = recorded([(path.name, str(path)) for path in folder.glob("*.pcap.gz")], placed, begin_ns=BEGIN), Boards()
+    assert int(made.flows.start_ns.min()) == BEGIN
+    with playing(made, boards, speed=0) as over:
+        assert over.wait(300)
+    (case,) = [case for case in boards.newest.cases if case.finding.severity != "info"]
+    (fault,) = json.loads((folder / "truth.json").read_text())["faults"]
+    assert case.finding.kind == "slow_rank"
+    assert case.finding.start_ns > BEGIN
+    assert len(fault["ranks"]) == len(case.finding.ids) == 1
+
+
+def test_nothing_to_play_is_said(tmp_path):
+    (tmp_path / "flows.csv").write_text("start_ns,end_ns,src,dst,octets\n")
+    with pytest.raises(ValueError, match="there is no traffic to play"):
+        recorded([("flows", str(tmp_path / "flows.csv"))], begin_ns=BEGIN)
 
 
 def test_an_incident_that_is_left_ends_at_once():
