@@ -70,6 +70,6 @@ def _special(address: Address) -> str:
         "multicast": address.is_multicast,
         "private": address.is_private or (address.version == 6 and address.is_site_local),
         "reserved": address.is_reserved or address in LOCAL_NAT64,
-        "not public": not address.is_global,
+        "not public": not address.is_global or (address.version == 6 and address.sixtofour is not None),  # as newer Pythons say
     }
     return next((kind for kind, is_so in kinds.items() if is_so), "")

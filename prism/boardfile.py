@@ -7,6 +7,7 @@ stranger sent, so what it writes is not trusted either.
 from __future__ import annotations
 
 import pickle
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,10 +50,16 @@ class _Reader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+class _Writer(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        """Members of enumerations by their value, in all Pythons alike: some take them from their class by name."""
+        return (type(obj), (obj.value,)) if isinstance(obj, Enum) else NotImplemented
+
+
 def save(path: str | Path, told: Board, flows: record.Flows) -> None:
     """Write a board and its records. Raises OSError."""
     with open(path, "wb") as file:
-        pickle.dump((told, flows), file, protocol=5)
+        _Writer(file, protocol=5).dump((told, flows))
 
 
 def load(path: str | Path) -> Replayed:
