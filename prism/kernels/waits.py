@@ -56,10 +56,14 @@ def _own_work(
         if (begun > ended and known[i] < 0) or base[i] == 0:
             work[i] = -1
         done = max(done, end[talks[i]])
-    told = (called > 0) & ~control[talks]  # words follow one another at once and say nothing of how soon payload follows
-    prompt = 4 * quantile(np.sort(answer[told if told.any() else called > 0]), 0.1)
+    heard = called > 0
+    # words follow one another at once, and say nothing of how soon the payload of an exchange follows on one
+    told = heard & (known >= 0) & ~control[talks]
+    prompt = 4 * quantile(np.sort(answer[heard]), 0.1)
+    known_prompt = max(prompt, 4 * quantile(np.sort(answer[told]), 0.1)) if told.any() else prompt
     for i in range(len(said)):
-        if work[i] > 0 and called[i] > base[i] and answer[i] <= min(prompt, 0.1 * work[i]):
+        soon = known_prompt if known[i] >= 0 else prompt
+        if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
     return said, np.maximum(work, 0)
 

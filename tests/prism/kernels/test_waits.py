@@ -107,10 +107,12 @@ def naively(flows, code, needed):
         heard = hears[(flows.src[hears] == flows.dst[row]) & (control[hears] | (known[i] < 0))]
         called[i] = last(flows.end_ns[heard], flows.start_ns[[row]])[0]
     answer = said - called
-    payload = (called > 0) & ~control[talks]
-    answers = answer[payload if payload.any() else called > 0]
-    prompt = 4 * np.percentile(answers, 10) if len(answers) else 0.0
-    waited = (called > base) & (answer <= np.minimum(prompt, 0.1 * work))
+    heard = called > 0
+    told = heard & (known >= 0) & ~control[talks]
+    prompt = 4 * np.percentile(answer[heard], 10) if heard.any() else 0.0
+    known_prompt = max(prompt, 4 * np.percentile(answer[told], 10)) if told.any() else prompt
+    soon = np.where(known >= 0, known_prompt, prompt)
+    waited = heard & (called > base) & (answer <= np.minimum(soon, 0.1 * work))
     work[waited] = answer[waited]
     busy = [sum(flows.start_ns[given] < one) > sum(flows.end_ns[given] < one) for one in said]
     work[(np.array(busy, np.bool_) & (known < 0)) | (base == 0)] = 0
