@@ -31,14 +31,16 @@ PROGRAM = textwrap.dedent(
     asked = settings(receiver(url=url), folder=folder, grouping=Grouping(("job",), 0, 0), retrying=retrying)
     boards, stop = Boards(), threading.Event()
     alerts = Alerts(asked, Outbox(opened(folder + "/store")), turn_s=0.005)
-    threading.Thread(target=alerts.run, args=(boards, stop), daemon=True).start()
-    print("ready", flush=True)
+    run = threading.Thread(target=alerts.run, args=(boards, stop), daemon=True)
     known = Path(folder, "known")  # a restarted service knows its cases before it shows its first board
-    for n in range(int(known.read_text() or 1) if known.exists() else 1, count + 1):
+    for n in range(int(known.read_text()) if known.exists() else 1, count + 1):
         known.with_name("new").write_text(str(n))
         known.with_name("new").replace(known)  # whole, whenever it is killed
         cases = [case(f"c{i}", finding(ids=(f"10.0.{i}.1",), job=f"job{i}")) for i in range(n)]
         boards.publish(board(*cases, revision=n))
+        if not run.is_alive():
+            run.start()
+            print("ready", flush=True)
         time.sleep(0.01)
     while True:
         time.sleep(0.05)
