@@ -5,7 +5,8 @@ All else that came since was for later, and the rank that sent did not wait for 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -83,7 +84,9 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
     streams = [stream.rows for stream in parallelism.streams if stream.kind == kind]
     rows = np.unique(np.concatenate([np.zeros(0, np.int64), *streams]))
     src, dst = ranks[flows.src[rows]], ranks[flows.dst[rows]]
-    lanes = {(a, b) for a, b in np.unique(np.stack([src, dst]), axis=1).T.tolist()}
+    lanes: dict[int, set[int]] = defaultdict(set)
+    for a, b in np.unique(np.stack([src, dst]), axis=1).T.tolist():
+        lanes[a].add(b)
     even, told = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
     for group in parallelism.groups:
         members = [place[member] for member in group.members]
@@ -94,17 +97,18 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
     return rows[own], (told[src] & told[dst])[own]
 
 
-def _one_way(members: Sequence[int], lanes: Collection[tuple[int, int]]) -> bool:
-    """Whether no two members send to each other, as in rings."""
+def _one_way(members: Collection[int], lanes: Mapping[int, Collection[int]]) -> bool:
+    """Whether no two members send to each other, as in rings; `lanes` are whom each rank sends to."""
     inside = set(members)
-    return not any((b, a) in lanes for a, b in lanes if a in inside and b in inside)
+    return not any(b in inside and a in lanes.get(b, ()) for a in members for b in lanes.get(a, ()))
 
 
-def _exchanged(members: Sequence[int], lanes: Collection[tuple[int, int]], hosts: Ints) -> bool:
+def _exchanged(members: Collection[int], lanes: Mapping[int, Collection[int]], hosts: Ints) -> bool:
     """Whether each member exchanges with all on other hosts, or all with as many as a hypercube has dimensions."""
-    partners = {a: sum((a, b) in lanes and (b, a) in lanes for b in members) for a in members}
-    away = {a: sum(b != a and (hosts[a] < 0 or hosts[a] != hosts[b]) for b in members) for a in members}
-    dimensions = {len(members).bit_length() - 1} if len(members) & (len(members) - 1) == 0 else set()
+    inside, many = set(members), Counter(int(hosts[a]) for a in members)
+    partners = {a: sum(b in inside and a in lanes.get(b, ()) for b in lanes.get(a, ())) for a in members}
+    away = {a: len(inside) - (many[int(hosts[a])] if hosts[a] >= 0 else 1) for a in members}
+    dimensions = {len(inside).bit_length() - 1} if len(inside) & (len(inside) - 1) == 0 else set()
     return partners == away or set(partners.values()) == dimensions
 
 

@@ -79,13 +79,12 @@ def test_of_two_that_wait_for_one_another_one_hangs(rank):
 
 def test_rings_and_exchanges_are_told_from_trees():
     nowhere, hosts = np.full(8, -1), np.arange(8) // 2
-    ring = {(i, (i + 1) % 8) for i in range(8)}
-    everyone = {(a, b) for a in range(8) for b in range(8) if a != b}
-    cube = {(a, a ^ 1 << k) for a in range(8) for k in range(3)}
-    up = {(b, (b - 1) // 2) for b in range(1, 8)}
-    tree = up | {(b, a) for a, b in up}
+    ring = {i: {(i + 1) % 8} for i in range(8)}
+    everyone = {a: {b for b in range(8) if a != b} for a in range(8)}
+    cube = {a: {a ^ 1 << k for k in range(3)} for a in range(8)}
+    tree = {a: {b for b in range(8) if (b - 1) // 2 == a and b} | ({(a - 1) // 2} if a else set()) for a in range(8)}
     assert [_one_way(range(8), lanes) for lanes in (ring, everyone, cube, tree)] == [True, False, False, False]
     assert [_exchanged(range(8), lanes, nowhere) for lanes in (ring, everyone, cube, tree)] == [False, True, True, False]
-    apart = {(a, b) for a, b in everyone if hosts[a] != hosts[b]}
+    apart = {a: {b for b in to if hosts[a] != hosts[b]} for a, to in everyone.items()}
     assert _exchanged(range(8), apart, hosts)
     assert not _exchanged(range(8), apart, nowhere)
