@@ -55,7 +55,7 @@ def _course(
     for i in range(1, n):
         gap[i - 1] = max(start[i] - reach, 0)
         reach = max(reach, end[i])
-    line = parting(gap)
+    line = parting(np.append(gap, int(median(end - start))))  # a pause is wide against how long records last, too
     starts = start[np.concatenate((np.array([True]), gap > line))]
     by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
     at, grown = 0, octets[0]

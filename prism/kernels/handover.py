@@ -7,6 +7,7 @@ and what came up are equal again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -70,7 +71,7 @@ def handovers(
             else:
                 lines |= {pair: tides[pair] or NEITHER for pair in inside}
         piped.append((float(np.median([moved[pair] for pair in own])), lines))
-    return {pair: tide for own in _without_halving(piped) for pair, tide in own.items()}, trees
+    return {pair: tide for own in _without_crossing(_without_halving(piped)) for pair, tide in own.items()}, trees
 
 
 def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
@@ -89,6 +90,36 @@ def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[di
         )
         out += [] if halved else [own]
     return out
+
+
+def _without_crossing(piped: list[dict[Pair, Handover]]) -> list[dict[Pair, Handover]]:
+    """Classes of pairs, without lone pairs that join the same two pipelines of another class more than once.
+
+    They are members of a collective of which one is always late. Of two classes of lone pairs that cross, those with more in
+    flight are the pipelines.
+    """
+    return [own for own in piped if not any(other is not own and _crosses(own, other) for other in piped)]
+
+
+def _crosses(own: Mapping[Pair, Handover], other: Mapping[Pair, Handover]) -> bool:
+    """Whether pairs are lone, and join pipelines of `other` pairs like rungs of a ladder; but not if those may be the rungs."""
+    if not own or not other or not _lone(own) or (_lone(other) and _flying(other) <= _flying(own)):
+        return False
+    line = nx.utils.UnionFind(end for pairs in (own, other) for pair in pairs for end in ends(pair))
+    for pair in other:
+        line.union(pair[0], pair[1])
+    rungs = Counter(frozenset((line[pair[0]], line[pair[1]])) for pair in own)
+    return all(times > 1 and len(lines) == 2 for lines, times in rungs.items())
+
+
+def _lone(pairs: Mapping[Pair, Handover]) -> bool:
+    """Whether no two pairs share an endpoint."""
+    return 2 * len(pairs) == len({end for pair in pairs for end in ends(pair)})
+
+
+def _flying(pairs: Mapping[Pair, Handover]) -> float:
+    """The share of idle time in which pairs have something in flight, as a rule."""
+    return float(np.median([max(tide.first.busy, tide.second.busy) for tide in pairs.values()]))
 
 
 def handover(
