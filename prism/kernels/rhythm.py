@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import median, quantile
-from prism.kernels.volumes import between, commonest, full, merged, reached, strode, threaded
+from prism.kernels.volumes import full, levels, reached, strode, threaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +123,11 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     are all equal.
     """
     ranked = np.argsort(-gap, kind="stable")
-    wide = gap[ranked]
-    most = int(np.count_nonzero(gap))
-    found: list[_Level] = []
-    k, enough, worth = 2, 0, fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
-    cuts = np.array([-1, len(edge) - 1])
-    while k <= most and wide[k * 3 // 4] >= worth:
-        cuts = merged(cuts, np.sort(ranked[len(cuts) - 2 : k]))
-        volume = np.sort(between(cuts, edge))
-        low, high, explained = commonest(volume, tolerance)
-        if high - low >= least:
-            share, reach = explained / max(int(edge[-1]), 1), int(wide[k * 3 // 4])
-            found.append(_Level(k, ranked, wide, share, int(volume[(low + high) // 2]), reach))
-            if share >= _NEARLY_ALL:
-                enough = enough or beyond * k
-                if k >= enough:
-                    worth = max(worth, reach / 4)
-        k = max(k + 1, int(k * 1.04))
-    return found
+    wide, total = gap[ranked], max(int(edge[-1]), 1)
+    worth = fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
+    found = levels(edge, ranked, wide, tolerance, least, worth, beyond, _NEARLY_ALL)
+    columns = zip(*(column.tolist() for column in found), strict=True)
+    return [_Level(k, ranked, wide, moved / total, volume, int(wide[k * 3 // 4])) for k, volume, moved in columns]
 
 
 def _as_wide(levels: list[_Level], *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6) -> _Level:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.volumes import between, commonest, full, merged, nearest, reached, strode, threaded
+from prism.kernels.volumes import between, commonest, full, levels, nearest, reached, strode, threaded
 
 sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
 streams = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((0, 0, 1, 2, 8))), min_size=2, max_size=60)
@@ -68,11 +68,45 @@ def test_cuts_a_volume_apart_are_one_run():
 def test_volumes_between_cuts_are_sums_of_records(octets, data):
     edge = np.cumsum(octets)
     places = st.lists(st.integers(0, len(octets) - 2), unique=True, max_size=8)
-    some, others = (np.sort(np.array(data.draw(places), np.intp)) for _ in range(2))
-    assert merged(some, others).tolist() == sorted([*some.tolist(), *others.tolist()])
+    some = np.sort(np.array(data.draw(places), np.intp))
     cuts = np.concatenate([[-1], some, [len(octets) - 1]])
     moved = [sum(octets[a + 1 : b + 1]) for a, b in pairwise(cuts.tolist())]
     assert between(cuts, edge).tolist() == moved
     assert reached(cuts, edge).tolist() == np.cumsum([0, *moved]).tolist()
     fits = [i for i, volume in enumerate(moved) if abs(volume - 6) <= 2]
     assert full(cuts, edge, 6, 2 / 6).tolist() == sorted({int(cuts[k]) for i in fits for k in (i, i + 1)})
+
+
+def deeper(edge, gap, tolerance, least, worth, beyond, nearly):
+    """Levels of cuts, each anew."""
+    ranked = np.argsort(-gap, kind="stable")
+    wide = gap[ranked]
+    k, enough = 2, 0
+    while k <= np.count_nonzero(gap) and wide[k * 3 // 4] >= worth:
+        cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
+        volume = np.sort(between(cuts, edge))
+        low, high, explained = commonest(volume, tolerance)
+        if high - low >= least:
+            yield k, int(volume[(low + high) // 2]), explained
+            if explained / max(int(edge[-1]), 1) >= nearly:
+                enough = enough or beyond * k
+                if k >= enough:
+                    worth = max(worth, wide[k * 3 // 4] / 4)
+        k = max(k + 1, int(k * 1.04))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30)), min_size=2, max_size=80),
+    st.sampled_from((0.02, 0.3)),
+    st.integers(1, 3),
+    st.sampled_from((0.0, 0.1)),
+    st.integers(1, 12),
+    st.sampled_from((0.5, 0.97)),
+)
+def test_levels_are_those_of_cuts_made_anew(some, tolerance, least, fine, beyond, nearly):
+    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some[:-1]])
+    ranked = np.argsort(-gap, kind="stable")
+    worth = fine * float(gap[ranked][min(2, len(gap) - 1)])
+    found = levels(edge, ranked, gap[ranked], tolerance, least, worth, beyond, nearly)
+    expected = list(deeper(edge, gap, tolerance, least, worth, beyond, nearly))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
