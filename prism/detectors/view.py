@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows, Transits
 from prism.detectors.dependencies import needed
-from prism.kernels.edges import Edge, Pair, edges_of
+from prism.kernels.edges import Edge, Pair, edges_of, sending
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.sums import counted, distinct
-from prism.kernels.waits import own_work, typical_work
+from prism.kernels.sums import counted
+from prism.kernels.waits import typical_work, work_of
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -93,23 +92,17 @@ class View:
     @cached_property
     def speech(self) -> list[tuple[Ints, Ints]]:
         """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
-        by_rank = defaultdict(list)
-        rows = np.flatnonzero(self.telling)
-        for side in (self.around.src, self.around.dst):
-            order, begins = counted(side, len(self.code), rows)
-            for address in self.job.endpoints:
-                low, high = begins[self.code[address] : self.code[address] + 2]
-                by_rank[address].append(order[low:high])
-        known = np.full(len(self.around), -1, np.int64)
+        rows, around = np.flatnonzero(self.telling), self.around
+        known = np.full(len(around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
-        columns = ("start_ns", "end_ns", "src", "dst", "octets", "packets", "messages", "busy_ns")
-        said = Flows.build({name: getattr(self.around, name) for name in columns}, endpoints=self.around.endpoints)
-        out = []
-        for address in self.job.endpoints:
-            rows = distinct(np.concatenate(by_rank[address]))
-            out.append(own_work(said.take(rows), self.code[address], known[rows]))
-        return out
+        octets = np.ascontiguousarray(around.octets)  # may be one value for all
+        columns = (sending(around), around.end_ns, around.src, around.dst, octets, around.control(), known)
+        sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
+        return [
+            work_of(*columns, *(order[begins[code] : begins[code + 1]] for order, begins in sides))
+            for code in (self.code[address] for address in self.job.endpoints)
+        ]
 
     @cached_property
     def needed(self) -> Ints:
