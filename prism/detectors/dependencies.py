@@ -121,9 +121,12 @@ def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends
     """What is handed down or up a pipeline needs what was given."""
     stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
     hands = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+    given_to = defaultdict(list)
+    for pair in hands:
+        given_to[pair[1]].append(pair)
     for (src, dst), rows in hands.items():
         down = stage[dst] > stage[src]
-        sources = [pair for pair in hands if pair[1] == src and (stage[pair[0]] < stage[src]) == down]
+        sources = [pair for pair in given_to[src] if (stage[pair[0]] < stage[src]) == down]
         turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
         if sources or turn:
             given = hands[sources[0]] if sources else hands[dst, src]

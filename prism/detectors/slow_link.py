@@ -115,7 +115,8 @@ def incidents(
         height_of = middle(moved[:, top.start : top.stop], axis=1)[:, 0]
         bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
         good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
-        spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop] or [top]
+        chosen = set(bad)
+        spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
         out.append(
             Incident(start, stop, float(middle(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])

@@ -201,8 +201,10 @@ class View:
 
     def path(self, edge: Edge) -> tuple[str, ...]:
         """The switches most of an edge's octets crossed, in order; from the topology where no switch was named."""
-        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
-        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        path = self.flows.paths[0]
+        if len(self.flows.paths) > 1:
+            codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
+            path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
         if path or self.topology is None:
             return path
         leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
