@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import median, quantile
-from prism.kernels.volumes import full, levels, reached, strode, threaded
+from prism.kernels.sums import counted
+from prism.kernels.volumes import full, levels, reached, strays, strode, threaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,12 +196,7 @@ def _alike(level: _Level, coarse: _Level, gap: Ints, *, share: float = 0.5, even
 def _strays(level: _Level, edge: Ints, gap: Ints, tolerance: float, *, share: float = 0.5) -> int:
     """How many gaps of at least `share` of a level's width it leaves out, that few of its segments have at the same place."""
     bounds = full(level.cuts, edge, level.volume, tolerance)
-    wide = np.setdiff1d(np.flatnonzero(gap >= share * level.width), bounds)
-    before = np.searchsorted(bounds, wide) - 1
-    place = np.sort((edge[wide] - reached(bounds, edge)[before])[before >= 0])
-    slack = tolerance * level.volume
-    alike = np.searchsorted(place, place + slack, "right") - np.searchsorted(place, place - slack)
-    return int(np.count_nonzero(2 * alike < len(bounds) - 1))
+    return strays(bounds, edge, gap, share * level.width, tolerance * level.volume)
 
 
 def strides(
@@ -228,7 +224,7 @@ def _filled(
     slack = int(volume * tolerance)
     cuts = full(cuts, edge, volume, tolerance)
     inner = cuts[(cuts >= 0) & (cuts < len(gap))]
-    usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
+    usual = median(gap[inner]) / 8
     last = _ends(strode(edge, gap, cuts, volume, slack, usual), edge, gap, volume, slack)
     if len(last) < least:
         return NONE
@@ -245,11 +241,11 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     """
     before = reached(cuts, edge)
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
-    width = np.minimum(width, 2 * np.median(width))  # a few hangs at the same place of a step outweigh no step
-    wide = float(np.median(width)) / 2
-    run = threaded(before, width, volume, slack, wide)
-    runs = [np.flatnonzero(run == first) for first in np.unique(run)]
-    runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
+    width = np.minimum(width, 2 * median(width))  # a few hangs at the same place of a step outweigh no step
+    run = threaded(before, width, volume, slack, median(width) / 2)
+    order, begins = counted(run, len(run), np.arange(len(run)))
+    runs = [order[begins[first] : begins[first + 1]] for first in np.flatnonzero(np.diff(begins) > 1).tolist()]
+    runs.sort(key=lambda r: -float(width[r].sum()))
     taken: list[tuple[int, int]] = []
     ends: list[Ints] = []
     for r in runs:

@@ -40,6 +40,32 @@ def full(cuts: Places, edge: Ints, volume: int, tolerance: float) -> Places:
 
 
 @compiled
+def strays(bounds: Places, edge: Ints, gap: Ints, wide: float, slack: float) -> int:
+    """How many gaps of at least `wide` ns lie between some bounds, in order, at a place that less than half of the parts share.
+
+    Places are octets since the bound before; they are the same within `slack`. Gaps before the first bound are left out.
+    """
+    begun, place = reached(bounds, edge), np.empty(len(gap), np.int64)
+    n, k = 0, -1
+    for i in range(len(gap)):
+        while k + 1 < len(bounds) and bounds[k + 1] < i:
+            k += 1
+        at_bound = k + 1 < len(bounds) and bounds[k + 1] == i
+        if gap[i] >= wide and not at_bound and k >= 0:
+            place[n] = edge[i] - begun[k]
+            n += 1
+    place = np.sort(place[:n])
+    low = high = count = 0
+    for i in range(n):
+        while place[low] < place[i] - slack:
+            low += 1
+        while high < n and place[high] <= place[i] + slack:
+            high += 1
+        count += 2 * (high - low) < len(bounds) - 1
+    return count
+
+
+@compiled
 def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
     """Places of sorted volumes, first and past the last, within `tolerance` of one of them; and their sum, the greatest."""
     best, first, stop = -1, 0, 0

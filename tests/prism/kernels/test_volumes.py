@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.volumes import between, commonest, full, levels, nearest, reached, strode, threaded
+from prism.kernels.volumes import between, commonest, full, levels, nearest, reached, strays, strode, threaded
 
 sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
 streams = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((0, 0, 1, 2, 8))), min_size=2, max_size=60)
@@ -110,3 +110,15 @@ def test_levels_are_those_of_cuts_made_anew(some, tolerance, least, fine, beyond
     found = levels(edge, ranked, gap[ranked], tolerance, least, worth, beyond, nearly)
     expected = list(deeper(edge, gap, tolerance, least, worth, beyond, nearly))
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+@given(streams, st.integers(0, 8), st.sampled_from((0.0, 1.0, 2.5)), st.data())
+def test_strays_are_wide_gaps_where_few_parts_have_one(some, wide, slack, data):
+    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some[:-1]])
+    bounds = data.draw(st.lists(st.integers(-1, len(edge) - 1), unique=True, max_size=6).map(sorted))
+    places = []
+    for i in (i for i in range(len(gap)) if gap[i] >= wide and i not in bounds):
+        before = [bound for bound in bounds if bound < i]
+        places += [int(edge[i]) - (int(edge[before[-1]]) if before[-1] >= 0 else 0)] if before else []
+    lonely = [p for p in places if 2 * sum(abs(p - q) <= slack for q in places) < len(bounds) - 1]
+    assert strays(np.array(bounds, np.intp), edge, gap, wide, slack) == len(lonely)
