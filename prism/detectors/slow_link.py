@@ -67,8 +67,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
     keys = sorted(view.edges)
     if len(keys) < 3 or len(view.ends) < 3:
         return []
-    again = np.stack([view.per_step(view.edges[key], view.flows.retransmits) for key in keys])
-    packets = np.stack([view.per_step(view.edges[key], view.flows.packets) for key in keys])
+    again, packets = (view.per_steps(keys, column) for column in (view.flows.retransmits, view.flows.packets))
     excess = np.full(again.shape, np.nan)
     for like in _alike(view, keys):
         share = again[like].sum(axis=1) / np.maximum(packets[like].sum(axis=1), 1.0)

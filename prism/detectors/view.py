@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,8 @@ class View:
     def edges(self) -> dict[Pair, Edge]:
         """Directed pairs with payload that comes back in at least half of the steps."""
         every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
-        return {key: e for key, e in every.items() if 2 * self.steps_with(e) >= len(self.ends) > 0}
+        seen = np.count_nonzero(self.by_step(*_numbered(list(every.values()))), axis=1)
+        return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
 
     def step_of(self, times: Ints) -> Ints:
         """Which step each time lies in; the number of steps for what comes after the last."""
@@ -163,9 +167,15 @@ class View:
         """In which step each record of `flows` ended."""
         return self.step_of(self.flows.end_ns).astype(np.int32)
 
-    def steps_with(self, edge: Edge) -> int:
-        """In how many steps an edge's records ended; what comes after the last counts as one."""
-        return int(np.count_nonzero(np.bincount(self._step[edge.rows])))
+    def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints | None = None) -> Floats:
+        """Sums of a column of the flows by edge and step, or how many records there are; float64[n, steps + 1].
+
+        `number` is the edge, of `n`, of each of the `rows`; what ends after the last step is at the end.
+        """
+        wide = len(self.ends) + 1
+        place = number.astype(np.int64) * wide + self._step[rows]
+        weights = None if column is None else column[rows]
+        return np.bincount(place, weights=weights, minlength=n * wide).astype(np.float64).reshape(n, wide)
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
@@ -173,18 +183,19 @@ class View:
         sums = np.bincount(self._step[edge.rows], weights=column[edge.rows], minlength=n + 1)
         return np.asarray(sums[:n], dtype=np.float64)
 
+    def per_steps(self, keys: Sequence[Pair], column: Ints) -> Floats:
+        """`per_step` of several edges; float64[edges, steps]."""
+        return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
+
     @cached_property
     def rates(self) -> tuple[list[Pair], Floats]:
         """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
         keys = sorted(self.edges)
         flows = self.flows
         busy = np.where(flows.busy_ns > 0, flows.busy_ns, flows.end_ns - flows.start_ns)
-        rows = []
-        for key in keys:
-            octets, time = self.per_step(self.edges[key], flows.octets), self.per_step(self.edges[key], busy)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                rows.append(np.where((octets > 0) & (time > 0), octets * 8e9 / time, np.nan))
-        return keys, np.stack(rows) if rows else np.zeros((0, len(self.ends)))
+        octets, time = (self.per_steps(keys, column) for column in (flows.octets, busy))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return keys, np.where((octets > 0) & (time > 0), octets * 8e9 / time, np.nan)
 
     def during(self, start: int, stop: int) -> tuple[int, int]:
         """Begin of step `start` and end of step `stop` − 1, ns."""
@@ -209,6 +220,12 @@ class View:
             return path
         leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+
+def _numbered(edges: Sequence[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
+    """The rows of some edges, the number of each row's edge, and how many edges there are."""
+    rows = np.concatenate([np.zeros(0, np.intp), *(edge.rows for edge in edges)])
+    return rows, np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges]), len(edges)
 
 
 def _padded(part: Floats, n: int) -> Floats:
