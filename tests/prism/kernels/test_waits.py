@@ -6,7 +6,7 @@ from hypothesis import given as having
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.kernels.waits import own_work, typical_work
+from prism.kernels.waits import needs, own_work, typical_work
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -134,3 +134,37 @@ def test_own_work_is_what_the_obvious_search_finds(some):
     flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=("a", "b", "c"))
     for found, expected in zip(own_work(flows, 1, needed), naively(flows, 1, needed), strict=True):
         assert found.tolist() == expected.tolist()
+
+
+def needed(given, handed, ends, first):
+    """`needs`, step by step with arrays."""
+    out = np.full(len(handed), -1, np.int64)
+    step_in, step_out = (np.searchsorted(ends, flows.end_ns, "left") for flows in (given, handed))
+    sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
+    for k in range(len(ends) + 1):
+        rows_in, rows_out = sorted_in[step_in[sorted_in] == k], sorted_out[step_out[sorted_out] == k]
+        total_in, total_out = np.cumsum(given.octets[rows_in]), np.cumsum(handed.octets[rows_out])
+        if not len(rows_in) or not len(rows_out) or total_in[-1] <= 0 or total_out[-1] <= 0:
+            continue
+        share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
+        if first:
+            share = share - share[handed.start_ns[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
+            rows_out, share = rows_out[share > 0], share[share > 0]
+        at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
+        out[rows_out] = given.end_ns[rows_in[at]]
+    return out
+
+
+handing = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(0, 4)), max_size=20)
+
+
+def records_of(some):
+    start, length, octets = (np.array([one[i] for one in some], np.int64) for i in range(3))
+    columns = {"start_ns": start, "end_ns": start + length, "src": start * 0, "dst": start * 0 + 1, "octets": octets}
+    return Flows.build(columns, endpoints=("a", "b"))
+
+
+@having(handing, handing, st.lists(st.integers(0, 70), max_size=4), st.booleans())
+def test_what_is_handed_on_needs_what_the_obvious_search_finds(some, others, ends, first):
+    given, handed, ends = records_of(some), records_of(others), np.sort(np.array(ends, np.int64))
+    assert needs(given, handed, ends, first=first).tolist() == needed(given, handed, ends, first).tolist()
