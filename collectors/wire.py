@@ -42,18 +42,18 @@ def rare(function: _Function) -> _Function:
     return cast(_Function, numba.njit(**_OPTIONS)(function))
 
 
-def _loader(octets: int) -> Any:
-    """Function: the number in network order that so many octets hold from an address on; of 8 octets, unsigned."""
+def _loader(octets: int, *, swap: bool = True) -> Any:
+    """Function: the number in network order that so many octets hold from an address on; of 8 octets, unsigned.
+
+    In the order of x86 and ARM where octets are not to be swapped.
+    """
     bits, answer = ir.IntType(8 * octets), types.uint64 if octets == 8 else types.int64
 
     def load(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba knows arguments by name
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             found = builder.load(builder.inttoptr(arguments[0], bits.as_pointer()), align=1)
-            return (
-                builder.zext(builder.bswap(found) if octets > 1 else found, ir.IntType(64))
-                if octets < 8
-                else builder.bswap(found)
-            )
+            found = builder.bswap(found) if octets > 1 and swap else found
+            return builder.zext(found, ir.IntType(64)) if octets < 8 else found
 
         return answer(types.int64), generate
 
@@ -61,6 +61,11 @@ def _loader(octets: int) -> Any:
 
 
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
+little = _loader(4, swap=False)
+
+# pread(2) and memmove(3) of the C library
+read_at: Any = types.ExternalFunction("pread", types.int64(types.int64, types.int64, types.int64, types.int64))
+move: Any = types.ExternalFunction("memmove", types.int64(types.int64, types.int64, types.int64))
 
 
 def _fetching(_: Any, array: Any, index: Any) -> Any:
@@ -86,7 +91,7 @@ prefetch: Any = intrinsic(_fetching)
 @part
 def number(at: Any, big: Any) -> Any:
     """32 bits, in network order where `big`, else the other way round."""
-    return long(at) if big else octet(at) | octet(at + 1) << 8 | octet(at + 2) << 16 | octet(at + 3) << 24
+    return long(at) if big else little(at)
 
 
 @part
