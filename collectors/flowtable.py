@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from collectors.bursts import Pace
 from collectors.fastpath import How, Undecoded, Unread
 from collectors.following import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
-from collectors.record import COLUMNS, Flows, Packets, Transits
+from collectors.record import Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
     ACKNOWLEDGED,
@@ -26,8 +26,10 @@ from collectors.state import (
     REFUSED,
     REPEATS,
     UNITS,
+    empty_columns,
     empty_table,
     settle,
+    spread,
     with_room,
 )  # fmt: skip
 from collectors.unpacking import ROW, packets_of, rows_of
@@ -238,9 +240,9 @@ class FlowTable:
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
         records = np.concatenate([np.zeros(0, WHOLE), *map(whole_rows, self.parts)]).view(OUT)
         self.parts = []
-        records = whole_rows(records)[record_order(records)].view(OUT)
-        columns = {c.name: records[c.name].copy() for c in COLUMNS if c.name in (OUT.names or ())}
-        return Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
+        columns = empty_columns(len(records))
+        spread(records, record_order(records), columns)
+        return Flows.build(columns._asdict(), endpoints=tuple(self.addresses), exporters=names, paths=paths)
 
 
 def whole_rows(records: Rows) -> Rows:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from collectors import headers
+from collectors.addresses import pair_slot
 from collectors.commonframes import AROUND, COMMON, HEADERS
 from collectors.framing import DAMAGED, WHOLE
 from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS, KIND_AT, MEANING
@@ -62,8 +63,8 @@ def near_slot(hint: Any, near: Any) -> Any:
 
 
 @part
-def glance(hint: Any, near: Any) -> None:
-    """What a frame of Ethernet of at least `COMMON` octets is; where in `near` its flow may be found is fetched."""
+def glance(hint: Any, near: Any, pairs: Any) -> None:
+    """What a frame of Ethernet of at least `COMMON` octets is; fetches where in `near` its flow may be, or its `pairs`."""
     begin = hint.at
     head, middle = double(begin + 12), double(begin + 20)
     if head >> _40 != _PLAIN or middle >> _48 & _FRAGMENT != 0:
@@ -85,12 +86,16 @@ def glance(hint: Any, near: Any) -> None:
         return
     ends = double(begin + 26)
     hint.ends, hint.rest = ends, rest
+    if hint.what == ACKNOWLEDGES:  # of no flow
+        hint.flow = -1
+        prefetch(pairs, np.int64(pair_slot(ends)))
+        return
     hint.flow = near_slot(hint, near)
     prefetch(near, hint.flow)
 
 
 @part
-def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: Any) -> Any:
+def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: Any, pairs: Any) -> Any:
     """Hints of the next complete records of a pcap of little-endian numbers, as many as there is room for.
 
     How many, where the next one starts, and what stopped it, as in `framing.scan_records`.
@@ -109,14 +114,14 @@ def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: A
         hint.captured, hint.wire, hint.link_type = captured, little(buffer + at + 12), link_type
         hint.what = UNCOMMON
         if captured >= COMMON and ethernet:
-            glance(hint, near)
+            glance(hint, near, pairs)
         at += header + captured
         n += _1
     return n, at, WHOLE
 
 
 @part
-def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any) -> None:
+def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any, pairs: Any) -> None:
     """Hints of some frames of a batch."""
     link_type, time_ns, offset, captured, wire = frames
     for k in range(start, stop):
@@ -125,7 +130,7 @@ def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, nea
         hint.captured, hint.wire, hint.link_type = captured[k], wire[k], link_type[k]
         hint.what = UNCOMMON
         if captured[k] >= COMMON and link_type[k] == 1:
-            glance(hint, near)
+            glance(hint, near, pairs)
 
 
 @part
@@ -133,7 +138,7 @@ def seek(t: Any, hints: Any, n: Any) -> None:
     """Find the flows that the first hints lead to, -1 where to none, and have them fetched."""
     for k in range(n):
         hint = hints[k]
-        hint.flow = t.near[hint.flow] if hint.what != UNCOMMON else -1
+        hint.flow = t.near[hint.flow] if hint.what != UNCOMMON and hint.flow >= 0 else -1
         if hint.flow >= 0:
             prefetch(t.flows, hint.flow)
             prefetch(t.records, hint.flow)

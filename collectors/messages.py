@@ -13,7 +13,7 @@ import numpy as np
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
 from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
-from collectors.wire import hashed, part, prefetch, rare
+from collectors.wire import hashed, part, prefetch, prefetch_second, rare
 
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
 ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
@@ -83,7 +83,9 @@ def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, ps
     if ends:
         flow.ended = record.ends = 1
         flow.ready = -1
-        prefetch(t.held, MESSAGES * i + (np.int64(flow.newest) + 1 & _SLOTS))  # the next message takes its place
+        oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & _SLOTS)  # which the next message will have given out
+        prefetch(t.held, oldest)
+        prefetch_second(t.held, oldest)
     if ecn:
         record.ecn += 1
 

@@ -68,7 +68,7 @@ def follow_records(t: Any, window: Any, how: Any, most: int, means: Any, known: 
     until: Any = window[FROM] + most
     whole = True
     while whole and room_for(t, means, known):
-        n, at, fault = glance_records(window[ADDRESS], window[AT], window[END], how, hints, t.near)
+        n, at, fault = glance_records(window[ADDRESS], window[AT], window[END], how, hints, t.near, means.pairs)
         if n == 0:
             if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
                 break

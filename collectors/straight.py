@@ -52,7 +52,7 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
     whole = True
     while start < many and whole and room_for(t, means, known):
         stop = min(many, start + _AHEAD)
-        glance_frames(data, frames, start, stop, means.scratch.hints, t.near)
+        glance_frames(data, frames, start, stop, means.scratch.hints, t.near, means.pairs)
         upto, taken, known, clock = follow_some(t, means.scratch.hints, stop - start, means, known, clock)
         whole = upto == stop - start
         followed += taken

@@ -68,24 +68,27 @@ read_at: Any = types.ExternalFunction("pread", types.int64(types.int64, types.in
 move: Any = types.ExternalFunction("memmove", types.int64(types.int64, types.int64, types.int64))
 
 
-def _fetching(_: Any, array: Any, index: Any) -> Any:
-    """The intrinsic `prefetch`: have the first line of a row of an array fetched into the cache, for a later loop."""
+def _fetcher(line: int) -> Any:
+    """Function: have a line of 64 octets of a row of an array fetched into the cache, for a later loop."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        of = signature.args[0]
-        size = context.get_abi_sizeof(context.get_data_type(of.dtype))
-        start = builder.ptrtoint(context.make_array(of)(context, builder, arguments[0]).data, ir.IntType(64))
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
-        place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
-        at = builder.inttoptr(place, ir.IntType(8).as_pointer())
-        builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
-        return context.get_dummy_value()
+    def fetch(_: Any, array: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            of = signature.args[0]
+            size = context.get_abi_sizeof(context.get_data_type(of.dtype))
+            start = builder.ptrtoint(context.make_array(of)(context, builder, arguments[0]).data, ir.IntType(64))
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
+            place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
+            at = builder.inttoptr(builder.add(place, ir.IntType(64)(64 * line)), ir.IntType(8).as_pointer())
+            builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
+            return context.get_dummy_value()
 
-    return types.void(array, index), generate
+        return types.void(array, index), generate
+
+    return intrinsic(fetch)
 
 
-prefetch: Any = intrinsic(_fetching)
+prefetch, prefetch_second = _fetcher(0), _fetcher(1)
 
 
 @part

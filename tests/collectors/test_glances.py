@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors import packet
+from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.commonframes import COMMON
 from collectors.following import MEANING
@@ -17,8 +18,8 @@ NEAR = np.full(1024, -1, np.int32)
 
 
 @compiled
-def hints_of(data, frames, hints, near):
-    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near)
+def hints_of(data, frames, hints, near, pairs):
+    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near, pairs)
 
 
 @compiled
@@ -36,7 +37,7 @@ def hinted(frames):
     batch, hints = Batch.of((7, frame, len(frame)) for frame in frames), np.zeros(len(frames), HINT)
     columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
     octets = np.frombuffer(batch.data, np.uint8)
-    hints_of(octets.ctypes.data, columns, hints, NEAR)
+    hints_of(octets.ctypes.data, columns, hints, NEAR, AddressBook().pairs)
     return octets, hints
 
 
@@ -91,4 +92,4 @@ def test_flows_are_sought_where_hints_lead():
     _, hints = hinted([frame for kind, frame in SAMPLES if kind == 1])
     table = empty_table()._replace(near=np.full(1024, 5, np.int32))
     sought(table, hints)
-    assert hints["flow"].tolist() == [5 if hint["what"] != UNCOMMON else -1 for hint in hints]
+    assert hints["flow"].tolist() == [5 if hint["what"] in (GOES_ON, STARTS, SEGMENT) else -1 for hint in hints]
