@@ -26,7 +26,8 @@ collectors.bpf collectors.capture collectors.capturing collectors.cli collectors
 collectors.cli_settings
 collectors.clickhouse collectors.clickhouse_embedded collectors.clickhouse_errors collectors.clickhouse_server
 collectors.clickhouse_tables collectors.clusterfile collectors.compiling collectors.converting collectors.dump
-collectors.exportfile collectors.files collectors.inbox collectors.inputs collectors.inserting collectors.inspecting
+collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
+collectors.inspecting
 collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live
 collectors.locking collectors.logs collectors.metrics collectors.parquet collectors.pcap collectors.receiving
 collectors.reading collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing
