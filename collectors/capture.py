@@ -31,8 +31,8 @@ MOST_ADDRESSES, MOST_FLOWS = 200_000, 1_000_000
 def warm() -> None:
     """Compile all that capturing needs, which takes a while the first time: before frames come, so that none has to wait."""
     decoder, frame = Decoder(), Batch.of([(0, b"", 0)])
-    table = FlowTable(exporters=(), addresses=decoder.endpoints)
-    for now, name in enumerate(("one", "another")):  # one switch alone is followed as it comes
+    table = FlowTable(exporters=("one",), addresses=decoder.endpoints)
+    for now, name in enumerate(("one", "another")):  # what one switch alone sees is followed as it comes
         table.open(name)
         table.add(name, decoder.later(frame))
         table.expired(now, wait_ns=0)
@@ -41,9 +41,10 @@ def warm() -> None:
 
 
 class Splits(Protocol):
-    """Says which switch each frame is from."""
+    """Says which switch each frame is from; `alone`: that one, where all are from one."""
 
     skipped: Counter[str]
+    alone: tuple[str, ...]
 
     def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
         """The frames of each switch, in order."""
@@ -54,6 +55,7 @@ class OneSwitch:
 
     def __init__(self, name: str) -> None:
         self.name, self.skipped = name, Counter[str]()
+        self.alone: tuple[str, ...] = (name,)
 
     def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
         """The batch as it is."""
@@ -89,7 +91,7 @@ class Capturer:
     def _start(self) -> None:
         self.decoder = Decoder()
         self.table = FlowTable(
-            exporters=(),
+            exporters=self.splits.alone,
             addresses=self.decoder.endpoints,
             horizon_ns=self.horizon_ns,
             idle_ns=60 * SECOND,

@@ -66,7 +66,7 @@ def room_for(t: Any, means: Any, known: Any) -> Any:
     return has_room(t) and known + 2 * AHEAD <= len(t.typical) and known + 2 * AHEAD < len(means.keys)
 
 
-@part
+@rare
 def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) -> Any:
     """Take the frames of the first hints: up to which, how many of them are packets, and what is known then."""
     seek(t, hints, n)

@@ -49,7 +49,7 @@ def window(stream: Stream, used: int) -> Ints | None:
     The file's descriptor, address and size of a buffer, from where to where it holds octets not yet looked at, and the place in
     the file of the first octet after these.
     """
-    if not isinstance(stream.source, Plain) or stream.ended:
+    if not isinstance(stream.source, Plain):
         return None
     room, source = min(AT_ONCE, len(stream.buffer) - len(PAD)), stream.source
     return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at], np.int64)
