@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,9 +118,9 @@ class Undecoded(NamedTuple):
         return self.decoder.unpack(self.batch.part(begin, len(self.batch)))
 
 
-@runtime_checkable
-class Unread(Protocol):
+class Unread(ABC):
     """What comes next somewhere, for those who can follow it there; what they leave comes as a batch."""
 
+    @abstractmethod
     def follow_on(self, table: Table, how: How, clock: int) -> Left:
         """Follow what comes next, as far as it goes; `clock`: the time of the last packet before."""

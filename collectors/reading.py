@@ -7,11 +7,12 @@ that each of them takes by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from collectors.fastpath import Decoder, How, Left, Undecoded
+from collectors.fastpath import Decoder, How, Left, Undecoded, Unread
 from collectors.framing import DAMAGED
 from collectors.glances import glance_records
 from collectors.pcap import Capture
@@ -24,8 +25,9 @@ ADDRESSES = 1 << 12  # there is room for at least so many more
 MOST = 1 << 26  # octets read before anything else is done
 
 
-class Unread(NamedTuple):
-    """What comes next in a capture, to be followed; what is left over comes as a batch."""
+@dataclass(frozen=True)
+class Rest(Unread):
+    """What comes next in a capture."""
 
     decoder: Decoder
     capture: Capture
@@ -48,7 +50,7 @@ def read(capture: Capture, decoder: Decoder) -> Iterator[Undecoded | Unread]:
     while True:
         while capture.records and seen != capture.packets:
             seen = capture.packets
-            yield Unread(decoder, capture)
+            yield Rest(decoder, capture)
         batch = next(batches, None)
         if batch is None:
             return
