@@ -13,7 +13,7 @@ from collectors.batch import PAD
 from collectors.compression import Octets, Stream, is_packed
 from collectors.record import Ints
 
-AT_ONCE = 1 << 18  # octets that a window reads at once: what stays in the cache that a processor has for itself
+AT_ONCE = 1 << 17  # octets that a window reads at once: what stays in the cache that a processor has for itself
 FILE, ADDRESS, ROOM, AT, END, FROM = range(6)  # of a window
 
 
