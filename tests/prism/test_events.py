@@ -2,7 +2,7 @@ import pytest
 
 from collectors.record import SYN
 from prism.detectors.hang import hang
-from prism.events import events
+from prism.events import events, uneven
 from tests.prism.traffic import MS, T0, Wire, closed, placed, seen, training
 
 
@@ -73,3 +73,13 @@ def test_a_silence_that_a_hang_explains_is_no_event():
 def test_slow_steps_are_no_pause():
     found, _ = happened(training(dp=8, work=lambda step, _rank: 24.0 if step > 7 else 20.0))
     assert found == []
+
+
+def test_pauses_are_no_unevenness():
+    """Every third step is followed by an evaluation, one in two of them by a longer one."""
+    wire = training(dp=8, steps=24, pause=lambda step, _rank: (300.0 + 900 * (step % 6 == 2)) * (step % 3 == 2))
+    view = seen(wire.flows(), placed(8))
+    assert uneven(view) < 0.1
+    slow = training(dp=8, steps=24, work=lambda step, _rank: 20.0 * (1 + 7 * step % 5))
+    view = seen(slow.flows(), placed(8))
+    assert uneven(view) == view.uneven > 0.3

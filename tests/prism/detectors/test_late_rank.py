@@ -75,3 +75,58 @@ def test_where_members_are_not_on_the_wire_the_late_one_may_wait_for_one_of_them
     kept = np.isin(view.flows.src, code)
     part = replace(view.flows, protocol=np.full(len(view.flows), protocol, np.uint8)).take(kept)
     assert len(late_rank(replace(view, flows=part))) == says
+
+
+def rings(late, *, steps=24):
+    """Two rings in step over the two rails of four hosts; `late` says by how many ms a rank is late in a step."""
+    wire, at = Wire(), T0
+    for step in range(steps):
+        ends = []
+        for own in (range(0, 8, 2), range(1, 8, 2)):
+            ready = {m: at + (60 + late(step, m)) * MS for m in own}
+            ends += ring_allreduce(wire, list(own), 40_000_000, ready, lambda _a, _b: 10.0).values()
+        at = max(ends)
+    return seen(wire.flows(), placed(8, nics=2))
+
+
+def test_two_of_one_host_at_two_times_are_two():
+    view = rings(lambda step, rank: 45 * ((rank == 4 and 4 <= step < 9) or (rank == 5 and 14 <= step < 19)))
+    assert sorted(named(late_rank(view))) == [(address(4),), (address(5),)]
+
+
+def test_hiccups_now_and_then_are_no_stretch():
+    assert named(late_rank(rings(lambda step, rank: 45 * (rank == 4 and step in (6, 7, 9, 12))))) == []
+
+
+def test_who_meets_a_late_one_elsewhere_is_late_in_its_own_group():
+    """Experts' gradients are reduced by every second rank: 2 exchanged with 3 before, and all waited for 3."""
+    wire, at = Wire(), T0
+    for step in range(14):
+        slow = 45 if step in BAD else 0
+        ready = {m: at + (60 + slow * (m in (2, 3))) * MS for m in range(8)}
+        for own in (range(0, 8, 2), range(1, 8, 2)):
+            done = ring_allreduce(wire, list(own), 8_000_000, {m: ready[m] for m in own}, lambda _a, _b: 10.0)
+            ready |= done
+        at = max(ring_allreduce(wire, list(range(8)), 40_000_000, ready, lambda _a, _b: 10.0).values())
+    view = seen(wire.flows())
+    whole = [g for g in view.parallelism.groups if len(g.members) == 8]
+    halves = [replace(whole[0], members=whole[0].members[k::2]) for k in range(2)]
+    both = replace(view, parallelism=replace(view.parallelism, groups=(*halves, *whole)))
+    assert named(late_rank(both)) == []
+
+
+def test_the_root_of_a_tree_waits_for_its_leaves():
+    """What it sends first is the sum: whoever is late, it is late as well."""
+    wire, at = Wire(tcp=True), T0
+    for step in range(14):
+        slow = (5, 3, 6, 4, 0)[step - BAD.start] if step in BAD else None
+        ready = {m: at + (60 + 40 * (m == slow)) * MS for m in range(8)}
+        for m in (7, 6, 5, 4, 3, 2, 1):
+            up = (m - 1) // 2
+            ready[up] = max(ready[up], wire.send(m, up, 8_000_000, ready[m]))
+        for m in range(1, 8):
+            ready[m] = wire.send((m - 1) // 2, m, 8_000_000, ready[(m - 1) // 2])
+        at = max(ready.values())
+    view = seen(wire.flows())
+    assert [len(group.members) for group in view.parallelism.groups] == [8]
+    assert named(late_rank(view)) == []
