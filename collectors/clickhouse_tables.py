@@ -98,7 +98,7 @@ class Tables(ABC):
             number = tables.batch_number(token) if token else 0
             if token and again and self._has(table, rows, number, count, token):
                 return False
-            rows[BATCH] = np.full(count, number, np.uint64)
+            rows[BATCH] = np.broadcast_to(np.uint64(number), count)
         self._put(table, {c.name: rows[c.name] for c in kept}, token)
         return True
 

@@ -155,7 +155,7 @@ class Inserting:
             return []
         found = []
         for number, rows in flowrows.pieces(flows.start_ns, self._partition_ns).items():
-            part = flows if len(rows) == len(flows) else flows.take(rows)
+            part = flowrows.ordered(flows if len(rows) == len(flows) else flows.take(rows))
             found.append(Piece(f"{batch.token}-{number}", len(part), flowrows.rows(part), flowrows.pair_rows(part)))
         return found
 

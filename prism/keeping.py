@@ -35,6 +35,7 @@ def through(where: str, flows: Flows) -> Flows:
             for start in range(0, len(rows), MOST):
                 part = flows.take(rows[start : start + MOST])
                 token = f"{_digest(part)}-{number}"
+                part = flowrows.ordered(part)
                 database.insert(tables[0], flowrows.rows(part), token=token, again=True)
                 database.insert(tables[1], flowrows.pair_rows(part), token=token, again=True)
         return StoredRecords(database, create=False).between(first, last + 1)

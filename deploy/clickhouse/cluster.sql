@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS prism_tables ON CLUSTER '{cluster}' AS prism_tables_l
 ENGINE = Distributed('{cluster}', currentDatabase(), 'prism_tables_local', cityHash64(name));
 
 CREATE TABLE IF NOT EXISTS flows_local ON CLUSTER '{cluster}' (
-  start_ns Int64 CODEC(Delta, ZSTD(1)),
-  end_ns Int64 CODEC(Delta, ZSTD(1)),
+  start_ns Int64 CODEC(T64, LZ4),
+  end_ns Int64 CODEC(T64, LZ4),
   src_high UInt64 CODEC(ZSTD(1)),
   src_low UInt64 CODEC(ZSTD(1)),
   dst_high UInt64 CODEC(ZSTD(1)),
