@@ -107,8 +107,8 @@ def halves(address: str) -> tuple[int, int] | None:
 
 def addressed(flows: Flows) -> Mask:
     """Which records are from an address to an address."""
-    good = np.array([halves(name) is not None for name in flows.endpoints] or [False])
-    return np.asarray(good[flows.src] & good[flows.dst])
+    good = _good(flows.endpoints)
+    return np.broadcast_to(np.True_, len(flows)) if good.all() else np.asarray(good[flows.src] & good[flows.dst])
 
 
 def ordered(flows: Flows) -> Flows:
@@ -120,18 +120,21 @@ def ordered(flows: Flows) -> Flows:
         return flows
     columns: dict[str, Any] = {c.name: _one(getattr(flows, c.name)) for c in COLUMNS}
     flows = replace(flows, **columns)
-    if np.any(flows.start_ns[1:] < flows.start_ns[:-1]):
-        flows = flows.take(np.argsort(flows.start_ns, kind="stable"))
+    start, src, dst = flows.start_ns, flows.src, flows.dst
+    early = None if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
+    if early is not None:
+        start, src, dst = start[early], src[early], dst[early]
     low = _ends(flows.endpoints)[:, 1]
     rank = np.unique(low, return_inverse=True)[1].astype(np.int64)
-    bucket, many = flows.start_ns // BUCKET_NS, len(low)
+    bucket, many, bits = start // BUCKET_NS, len(low), len(flows).bit_length()
     bucket -= bucket[0]
-    src, dst, bits = rank[flows.src], rank[flows.dst], len(flows).bit_length()
     if ((int(bucket[-1]) + 1) * many * many) << bits >= 1 << 63:
-        return flows.take(np.lexsort((dst, src, bucket)))
-    key = (((bucket * many + src) * many + dst) << bits) | np.arange(len(flows))  # to sort numbers is faster than places
-    key.sort()
-    return flows.take(key & ((1 << bits) - 1))
+        order = np.lexsort((rank[dst], rank[src], bucket))
+    else:
+        order = (((bucket * many + rank[src]) * many + rank[dst]) << bits) | np.arange(len(flows))
+        order.sort()  # numbers, which is faster than places
+        order &= (1 << bits) - 1
+    return flows.take(order if early is None else early[order])
 
 
 def rows(flows: Flows) -> dict[str, Any]:
@@ -234,6 +237,11 @@ def pieces(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
     if not len(number) or number.min() == number.max():
         return {int(number[0]): np.arange(len(number))} if len(number) else {}
     return {int(one): np.flatnonzero(number == one) for one in np.unique(number)}
+
+
+@lru_cache(4)
+def _good(endpoints: tuple[str, ...]) -> Mask:
+    return np.array([halves(name) is not None for name in endpoints] or [False])
 
 
 @lru_cache(4)

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from collectors import clickhouse, flowrows, retention
 from collectors.clickhouse import Database
 from collectors.logs import say
+from collectors.record import Flows
 from collectors.spool import Batch, Spool
 from collectors.storeerror import StoreError
 from collectors.tables import Table
 
 RETRY_S, LONGEST_S = 0.25, 30.0
 PRUNE_S = 600.0
+FRESH = 2  # batches that are kept in memory too, as the spool has them
 
 
 class Piece(NamedTuple):
@@ -46,6 +48,7 @@ class Inserting:
         self._partition_ns = 0
         self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
         self._pruned = 0.0
+        self._fresh: dict[Batch, Flows] = {}
         self._ahead = ThreadPoolExecutor(1, "store-ahead")
         self._next: tuple[Batch | None, Future[list[Piece]] | None] = (None, None)
         try:
@@ -59,6 +62,12 @@ class Inserting:
 
     def wake(self) -> None:
         """There is something to do."""
+        self._wake.set()
+
+    def offer(self, batch: Batch, flows: Flows) -> None:
+        """There is a new batch in the spool, with these records."""
+        if len(self._fresh) < FRESH:
+            self._fresh[batch] = flows
         self._wake.set()
 
     def stop(self, patience_s: float) -> None:
@@ -149,8 +158,10 @@ class Inserting:
 
     def _pieces(self, batch: Batch) -> list[Piece]:
         """A piece for each partition; none of a batch that is damaged."""
-        with self.lock:
-            flows = self.spool.read(batch)
+        flows = self._fresh.pop(batch, None)  # again, after a refusal, it is read
+        if flows is None:
+            with self.lock:
+                flows = self.spool.read(batch)
         if flows is None:
             return []
         found = []

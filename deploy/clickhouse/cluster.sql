@@ -58,6 +58,7 @@ PARTITION BY intDiv(start_ns, 12120000000000)
 ORDER BY (intDiv(start_ns, 300000000000), src_low, dst_low, start_ns)
 TTL toDateTime(intDiv(start_ns, 1000000000)) + INTERVAL 604800 SECOND
 SETTINGS ttl_only_drop_parts = 1,
+  max_bytes_to_merge_at_max_space_in_pool = 1073741824,
   fsync_after_insert = 1,
   fsync_part_directory = 1,
   replicated_deduplication_window = 10000,
