@@ -31,7 +31,7 @@ INSERTING = {
     "max_threads": 1,  # rows stay in the order they come in, which the engine need not make then
     "optimize_on_insert": 0,  # what is added up or replaced is, when parts are merged
 }
-MERGING = {"merge_selector_base": 10}  # rows are merged less often, which costs more than to insert them; older servers do not know it
+MERGING = {"merge_selector_base": 10}  # not known to older servers: to merge rows costs more than to insert them
 TIMES = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
 _lock = threading.RLock()
