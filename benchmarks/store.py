@@ -5,8 +5,8 @@
 
 raw: the same columns, ready made, into a table of the same form, by nothing but the driver; ordered: the same in the order of
 the table. sink: records written to the sink, until the last one is in: sums by pair, spool with checksum and fsync,
-deduplication. Their ratios, taken in the same run, are what compares; machines are noisy. After the rate by the clock comes that
-by processor time, of this process and the server, merges of parts included as far as they go on meanwhile.
+deduplication. Their ratios, taken in the same run, are what compares; machines are noisy. After the rate by the clock comes the
+one by processor time, of this process and the server, merges of parts included as far as they go on meanwhile.
 
 Questions: one job's last minute of so many rows of ten minutes, 64 endpoints of 8192, and more. The engine makes the rows
 itself; 100 million take some minutes and 1.3 GB, which are gone afterwards.
