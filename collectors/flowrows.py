@@ -183,6 +183,15 @@ def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
     return {name: values[at_by_minute] for name, values in found.items()}
 
 
+def pair_pieces(flows: Flows, partition_ns: int, token: str) -> list[tuple[str, dict[str, NDArray[Any]]]]:
+    """`pair_rows` by partition of `PAIRS`, each with a token of its own: an insert is of one partition, to be there whole."""
+    whole = pair_rows(flows)
+    split = pieces(whole["minute_ns"], partition_ns)
+    if len(split) < 2:
+        return [(token, whole)]
+    return [(f"{token}-{number}", {name: values[at] for name, values in whole.items()}) for number, at in split.items()]
+
+
 def selected() -> str:
     """What to ask of `FLOWS` for `flows_of`."""
     return ", ".join(c.name for c in FLOWS.kept(plain=False) if c.name != BATCH)

@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     token: str
     records: int
     rows: Mapping[str, Any]
-    pairs: Mapping[str, Any]
+    pairs: Sequence[tuple[str, Mapping[str, Any]]]  # with tokens: pairs have partitions of their own
 
 
 class Inserting:
@@ -45,7 +45,7 @@ class Inserting:
         self._earlier = time.time_ns()  # batches older than this may have been sent by an earlier process
         self._database: Database | None = None
         self._tables: tuple[Table, Table] = flowrows.kept_for(keep_s)
-        self._partition_ns = 0
+        self._partition_ns = self._pairs_ns = 0
         self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
         self._pruned = 0.0
         self._fresh: dict[Batch, Flows] = {}
@@ -116,9 +116,13 @@ class Inserting:
             try:
                 for table in self._tables:
                     database.create(table)
-                known = database.registered(flowrows.FLOWS.name)
-                if known:
-                    self.keep_s, self._partition_ns = known["keep_s"], known["partition_ns"]
+                known, pairs = (database.registered(table.name) for table in self._tables)
+                if known and pairs:
+                    self.keep_s, self._partition_ns, self._pairs_ns = (
+                        known["keep_s"],
+                        known["partition_ns"],
+                        pairs["partition_ns"],
+                    )
             except StoreError:
                 database.close()
                 raise
@@ -167,7 +171,8 @@ class Inserting:
         found = []
         for number, rows in flowrows.pieces(flows.start_ns, self._partition_ns).items():
             part = flowrows.ordered(flows if len(rows) == len(flows) else flows.take(rows))
-            found.append(Piece(f"{batch.token}-{number}", len(part), flowrows.rows(part), flowrows.pair_rows(part)))
+            token = f"{batch.token}-{number}"
+            found.append(Piece(token, len(part), flowrows.rows(part), flowrows.pair_pieces(part, self._pairs_ns, token)))
         return found
 
     def _insert(self, database: Database, pieces: Sequence[Piece], *, again: bool) -> None:
@@ -175,7 +180,8 @@ class Inserting:
         fates: Counter[str] = Counter()
         for piece in pieces:
             new = database.insert(flow_table, piece.rows, token=piece.token, again=again)
-            database.insert(pair_table, piece.pairs, token=piece.token, again=again)
+            for token, pairs in piece.pairs:
+                database.insert(pair_table, pairs, token=token, again=again)
             fates["stored" if new else "deduplicated"] += piece.records
         with self.lock:
             self.tally.update(fates)
