@@ -26,6 +26,8 @@ SETTINGS = {
     "min_insert_block_size_rows": MOST,
     "min_insert_block_size_bytes": 0,
     "max_query_size": 1 << 26,  # a job of thousands of endpoints is named in full
+    "output_format_arrow_compression_method": "'none'",
+    "output_format_arrow_low_cardinality_as_dictionary": 1,
 }
 INSERTING = {
     "max_threads": 1,  # rows stay in the order they come in, which the engine need not make then
@@ -182,4 +184,7 @@ def _arrow(table: Table, name: str, values: Any) -> Any:
 def _array(column: Any) -> NDArray[Any]:
     if pa.types.is_timestamp(column.type):
         return np.asarray(column.cast(pa.int64()).to_numpy()) * TIMES[column.type.unit]
+    if pa.types.is_dictionary(column.type):
+        one = column.unify_dictionaries().combine_chunks()
+        return np.asarray(one.dictionary.to_numpy(zero_copy_only=False)[one.indices.to_numpy()])
     return np.asarray(column.to_numpy())
