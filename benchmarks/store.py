@@ -1,16 +1,22 @@
 """Rows per second into the store, and how long a question takes, embedded and on a server; each against the raw engine.
 
-    python -m benchmarks.store [--rows 4000000] [--only embedded,server] [--query]
+    python -m benchmarks.store [--rows 4000000] [--only embedded,server]
+    python -m benchmarks.store --query --rows 100000000 [--only embedded,server]
 
-raw: the same columns, ready made, into a table of the same form, by nothing but the driver. sink: records written to the sink,
-until the last one is in: sums by pair, spool with checksum and fsync, deduplication. Their ratio, taken in the same run, is
-what compares; machines are noisy. Questions: one job's last minute of so many rows (`--rows`), 64 endpoints of 8192.
+raw: the same columns, ready made, into a table of the same form, by nothing but the driver; ordered: the same in the order of
+the table. sink: records written to the sink, until the last one is in: sums by pair, spool with checksum and fsync,
+deduplication. Their ratios, taken in the same run, are what compares; machines are noisy. After the rate by the clock comes the
+one by processor time, of this process and the server, merges of parts included as far as they go on meanwhile.
+
+Questions: one job's last minute of so many rows of ten minutes, 64 endpoints of 8192, and more. The engine makes the rows
+itself; 100 million take some minutes and 1.3 GB, which are gone afterwards.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import statistics
 import sys
 import tempfile
@@ -18,17 +24,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from collectors import flowrows
-from collectors.clickhouse import Database, opened
+from collectors.clickhouse import Database, Table, opened
+from collectors.clickhouse_tables import MOST
 from collectors.record import Flows
 from collectors.storing import ROWS, Storing
 from prism.stored import StoredRecords
 
+RAW = replace(flowrows.FLOWS, name="raw")
+COUNTS = ("rows", "parts")
 JOBS, RANKS = 128, 64
 MINUTES = 10
 NS = 10**9
@@ -64,65 +74,117 @@ def cluster(count: int, seed: int, begin_ns: int, span_ns: int) -> Flows:
     )
 
 
-def raw(database: Database, parts: Sequence[Flows]) -> float:
-    """Rows per second of the driver alone; rows are made before."""
-    table = replace(flowrows.FLOWS, name="raw")
-    database.create(table)
-    ready = [flowrows.rows(part) | {"batch": np.zeros(len(part), np.uint64)} for part in parts]
-    began = time.perf_counter()
+class Rate(NamedTuple):
+    """Million rows per second: by the clock, and by processor time."""
+
+    clock: float
+    processor: float
+
+    def __str__(self) -> str:
+        return f"{self.clock:.2f} ({self.processor:.2f})"
+
+
+def measured(count: int, work: Callable[[], None], spent: Callable[[], float]) -> Rate:
+    """The rate of some work on so many rows."""
+    began, before = time.perf_counter(), spent()
+    work()
+    return Rate(count / (time.perf_counter() - began) / 1e6, count / max(spent() - before, 1e-9) / 1e6)
+
+
+def raw(database: Database, ready: Sequence[dict[str, Any]]) -> None:
+    """Insert rows by the driver alone."""
     for rows in ready:
-        database.insert(table, rows)
-    return sum(map(len, parts)) / (time.perf_counter() - began)
+        database.insert(RAW, rows)
 
 
-def sunk(where: str, spool: Path, parts: Sequence[Flows]) -> float:
-    """Rows per second of the sink, from the first write until all are in the store."""
-    sink = Storing(where, spool, keep_s=flowrows.KEEP_S)
-    began = time.perf_counter()
+def sunk(sink: Storing, parts: Sequence[Flows]) -> None:
+    """Write records to the sink, until all are in the store."""
     for part in parts:
         sink.write(part)
     sink.flush()
     while len(sink.spool):
         time.sleep(0.002)
-    rate = sum(map(len, parts)) / (time.perf_counter() - began)
     assert sink.fates()["stored"] == sum(map(len, parts))
-    sink.close()
-    return rate
 
 
-def ingest(where: str, folder: Path, count: int) -> tuple[float, float]:
-    """Rows per second: raw, sink; medians of three turns each."""
+def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = time.process_time) -> tuple[Rate, Rate, Rate]:
+    """Rates of raw, ordered, sink: each the median of three turns, from empty tables on."""
     now = time.time_ns()
     size = min(ROWS, count)
     parts = [cluster(size, i, now - 60 * NS, 50 * NS) for i in range(max(1, count // size))]
-    database = opened(where)
-    rates = [(raw(database, parts), sunk(where, folder / "spool", parts)) for _ in range(3)]
+    made = [[flowrows.rows(part) for part in kind] for kind in (parts, map(flowrows.ordered, parts))]
+    ready = [[rows | {"batch": np.zeros(size, np.uint64)} for rows in kind] for kind in made]
+    database, rates = opened(where), list[tuple[Rate, ...]]()
+    for turn in range(3):
+        found = []
+        for kind in ready:
+            quiet(database, RAW)
+            found.append(measured(size * len(parts), partial(raw, database, kind), spent))
+        quiet(database, RAW, *flowrows.TABLES)
+        sink = Storing(where, folder / f"spool{turn}")
+        found.append(measured(size * len(parts), partial(sunk, sink, parts), spent))
+        sink.close()
+        rates.append(tuple(found))
     database.close()
-    return statistics.median(r for r, _ in rates), statistics.median(s for _, s in rates)
+    raws, ordered, sinks = (sorted(one)[1] for one in zip(*rates, strict=True))
+    return raws, ordered, sinks
+
+
+def quiet(database: Database, *some: Table) -> None:
+    """Tables anew, once what goes on behind is done."""
+    for table in some:
+        database.query(f"DROP TABLE IF EXISTS {table.name}")
+        database.create(table)
+    while database.query("SELECT count() AS n FROM system.merges")["n"][0]:
+        time.sleep(0.05)
+
+
+def fill(database: Database, count: int, end_ns: int) -> None:
+    """So many rows like those of `cluster`, in the ten minutes before `end_ns`; the engine makes them."""
+    span = MINUTES * 60 * NS
+    low, kept = f"{0xFFFF << 32 | 10 << 24}", [c.name for c in flowrows.FLOWS.kept(plain=False)]
+    made = {name: f"toUInt32({default})" for name, default in (("packets", "intDiv(octets, 4096) + 1"), ("messages", "1"))}
+    made |= {
+        "end_ns": "start_ns + toInt64(intDiv(octets, 25)) + toInt64(intDiv(h, 4096) % 1000)",
+        "src_low": f"toUInt64({low} + rank)",
+        "dst_low": f"toUInt64({low} + intDiv(rank, {RANKS}) * {RANKS} + (rank + step) % {RANKS})",
+        "dst_port": "toUInt16(4791)",
+        "protocol": "toUInt8(17)",
+        "dst_qp": "toUInt32(rank * 16 + step % 16)",
+        "busy_ns": "intDiv(octets, 50)",
+        "sampling_rate": "toUInt32(1)",
+        "exporter": "concat('leaf', toString(intDiv(rank, 256)))",
+        "path": "concat('leaf', toString(intDiv(rank, 256)), '|spine', toString(intDiv(rank, 256) % 4))",
+        "start_ns": "start_ns",
+        "octets": "octets",
+    }
+    names, values = ", ".join(kept), ", ".join(f"{made.get(name, '0')} AS {name}" for name in kept)
+    pieces = max(1, count // MOST)
+    for i in range(pieces):
+        begin, size = end_ns - span + i * span // pieces, count // pieces
+        drawn = f"""SELECT intHash64(number) AS h, intHash64(h) AS g, h % {JOBS * RANKS} AS rank,
+            [1, 1, 1, 2, {RANKS - 1}, 8][intDiv(g, 8192) % 6 + 1] AS step,
+            toInt64({begin}) + toInt64(g % {span // pieces}) AS start_ns,
+            toUInt64([1048576, 1048576, 4194304, 64][intDiv(h, 65536) % 4 + 1]) AS octets FROM numbers({i * size}, {size})"""
+        database.query(f"INSERT INTO flows ({names}) SELECT {values} FROM ({drawn})")
 
 
 def asked(where: str, count: int) -> Iterator[tuple[str, float]]:
-    """Milliseconds of questions to a store of so many rows, which are inserted first."""
-    end, database, done = time.time_ns() // NS * NS, opened(where), 0
-    table, span = flowrows.FLOWS, MINUTES * 60 * NS
-    database.create(table)
-    pieces = max(1, count // ROWS)
-    for i in range(pieces):
-        part = cluster(ROWS, i, end - span + i * span // pieces, span // pieces)
-        for number, rows in flowrows.pieces(part.start_ns, table.partition_ns).items():
-            columns = flowrows.rows(part.take(rows)) | {"batch": np.full(len(rows), i, np.uint64)}
-            database.insert(table, columns, token=f"{i}-{number}", again=False)
-        done += len(part)
+    """Milliseconds of questions to a store of so many rows, which are made first."""
+    end, database = time.time_ns() // NS * NS, opened(where)
     stored = StoredRecords(database)
-    job = part.endpoints[:RANKS]
+    fill(database, count, end)
+    job = [f"10.0.0.{i}" for i in range(RANKS)]
     condition, ends = flowrows.among(job)
     last: dict[str, Any] = {"first": end - 60 * NS, "end": end, "from": (end - 60 * NS) // flowrows.BUCKET_NS, **ends}
     where_sql = f"intDiv(start_ns, {flowrows.BUCKET_NS}) >= {{from:Int64}} AND start_ns >= {{first:Int64}} AND {condition}"
     series = f"SELECT intDiv(start_ns, {NS}) AS s, sum(octets) AS o FROM flows WHERE {where_sql} GROUP BY s ORDER BY s"
-    yield "rows", done
+    yield "rows", int(database.query("SELECT count() AS n FROM flows")["n"][0])
+    parts = "SELECT count() AS n FROM system.parts WHERE active AND table = 'flows' AND database = currentDatabase()"
+    yield "parts", int(database.query(parts)["n"][0])
     yield "one job's last minute, per second", _median(lambda: database.query(series, last))
     found = stored.between(end - 60 * NS, end, endpoints=job)
-    yield f"one job's last minute, {len(found)} records", _median(lambda: stored.between(end - 60 * NS, end, endpoints=job))
+    yield f"one job's last minute, {len(found):,} records", _median(lambda: stored.between(end - 60 * NS, end, endpoints=job))
     yield "pairs of all jobs, last minute, of records", _median(lambda: stored.pairs(end - 59 * NS, end))
     database.close()
 
@@ -136,6 +198,12 @@ def _median(ask: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
+def _spent(process: int | None) -> float:
+    """Processor time of this process and a server, s."""
+    other = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() if process else []
+    return time.process_time() + sum(map(int, other[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=4_000_000)
@@ -144,21 +212,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wish = parser.parse_args(arguments)
     for kind in wish.only.split(","):
         with tempfile.TemporaryDirectory() as name, ExitStack() as undo:
-            folder = Path(name)
+            folder, process = Path(name), None
             if kind == "server":
                 servers = importlib.import_module("tests.collectors.servers")
-                where = undo.enter_context(servers.running(folder / "server")).url
+                server = undo.enter_context(servers.running(folder / "server"))
+                where, process = server.url, server.process.pid
             else:
                 where = str(folder / "store")
             if wish.query:
                 for what, number in asked(where, wish.rows):
-                    print(f"{kind}: {what}: {number:,.0f}" + ("" if what == "rows" else " ms"), flush=True)
+                    print(f"{kind}: {what}: {number:,.0f}" + ("" if what in COUNTS else " ms"), flush=True)
                 continue
-            bare, whole = ingest(where, folder, wish.rows)
-            print(
-                f"{kind:9} raw {bare / 1e6:5.2f} M rows/s, sink {whole / 1e6:5.2f} M rows/s = {whole / bare:.2f} × raw",
-                flush=True,
-            )
+            raws, ordered, sinks = ingest(where, folder, wish.rows, partial(_spent, process))
+            shares = f"{sinks.clock / raws.clock:.2f} × raw, {sinks.clock / ordered.clock:.2f} × ordered"
+            print(f"{kind:9} M rows/s: raw {raws}, ordered {ordered}, sink {sinks} = {shares}", flush=True)
     return 0
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from collectors.clickhouse_errors import refused
 from collectors.clickhouse_tables import MOST, Tables
 from collectors.locking import Held, hold
-from collectors.tables import StoreError, Table
+from collectors.tables import StoreError, Table, literal
 
 SETTINGS = {
     "async_insert": 0,
@@ -26,7 +26,14 @@ SETTINGS = {
     "min_insert_block_size_rows": MOST,
     "min_insert_block_size_bytes": 0,
     "max_query_size": 1 << 26,  # a job of thousands of endpoints is named in full
+    "output_format_arrow_compression_method": "'none'",
+    "output_format_arrow_low_cardinality_as_dictionary": 1,
 }
+INSERTING = {
+    "max_threads": 1,  # rows stay in the order they come in, which the engine need not make then
+    "optimize_on_insert": 0,  # what is added up or replaced is, when parts are merged
+}
+MERGING = {"merge_selector_base": 10}  # not known to older servers: to merge rows costs more than to insert them
 TIMES = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
 _lock = threading.RLock()
@@ -58,7 +65,7 @@ class _Engine:
 class Embedded(Tables):
     """A folder. Raises StoreError where it cannot be had: another process has it, no permission, no disk left, no chdb."""
 
-    plain = False
+    plain, settings = False, MERGING
 
     def __init__(self, folder: str | Path) -> None:
         global _engine
@@ -90,11 +97,15 @@ class Embedded(Tables):
         return {name: _array(column) for name, column in zip(answer.column_names, answer.columns, strict=True)}
 
     def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
-        prism_rows = pa.table({name: _arrow(table, name, values) for name, values in columns.items()})  # noqa: F841 - Python() reads it
-        names = ", ".join(columns)
-        known = SETTINGS | ({"insert_deduplication_token": f"'{_plain(token)}'"} if token else {"insert_deduplicate": 0})
+        ones = {name: f"{literal(values[0])} AS {name}" for name, values in columns.items() if _is_one(values)}
+        ones = ones if len(ones) < len(columns) else {}
+        varied = {name: _arrow(table, name, values) for name, values in columns.items() if name not in ones}
+        prism_rows = pa.table(varied)  # noqa: F841 - Python() reads it
+        names, asked = ", ".join(columns), ", ".join(ones.get(name, name) for name in columns)
+        once = {"insert_deduplication_token": f"'{_plain(token)}'"} if token else {"insert_deduplicate": 0}
+        known = SETTINGS | INSERTING | once
         settings = ", ".join(f"{name} = {value}" for name, value in known.items())
-        sql = f"INSERT INTO {table.name} ({names}) SELECT {names} FROM Python(prism_rows) SETTINGS {settings}"
+        sql = f"INSERT INTO {table.name} ({names}) SELECT {asked} FROM Python(prism_rows) SETTINGS {settings}"
         with _lock:
             self._check_open()
             try:
@@ -158,6 +169,11 @@ def _plain(token: str) -> str:
     return token.replace("\\", "\\\\").replace("'", "\\'")
 
 
+def _is_one(values: Any) -> bool:
+    """Whether a column is a view of one value: the engine makes a column of it faster than it reads one."""
+    return isinstance(values, np.ndarray) and values.strides == (0,) and len(values) > 0
+
+
 def _arrow(table: Table, name: str, values: Any) -> Any:
     if isinstance(values, pa.Array):
         return values
@@ -168,4 +184,7 @@ def _arrow(table: Table, name: str, values: Any) -> Any:
 def _array(column: Any) -> NDArray[Any]:
     if pa.types.is_timestamp(column.type):
         return np.asarray(column.cast(pa.int64()).to_numpy()) * TIMES[column.type.unit]
+    if pa.types.is_dictionary(column.type):
+        one = column.unify_dictionaries().combine_chunks()
+        return np.asarray(one.dictionary.to_numpy(zero_copy_only=False)[one.indices.to_numpy()])
     return np.asarray(column.to_numpy())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.clickhouse_errors import refused
 from collectors.clickhouse_tables import MOST, Tables
+from collectors.clickhouse_texts import texts
 from collectors.tables import StoreError, Table, batch_number, plain_form
 
 UNKNOWN_DATABASE = 81
@@ -106,8 +107,9 @@ class Server(Tables):
 
     def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
         known, names = {c.name: c for c in table.kept(plain=self.plain)}, ", ".join(columns)
-        rows: list[Any] = [_sent(values, known[name].dtype) for name, values in columns.items()]
-        wrapped = any("(" in table.type_of(known[name], plain=self.plain).removeprefix("LowCardinality(") for name in columns)
+        kinds = {name: table.type_of(known[name], plain=self.plain) for name in columns}
+        rows: list[Any] = [_sent(values, known[name].dtype, kinds[name]) for name, values in columns.items()]
+        wrapped = any("(" in kind.removeprefix("LowCardinality(") for kind in kinds.values())
         client = self._mine(numpy=not wrapped)  # the driver's arrays know no SimpleAggregateFunction, its lists do
         rows = [values.tolist() for values in rows] if wrapped else rows
         settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
@@ -161,8 +163,12 @@ def _masked(url: str) -> str:
     return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
 
 
-def _sent(values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
+def _sent(values: Any, kind: np.dtype[Any], kept: str) -> NDArray[Any]:
+    if isinstance(values, np.ndarray) and kind.hasobject and values.strides == (0,) and len(values):
+        values = pa.DictionaryArray.from_arrays(np.zeros(len(values), np.int32), values[:1])
     if isinstance(values, pa.DictionaryArray):
+        if kept == "String":
+            return np.asanyarray(texts(values))
         return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
     return np.array([*values, None], object)[:-1] if kind.hasobject else np.asarray(values, kind)
 

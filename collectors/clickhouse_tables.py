@@ -33,6 +33,7 @@ class Tables(ABC):
 
     where: str
     plain: bool
+    settings: Mapping[str, int] = {}  # of tables of rows by time
 
     @abstractmethod
     def _run(self, sql: str) -> dict[str, NDArray[Any]]:
@@ -56,7 +57,7 @@ class Tables(ABC):
             known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
             raise StoreError(f"{self.where}: table {table.name} {known_here}")
         if not there:
-            self._run(tables.create(table, plain=self.plain)[0])
+            self._run(tables.create(table, plain=self.plain, settings=self.settings)[0])
             self.register(table)
             return
         self._check(table, there, version)
@@ -98,7 +99,7 @@ class Tables(ABC):
             number = tables.batch_number(token) if token else 0
             if token and again and self._has(table, rows, number, count, token):
                 return False
-            rows[BATCH] = np.full(count, number, np.uint64)
+            rows[BATCH] = np.broadcast_to(np.uint64(number), count)
         self._put(table, {c.name: rows[c.name] for c in kept}, token)
         return True
 

@@ -32,7 +32,7 @@ SHOWN = (
     "if({0}_high = 0 AND intDiv({0}_low, 4294967296) = 65535, IPv4NumToString(toUInt32({0}_low % 4294967296)), "
     f"IPv6NumToString(toFixedString(unhex(concat({HEX.format('{0}', 'high')}, {HEX.format('{0}', 'low')})), 16)))"
 )
-CODECS = {"Int64": "Delta, ZSTD(1)", "UInt64": "T64, ZSTD(1)", "UInt32": "T64, ZSTD(1)"}
+CODECS = {"Int64": "T64, LZ4", "UInt64": "T64, ZSTD(1)", "UInt32": "T64, ZSTD(1)"}  # by octets and time: benchmarks.store
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp")
 
 
@@ -107,50 +107,89 @@ def halves(address: str) -> tuple[int, int] | None:
 
 def addressed(flows: Flows) -> Mask:
     """Which records are from an address to an address."""
-    good = np.array([halves(name) is not None for name in flows.endpoints] or [False])
-    return np.asarray(good[flows.src] & good[flows.dst])
+    good = _good(flows.endpoints)
+    return np.broadcast_to(np.True_, len(flows)) if good.all() else np.asarray(good[flows.src] & good[flows.dst])
+
+
+def ordered(flows: Flows) -> Flows:
+    """The records in the order of `FLOWS`, which spares the engine to sort them, a good half of the work of an insert.
+
+    A column that is one value throughout becomes a view of that value, which nobody copies after that.
+    """
+    if not len(flows):
+        return flows
+    columns: dict[str, Any] = {c.name: _one(getattr(flows, c.name)) for c in COLUMNS}
+    flows = replace(flows, **columns)
+    start, src, dst = flows.start_ns, flows.src, flows.dst
+    early = None if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
+    if early is not None:
+        start, src, dst = start[early], src[early], dst[early]
+    low = _ends(flows.endpoints)[:, 1]
+    rank = np.unique(low, return_inverse=True)[1].astype(np.int64)
+    bucket, many, bits = start // BUCKET_NS, len(low), len(flows).bit_length()
+    bucket -= bucket[0]
+    if ((int(bucket[-1]) + 1) * many * many) << bits >= 1 << 63:
+        order = np.lexsort((rank[dst], rank[src], bucket))
+    else:
+        order = (((bucket * many + rank[src]) * many + rank[dst]) << bits) | np.arange(len(flows))
+        order.sort()  # numbers, which is faster than places
+        order &= (1 << bits) - 1
+    return flows.take(order if early is None else early[order])
 
 
 def rows(flows: Flows) -> dict[str, Any]:
     """The columns of `FLOWS` but for the batch's number. Every record is from an address to an address."""
-    table = np.array([halves(name) or (0, 0) for name in flows.endpoints] or [(0, 0)], np.uint64)
+    table = _ends(flows.endpoints)
     found: dict[str, Any] = {}
     for column in COLUMNS:
         values = getattr(flows, column.name)
         if column.clickhouse == "IPv6":
             for i, half in enumerate(HALVES):
-                found[column.name + half] = table[:, i][values]
+                found[column.name + half] = _looked_up(table[:, i], values)
         elif column.clickhouse == "LowCardinality(String)":
-            found[column.name] = pa.DictionaryArray.from_arrays(pa.array(values), pa.array(_texts(column.name, flows)))
+            texts = _texts(column.name, flows)
+            one = values.strides == (0,) and len(values)
+            dictionary = pa.DictionaryArray.from_arrays(pa.array(values), pa.array(texts)) if not one else None
+            found[column.name] = np.broadcast_to(np.array(texts[values[0]], object), len(values)) if one else dictionary
         elif column.clickhouse.startswith("UInt"):
-            kind = np.dtype(column.clickhouse.lower())
-            most = np.iinfo(kind).max
-            found[column.name] = (np.clip(values, 0, most) if values.dtype.itemsize >= kind.itemsize else values).astype(kind)
+            found[column.name] = _fitted(values, np.dtype(column.clickhouse.lower()))
         else:
             found[column.name] = values
     return found
 
 
 def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
-    """The columns of `PAIRS`: what went from one address to another in a minute."""
-    minute = flows.start_ns // MINUTE
-    first, many = int(minute.min(initial=0 if not len(minute) else minute[0])), max(1, len(flows.endpoints))
-    key = ((minute - first) * many + flows.src) * many + flows.dst
-    sums = {name: pa.array(np.maximum(getattr(flows, name), 0)) for name in SUMS}
-    table = pa.table({"key": key, "first_ns": flows.start_ns, "last_ns": flows.end_ns, **sums})
-    asked = [*((name, "sum") for name in SUMS), ("first_ns", "min"), ("last_ns", "max"), ("key", "count")]
-    found = table.group_by("key", use_threads=False).aggregate(asked)
-    keys = found["key"].to_numpy()
-    ends = np.array([halves(name) or (0, 0) for name in flows.endpoints] or [(0, 0)], np.uint64)
-    src, dst = keys // many % many, keys % many
-    return {
-        "minute_ns": (keys // many // many + first) * MINUTE,
-        **{f"{end}{half}": ends[:, i][codes] for end, codes in (("src", src), ("dst", dst)) for i, half in enumerate(HALVES)},
-        "records": found["key_count"].to_numpy().astype(np.uint64),
-        **{name: found[f"{name}_sum"].to_numpy().astype(np.uint64) for name in SUMS},
-        "first_ns": found["first_ns_min"].to_numpy(),
-        "last_ns": found["last_ns_max"].to_numpy(),
+    """The columns of `PAIRS`: what went from one address to another in a minute, of records as `ordered` has them.
+
+    Of records in another order a pair may have several rows, which the table adds up.
+    """
+    minute, new = flows.start_ns // MINUTE, np.ones(len(flows), np.bool_)
+    new[1:] = flows.src[1:] != flows.src[:-1]
+    for values in (flows.dst, minute):
+        new[1:] |= values[1:] != values[:-1]
+    at = np.flatnonzero(new)
+    at_by_minute = np.argsort(minute[at], kind="stable")  # the order of the table where upper halves are alike, as mostly
+    records = np.diff(at, append=len(flows))
+    table = _ends(flows.endpoints)
+    sums = {name: _added(getattr(flows, name), at, records) for name in SUMS}
+    found = {
+        "minute_ns": minute[at] * MINUTE,
+        **{end + half: table[:, i][getattr(flows, end)[at]] for end in ("src", "dst") for i, half in enumerate(HALVES)},
+        "records": records.astype(np.uint64),
+        **sums,
+        "first_ns": np.minimum.reduceat(flows.start_ns, at) if len(at) else flows.start_ns,
+        "last_ns": np.maximum.reduceat(flows.end_ns, at) if len(at) else flows.end_ns,
     }
+    return {name: values[at_by_minute] for name, values in found.items()}
+
+
+def pair_pieces(flows: Flows, partition_ns: int, token: str) -> list[tuple[str, dict[str, NDArray[Any]]]]:
+    """`pair_rows` by partition of `PAIRS`, each with a token of its own: an insert is of one partition, to be there whole."""
+    whole = pair_rows(flows)
+    split = pieces(whole["minute_ns"], partition_ns)
+    if len(split) < 2:
+        return [(token, whole)]
+    return [(f"{token}-{number}", {name: values[at] for name, values in whole.items()}) for number, at in split.items()]
 
 
 def selected() -> str:
@@ -166,7 +205,7 @@ def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
     path, ways = _coded(answer["path"])
     paths = ((), *(tuple(way.split("|")) for way in ways if way))
     place = np.array([0 if not way else paths.index(tuple(way.split("|"))) for way in ways] or [0], np.int32)
-    numbers = {c.name: answer[c.name] for c in COLUMNS if c.name in answer and c.name not in ("exporter", "path")}
+    numbers = {c.name: _one(answer[c.name]) for c in COLUMNS if c.name in answer and c.name not in ("exporter", "path")}
     columns = {**numbers, "src": src, "dst": dst, "exporter": exporter, "path": place[path]}
     return Flows.build(columns, endpoints=endpoints, exporters=exporters, paths=paths)
 
@@ -174,6 +213,15 @@ def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
 def coded(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]]:
     """Codes of addresses given as [n, 2] halves each, and their texts, in order of address."""
     whole = np.concatenate(ends)
+    if (
+        len(whole) and (whole[:, 0] == whole[0, 0]).all()
+    ):  # as of IPv4: to find values by their hash is faster than to sort them
+        found = pa.array(np.ascontiguousarray(whole[:, 1])).dictionary_encode()
+        low = found.dictionary.to_numpy()
+        rank = np.empty(len(low), np.int32)
+        rank[np.argsort(low)] = np.arange(len(low))
+        told = tuple(text(int(whole[0, 0]), one) for one in np.sort(low).tolist())
+        return tuple(np.split(rank[found.indices.to_numpy()], np.cumsum([len(end) for end in ends])[:-1])), told
     order = np.lexsort((whole[:, 1], whole[:, 0]))
     ordered = whole[order]
     new = np.ones(len(whole), np.bool_)
@@ -193,10 +241,16 @@ def text(high: int, low: int) -> str:
 def among(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
     """A condition that both ends are among endpoints, and its parameters."""
     known = sorted({pair for pair in map(halves, endpoints) if pair})
-    highs = sorted({high for high, _ in known})
-    parameters: dict[str, Any] = {"high": highs, "low": sorted({low for _, low in known}), "both": known}
-    parts = [f"{end}_{half} IN {{{half}:Array(UInt64)}}" for end in ("src", "dst") for half in ("high", "low")]
-    if len(highs) > 1:  # else the halves say it all, and an index reads them faster
+    parameters, parts = dict[str, Any](both=known), list[str]()
+    halved = {half: sorted({pair[i] for pair in known}) for i, half in enumerate(("high", "low"))}
+    for half, values in halved.items():
+        if values and values[-1] - values[0] == len(values) - 1:  # without a gap: to compare is faster than to look up
+            parameters |= {f"{half}_first": values[0], f"{half}_last": values[-1]}
+            asked = f"BETWEEN {{{half}_first:UInt64}} AND {{{half}_last:UInt64}}"
+        else:
+            parameters[half], asked = values, f"IN {{{half}:Array(UInt64)}}"
+        parts += [f"{end}_{half} {asked}" for end in ("src", "dst")]
+    if len(halved["high"]) > 1:  # else the halves say it all, and an index reads them faster
         parts += [f"({end}_high, {end}_low) IN {{both:Array(Tuple(UInt64, UInt64))}}" for end in ("src", "dst")]
     return " AND ".join(parts), parameters
 
@@ -207,6 +261,53 @@ def pieces(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
     if not len(number) or number.min() == number.max():
         return {int(number[0]): np.arange(len(number))} if len(number) else {}
     return {int(one): np.flatnonzero(number == one) for one in np.unique(number)}
+
+
+@lru_cache(4)
+def _good(endpoints: tuple[str, ...]) -> Mask:
+    return np.array([halves(name) is not None for name in endpoints] or [False])
+
+
+@lru_cache(4)
+def _ends(endpoints: tuple[str, ...]) -> NDArray[np.uint64]:
+    """[n, 2] halves of addresses, 0 of what is none; at least one row."""
+    table = np.array([halves(name) or (0, 0) for name in endpoints] or [(0, 0)], np.uint64)
+    table.setflags(write=False)
+    return table
+
+
+def _one(values: NDArray[Any]) -> NDArray[Any]:
+    """A column; where it is one value throughout, a view of that."""
+    if values.strides == (0,) or not len(values) or values[0] != values[-1] or not (values == values[0]).all():
+        return values
+    return np.broadcast_to(values[:1].copy(), len(values))
+
+
+def _looked_up(table: NDArray[Any], codes: Codes) -> NDArray[Any]:
+    if codes.strides == (0,) and len(codes):
+        return np.broadcast_to(table[codes[:1]], len(codes))
+    if (table == table[0]).all():
+        return np.broadcast_to(table[:1], len(codes))
+    return np.ascontiguousarray(table)[codes]
+
+
+def _fitted(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers as the column's type; what is too big or too small as big or small as can be."""
+    if values.strides == (0,) and len(values):
+        return np.broadcast_to(_fitted(values[:1].copy(), kind), len(values))
+    if values.dtype.itemsize >= kind.itemsize and values.dtype != kind and len(values):
+        most = np.iinfo(kind).max
+        if values.min() < 0 or values.max() > most:
+            values = np.clip(values, 0, most)
+    return values.view(kind) if values.dtype.itemsize == kind.itemsize else values.astype(kind)
+
+
+def _added(values: NDArray[Any], at: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Sums of runs that begin at places."""
+    if values.strides == (0,) and len(values):
+        return (counts * max(int(values[0]), 0)).astype(np.uint64)
+    values = np.maximum(values, 0) if len(values) and values.min() < 0 else values
+    return (np.add.reduceat(values, at) if len(at) else values).astype(np.uint64)
 
 
 def _texts(column: str, flows: Flows) -> list[str]:

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from collectors import clickhouse, flowrows, retention
 from collectors.clickhouse import Database
 from collectors.logs import say
+from collectors.record import Flows
 from collectors.spool import Batch, Spool
 from collectors.storeerror import StoreError
 from collectors.tables import Table
 
 RETRY_S, LONGEST_S = 0.25, 30.0
 PRUNE_S = 600.0
+FRESH = 2  # batches that are kept in memory too, as the spool has them
 
 
 class Piece(NamedTuple):
@@ -27,7 +29,7 @@ class Piece(NamedTuple):
     token: str
     records: int
     rows: Mapping[str, Any]
-    pairs: Mapping[str, Any]
+    pairs: Sequence[tuple[str, Mapping[str, Any]]]  # with tokens: pairs have partitions of their own
 
 
 class Inserting:
@@ -43,9 +45,10 @@ class Inserting:
         self._earlier = time.time_ns()  # batches older than this may have been sent by an earlier process
         self._database: Database | None = None
         self._tables: tuple[Table, Table] = flowrows.kept_for(keep_s)
-        self._partition_ns = 0
+        self._partition_ns = self._pairs_ns = 0
         self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
         self._pruned = 0.0
+        self._fresh: dict[Batch, Flows] = {}
         self._ahead = ThreadPoolExecutor(1, "store-ahead")
         self._next: tuple[Batch | None, Future[list[Piece]] | None] = (None, None)
         try:
@@ -59,6 +62,12 @@ class Inserting:
 
     def wake(self) -> None:
         """There is something to do."""
+        self._wake.set()
+
+    def offer(self, batch: Batch, flows: Flows) -> None:
+        """There is a new batch in the spool, with these records."""
+        if len(self._fresh) < FRESH:
+            self._fresh[batch] = flows
         self._wake.set()
 
     def stop(self, patience_s: float) -> None:
@@ -107,9 +116,13 @@ class Inserting:
             try:
                 for table in self._tables:
                     database.create(table)
-                known = database.registered(flowrows.FLOWS.name)
-                if known:
-                    self.keep_s, self._partition_ns = known["keep_s"], known["partition_ns"]
+                known, pairs = (database.registered(table.name) for table in self._tables)
+                if known and pairs:
+                    self.keep_s, self._partition_ns, self._pairs_ns = (
+                        known["keep_s"],
+                        known["partition_ns"],
+                        pairs["partition_ns"],
+                    )
             except StoreError:
                 database.close()
                 raise
@@ -149,14 +162,17 @@ class Inserting:
 
     def _pieces(self, batch: Batch) -> list[Piece]:
         """A piece for each partition; none of a batch that is damaged."""
-        with self.lock:
-            flows = self.spool.read(batch)
+        flows = self._fresh.pop(batch, None)  # again, after a refusal, it is read
+        if flows is None:
+            with self.lock:
+                flows = self.spool.read(batch)
         if flows is None:
             return []
         found = []
         for number, rows in flowrows.pieces(flows.start_ns, self._partition_ns).items():
-            part = flows if len(rows) == len(flows) else flows.take(rows)
-            found.append(Piece(f"{batch.token}-{number}", len(part), flowrows.rows(part), flowrows.pair_rows(part)))
+            part = flowrows.ordered(flows if len(rows) == len(flows) else flows.take(rows))
+            token = f"{batch.token}-{number}"
+            found.append(Piece(token, len(part), flowrows.rows(part), flowrows.pair_pieces(part, self._pairs_ns, token)))
         return found
 
     def _insert(self, database: Database, pieces: Sequence[Piece], *, again: bool) -> None:
@@ -164,7 +180,8 @@ class Inserting:
         fates: Counter[str] = Counter()
         for piece in pieces:
             new = database.insert(flow_table, piece.rows, token=piece.token, again=again)
-            database.insert(pair_table, piece.pairs, token=piece.token, again=again)
+            for token, pairs in piece.pairs:
+                database.insert(pair_table, pairs, token=token, again=again)
             fates["stored" if new else "deduplicated"] += piece.records
         with self.lock:
             self.tally.update(fates)

@@ -91,13 +91,22 @@ class Rotating:
 
 
 def by_start(parts: Sequence[Flows]) -> Flows:
-    """Records of several parts, by start. Dictionaries that grew from part to part, as decoders' do, are taken as they are."""
+    """Records of several parts, by start."""
+    whole = joined(parts)
+    if np.all(whole.start_ns[1:] >= whole.start_ns[:-1]):
+        return whole
+    return whole.take(np.argsort(whole.start_ns, kind="stable"))
+
+
+def joined(parts: Sequence[Flows]) -> Flows:
+    """Records of several parts as one. Dictionaries that grew from part to part, as decoders' do, are taken as they are."""
     last = parts[-1]
+    if len(parts) == 1:
+        return last
     if any(not _begins(last, part) for part in parts):
         return concatenated([_used(part) for part in parts])
     columns: dict[str, Any] = {c.name: np.concatenate([getattr(part, c.name) for part in parts]) for c in COLUMNS}
-    order = np.argsort(columns["start_ns"], kind="stable")
-    return replace(last, **{name: column[order] for name, column in columns.items()})
+    return replace(last, **columns)
 
 
 def _begins(last: Flows, part: Flows) -> bool:

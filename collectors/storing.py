@@ -25,7 +25,7 @@ from collectors.inserting import Inserting
 from collectors.logs import say
 from collectors.metrics import PREFIX, Count, keyed
 from collectors.record import Flows
-from collectors.rotation import by_start
+from collectors.rotation import joined
 from collectors.sinks import MEANING
 from collectors.spool import Spool, SpoolFullError
 from collectors.storeerror import StoreError
@@ -132,8 +132,8 @@ class Storing:
         if now_ns < self._again_ns and self.waiting < PATIENCE * self.rows:
             return
         try:
-            for part in _batches(by_start(self._parts), MOST):
-                self.spool.add(part)
+            for part in _batches(joined(self._parts), MOST):
+                self.inserting.offer(self.spool.add(part), part)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             if reason != self._refused:
@@ -146,7 +146,6 @@ class Storing:
             self._drop(self.waiting, reason)
         else:
             self._refused = ""
-            self.inserting.wake()
         self._parts, self.waiting, self._due_ns = [], 0, 0
 
     def health(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ OLDEST, FULL = (18, 12), (22, 3)  # versions of the server: what we ask for at l
 PARTITIONS = 50  # of a table, whatever its time to live (akvorado)
 WINDOW = 10_000  # batches of which a table knows the token
 WEEK = 7 * 86_400  # a server that was away for so long still knows them
+MERGED = 1 << 30  # octets: parts as large as that are merged no further; questions say a time, and parts know theirs
 BATCH = "batch"
 NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
@@ -96,8 +97,11 @@ def plain_form(version: tuple[int, ...]) -> bool:
     return version < FULL
 
 
-def create(table: Table, *, plain: bool, cluster: Cluster | None = None) -> tuple[str, ...]:
-    """The statements that create a table; with a cluster, that of the replicas and that of the table that spreads over them."""
+def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:
+    """The statements that create a table; with a cluster, that of the replicas and that of the table that spreads over them.
+
+    `settings` are for rows by time that are neither replaced nor added up, in the full form.
+    """
     columns = ",\n  ".join(_column(table, c, plain=plain) for c in (*table.kept(plain=plain), *_aliases(table, plain=plain)))
     name = f"{table.name}_local" if cluster else table.name
     everywhere = f" ON CLUSTER '{cluster.name}'" if cluster else ""
@@ -108,7 +112,7 @@ def create(table: Table, *, plain: bool, cluster: Cluster | None = None) -> tupl
     if not plain:
         if table.keep_s and table.time:
             lines.append(f"TTL {ttl(table, table.keep_s)}")
-        lines.append(f"SETTINGS {_settings(table, cluster)}")
+        lines.append(f"SETTINGS {_settings(table, cluster, settings)}")
     made = ["\n".join(lines)]
     if cluster:
         spread = f"Distributed('{cluster.name}', currentDatabase(), '{name}', {_shard(table)})"
@@ -177,9 +181,11 @@ def _engine(table: Table, plain: bool, cluster: Cluster | None) -> str:
     return f"{kind}({', '.join(of)})"
 
 
-def _settings(table: Table, cluster: Cluster | None) -> str:
+def _settings(table: Table, cluster: Cluster | None, settings: Mapping[str, int]) -> str:
     """fsync: what was acknowledged outlives a power cut too."""
     known: dict[str, int] = {"ttl_only_drop_parts": 1} if table.keep_s and table.time else {}
+    if table.time and not (table.summing or table.replacing):
+        known |= {"max_bytes_to_merge_at_max_space_in_pool": MERGED} | dict(settings)
     known |= {"fsync_after_insert": 1, "fsync_part_directory": 1}
     if cluster:
         known |= {"replicated_deduplication_window": WINDOW, "replicated_deduplication_window_seconds": WEEK}

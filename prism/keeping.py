@@ -28,15 +28,17 @@ def through(where: str, flows: Flows) -> Flows:
         tables = flowrows.kept_for(flowrows.MOST_KEPT_S)
         for table in tables:
             database.create(table)
-        known = database.registered(tables[0].name) or {}
+        known, rolled = (database.registered(table.name) or {} for table in tables)
         if first < time.time_ns() - known["keep_s"] * 10**9:
             raise ValueError(f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days; these are older")
         for number, rows in flowrows.pieces(flows.start_ns, known["partition_ns"]).items():
             for start in range(0, len(rows), MOST):
                 part = flows.take(rows[start : start + MOST])
                 token = f"{_digest(part)}-{number}"
+                part = flowrows.ordered(part)
                 database.insert(tables[0], flowrows.rows(part), token=token, again=True)
-                database.insert(tables[1], flowrows.pair_rows(part), token=token, again=True)
+                for own, pairs in flowrows.pair_pieces(part, rolled["partition_ns"], token):
+                    database.insert(tables[1], pairs, token=own, again=True)
         return StoredRecords(database, create=False).between(first, last + 1)
     finally:
         database.close()

@@ -25,7 +25,8 @@ EDGE = frozenset(
 collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
 collectors.cli_settings
 collectors.clickhouse collectors.clickhouse_embedded collectors.clickhouse_errors collectors.clickhouse_server
-collectors.clickhouse_tables collectors.clusterfile collectors.compiling collectors.converting collectors.dump
+collectors.clickhouse_tables collectors.clickhouse_texts
+collectors.clusterfile collectors.compiling collectors.converting collectors.dump
 collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
 collectors.inspecting
 collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live

@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS prism_tables ON CLUSTER '{cluster}' AS prism_tables_l
 ENGINE = Distributed('{cluster}', currentDatabase(), 'prism_tables_local', cityHash64(name));
 
 CREATE TABLE IF NOT EXISTS flows_local ON CLUSTER '{cluster}' (
-  start_ns Int64 CODEC(Delta, ZSTD(1)),
-  end_ns Int64 CODEC(Delta, ZSTD(1)),
+  start_ns Int64 CODEC(T64, LZ4),
+  end_ns Int64 CODEC(T64, LZ4),
   src_high UInt64 CODEC(ZSTD(1)),
   src_low UInt64 CODEC(ZSTD(1)),
   dst_high UInt64 CODEC(ZSTD(1)),
@@ -58,6 +58,7 @@ PARTITION BY intDiv(start_ns, 12120000000000)
 ORDER BY (intDiv(start_ns, 300000000000), src_low, dst_low, start_ns)
 TTL toDateTime(intDiv(start_ns, 1000000000)) + INTERVAL 604800 SECOND
 SETTINGS ttl_only_drop_parts = 1,
+  max_bytes_to_merge_at_max_space_in_pool = 1073741824,
   fsync_after_insert = 1,
   fsync_part_directory = 1,
   replicated_deduplication_window = 10000,

@@ -143,7 +143,10 @@ def main():
                     else:
                         found = kill_servers(server, folder / "spool", asked.times, seed=asked.seed)
         took = time.monotonic() - began
-        print(f"{kind}: {asked.times} kills, {found[0]:,} records, none lost, none twice; {found[1]:,} known; {took:.0f} s")
+        print(
+            f"{kind}: {asked.times} kills, {found[0]:,} records, none lost, none twice; {found[1]:,} known; {took:.0f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

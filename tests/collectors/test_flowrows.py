@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +21,9 @@ def test_every_column_of_a_record_is_a_column_of_the_table_and_is_filled():
     assert set(flowrows.pair_rows(stores.flows(5, now_ns=NOW))) == {c.name for c in flowrows.PAIRS.kept(plain=False)}
 
 
-def test_rows_are_the_records_again():
-    flows = stores.flows(1000, now_ns=NOW)
+@pytest.mark.parametrize("shape", [lambda flows: flows, flowrows.ordered, lambda flows: flowrows.ordered(flows.take([7] * 9))])
+def test_rows_are_the_records_again(shape):
+    flows = shape(stores.flows(1000, now_ns=NOW))
     answer = {n: v if isinstance(v, np.ndarray) else np.array(v.to_pylist(), object) for n, v in flowrows.rows(flows).items()}
     assert stores.meant(flowrows.flows_of(answer)) == stores.meant(flows)
 
@@ -41,9 +45,33 @@ def test_what_is_no_address_is_told():
     assert flowrows.addressed(flows).tolist() == [True, False]
 
 
-def test_pairs_add_up():
+def in_order(flows):
+    """The slow way: places of records in the order of the table."""
+    low = [flowrows.halves(name)[1] for name in flows.endpoints]
+    keys = zip(flows.start_ns.tolist(), flows.src.tolist(), flows.dst.tolist(), strict=True)
+    keyed = [(start // flowrows.BUCKET_NS, low[src], low[dst], start, i) for i, (start, src, dst) in enumerate(keys)]
+    return [key[-1] for key in sorted(keyed)]
+
+
+@given(count=st.integers(0, 40), seed=st.integers(0, 9), span_ns=st.sampled_from([1, 10**12, 10**17, 10**18]))
+def test_records_are_put_in_the_order_of_the_table(count, seed, span_ns):
+    flows = stores.flows(count, now_ns=NOW, span_ns=span_ns, seed=seed)
+    flows = flows.take(np.random.default_rng(seed).permutation(count))
+    names = dict.fromkeys((*flows.endpoints, *(f"10.9.{i >> 8}.{i & 255}" for i in range(40_000)))) if seed == 3 else ()
+    flows = replace(flows, endpoints=tuple(names) or flows.endpoints)  # many: keys are too long for one number
+    assert flowrows.ordered(flows).busy_ns.tolist() == flows.busy_ns[in_order(flows)].tolist()
+
+
+def test_nothing_has_no_rows():
+    flows = stores.flows(0, now_ns=NOW)
+    assert len(flowrows.ordered(flows)) == 0
+    assert {len(values) for values in (flowrows.rows(flows) | flowrows.pair_rows(flows)).values()} == {0}
+
+
+@pytest.mark.parametrize("shape", [lambda flows: flows, flowrows.ordered])
+def test_pairs_add_up(shape):
     flows = stores.flows(2000, now_ns=NOW, span_ns=200 * 10**9)
-    rows = flowrows.pair_rows(flows)
+    rows = flowrows.pair_rows(shape(flows))
     found = {}
     ends = zip(*(rows[name].tolist() for name in (*flowrows.ENDS, "octets", "records")), strict=True)
     for a, b, c, d, octets, records in ends:
@@ -52,6 +80,7 @@ def test_pairs_add_up():
         found[key] = o + octets, n + records
     assert found == stores.pairs(flows)
     assert set((rows["minute_ns"] % flowrows.MINUTE).tolist()) == {0}
+    assert np.all(np.diff(rows["minute_ns"]) >= 0)
     assert rows["first_ns"].min() == flows.start_ns.min()
     assert rows["last_ns"].max() == flows.end_ns.max()
 

@@ -27,3 +27,16 @@ def test_a_batch_over_partitions_is_a_piece_for_each(tmp_path):
     for piece in pieces:
         assert len(set((piece.rows["start_ns"] // inserting._partition_ns).tolist())) == 1
     spool.close()
+
+
+def test_sums_by_pair_are_split_where_their_partitions_are(tmp_path):
+    spool = Spool(tmp_path / "spool")
+    inserting = Inserting(str(tmp_path / "store"), spool, keep_s=86_400)
+    inserting.stop(60)
+    edge = time.time_ns() // inserting._pairs_ns * inserting._pairs_ns
+    pieces = inserting._pieces(spool.add(stores.flows(500, now_ns=edge + 10**9, span_ns=2 * 10**9)))
+    pairs = [one for piece in pieces for one in piece.pairs]
+    assert {len(set((rows["minute_ns"] // inserting._pairs_ns).tolist())) for _, rows in pairs} == {1}
+    assert len({token for token, _ in pairs}) == len(pairs) >= 2
+    assert sum(int(rows["records"].sum()) for _, rows in pairs) == 500
+    spool.close()

@@ -1,9 +1,17 @@
+import json
 import resource
+import struct
+import tempfile
 import time
+import zlib
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from collectors.record import COLUMNS, Flows
 from collectors.spool import DAMAGED, Spool, SpoolFullError
 from collectors.tables import StoreError
 from tests.collectors import stores
@@ -97,6 +105,35 @@ def test_what_the_disk_refuses_is_not_there_in_part(tmp_path):
     assert (spool.records, len(spool)) == (10, 1)
     assert len(list(tmp_path.glob("*-*"))) == 1
     spool.close()
+
+
+def test_files_of_the_first_version_are_read(tmp_path):
+    flows = stores.flows(500, now_ns=NOW)
+    books = {name: getattr(flows, name) for name in ("endpoints", "exporters", "paths")}
+    table = pa.table({c.name: getattr(flows, c.name) for c in COLUMNS})
+    table = table.replace_schema_metadata({"prism": json.dumps(books)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table)
+    body = sink.getvalue().to_pybytes()
+    header = struct.pack("<8sIQI", b"PRISMSP1", 1, len(body), zlib.crc32(body))
+    (tmp_path / f"{NOW:020}-0123456789abcdef-00000001-500.rows").write_bytes(header + body)
+    spool = Spool(tmp_path)
+    assert stores.meant(spool.read(spool.first())) == stores.meant(flows)
+    spool.close()
+
+
+@given(
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8), st.lists(st.integers(0, 255), min_size=1, max_size=8)
+)
+def test_any_number_comes_back(wide, narrow):
+    count = min(len(wide), len(narrow))
+    columns = {"start_ns": wide[:count], "octets": wide[::-1][:count], "protocol": narrow[:count], "end_ns": wide[:1] * count}
+    flows = Flows.build(columns, endpoints=("10.0.0.1",), exporters=("leaf0",))
+    with tempfile.TemporaryDirectory() as folder:
+        spool = Spool(folder)
+        assert stores.meant(spool.read(spool.add(flows))) == stores.meant(flows)
+        spool.close()
 
 
 def test_only_the_endpoints_that_are_named_are_kept(tmp_path):

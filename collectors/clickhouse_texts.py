@@ -1,0 +1,51 @@
+"""Columns of few texts for the driver, as the native protocol has them: no object for each row, most of its work else."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+
+class Texts(np.ndarray):  # the driver takes arrays, and these through to where it writes a column
+    """A column of texts: codes into `words`."""
+
+    words: list[str]
+
+
+def texts(values: pa.DictionaryArray) -> Any:
+    """A column for the driver, which is had to write it. Objects where another version of the driver cannot be had to."""
+    from clickhouse_driver.streams import native
+
+    theirs = getattr(native, "write_column", None)
+    if theirs is None:
+        return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
+    if not isinstance(theirs, partial):
+        native.write_column = partial(_write, theirs)
+    found = values.indices.to_numpy().view(Texts)
+    found.words = values.dictionary.to_pylist()
+    return found
+
+
+def encoded(column: Texts) -> bytes:
+    """Each row's text after its length (ClickHouse's String: the length as LEB128)."""
+    words = [_length(len(word)) + word for word in map(str.encode, column.words)]
+    whole = pa.array(words, pa.large_binary()).take(pa.array(np.asarray(column)))
+    return bytes(memoryview(whole.buffers()[2])) if len(column) else b""
+
+
+def _write(theirs: Any, context: Any, name: str, kind: str, items: Any, buffer: Any, **rest: Any) -> None:
+    if isinstance(items, Texts) and kind == "String":
+        buffer.write(encoded(items))
+    else:
+        theirs(context, name, kind, items, buffer, **rest)
+
+
+def _length(number: int) -> bytes:
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])

@@ -1,0 +1,83 @@
+"""A disk of its own, which fills up while records go in: the store's, then the spool's."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = textwrap.dedent(
+    """
+    import sys, time
+    from pathlib import Path
+    from collectors.clickhouse import opened
+    from collectors.storing import Storing
+    from tests.collectors import stores
+
+    disk, spool = Path(sys.argv[1]), Path(sys.argv[2])
+    ballast = disk / "ballast"
+    sink, number = Storing(str(disk / "store"), spool, rows=2000, seconds=60), 0
+
+    def write():
+        global number
+        sink.write(stores.flows(2000, now_ns=time.time_ns(), first=number, seed=number))
+        number += 2000
+
+    def until(condition):
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, (sink.health(), sink.fates())
+            time.sleep(0.01)
+
+    write()
+    until(lambda: sink.fates()["stored"] == 2000)
+    with open(ballast, "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(1 << 16)):
+                pass
+        except OSError:
+            pass
+    write()
+    until(lambda: sink.health()["state"] != "ok" or number > sink.fates()["stored"] + 2000 and write())
+    print(sink.health()["state"], sink.health()["error"], flush=True)
+    assert sink.taken == sum(sink.fates().values())
+    ballast.unlink()
+    until(lambda: not len(sink.spool) and not sink.waiting or sink.tick(time.time_ns() + 61 * 10**9))
+    assert sink.fates()["stored"] == sink.taken == number, sink.fates()
+    database = opened(str(disk / "store"))
+    found = sorted(database.query("SELECT busy_ns FROM flows")["busy_ns"].tolist())
+    assert found == list(range(number))
+    assert int(database.query("SELECT sum(records) AS n FROM flow_pairs")["n"][0]) == number
+    database.close()
+    sink.close()
+    print("all there", flush=True)
+    """
+)
+
+
+@pytest.mark.parametrize("full", ["store", "spool"])
+def test_what_a_full_disk_refuses_goes_in_when_there_is_room(tmp_path, full):
+    disk, spool = tmp_path / "disk", tmp_path / "spool"
+    disk.mkdir()
+    mount = [
+        "unshare",
+        "--mount",
+        "--map-root-user",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o size=24m none "$0" && exec "$@"',
+        str(disk),
+    ]
+    if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a disk of its own cannot be had")
+    folders = (disk, spool) if full == "store" else (disk, disk / "spool")
+    command = [*mount, sys.executable, "-c", PROGRAM, *map(str, folders)]
+    found = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=240, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr[-3000:]
+    said, last = found.stdout.splitlines()
+    assert "space" in said.lower(), said
+    assert last == "all there"
