@@ -127,9 +127,9 @@ class _Above(NamedTuple):
 
 
 def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None) -> _Above:
-    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs`, two at least, are alike."""
+    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs` are alike."""
     nothing = _Above(np.zeros(level.shape[1]), 0.0, np.inf, np.inf)
-    if not len(strangers) or (pairs is not None and len(pairs) < 2):
+    if not len(strangers) or (pairs is not None and not pairs):
         return nothing
     above = level[rank] - middle(level[strangers], axis=0)[0]
     if not np.isfinite(above).any():

@@ -85,12 +85,8 @@ class View:
 
     @cached_property
     def uneven(self) -> float:
-        """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
-
-        Long stretches of slow steps are steps all the same.
-        """
-        known = np.log(np.maximum(self.durations[np.isfinite(self.durations)], 1.0))
-        return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
+        """How uneven its steps are (`unevenness`)."""
+        return unevenness(self.durations)
 
     @cached_property
     def speech(self) -> list[tuple[Ints, Ints]]:
@@ -226,6 +222,15 @@ def _numbered(edges: Sequence[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
     """The rows of some edges, the number of each row's edge, and how many edges there are."""
     rows = np.concatenate([np.zeros(0, np.intp), *(edge.rows for edge in edges)])
     return rows, np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges]), len(edges)
+
+
+def unevenness(durations: Floats) -> float:
+    """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
+
+    Long stretches of slow steps are steps all the same.
+    """
+    known = np.log(np.maximum(durations[np.isfinite(durations)], 1.0))
+    return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
 
 
 def _padded(part: Floats, n: int) -> Floats:

@@ -58,7 +58,7 @@ def _course(
     for i in range(1, n):
         gap[i - 1] = max(start[i] - reach, 0)
         reach = max(reach, end[i])
-    line = parting(gap)
+    line = parting(gap, median(end - start))
     starts = start[np.concatenate((np.array([True]), gap > line))]
     by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
     at, grown = 0, octets[0]
@@ -74,14 +74,18 @@ def _course(
 
 
 @compiled
-def parting(gap: Ints, least: int = 3) -> float:
-    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike."""
+def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) -> float:
+    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike.
+
+    Also where they do not rise `clear` enough, and all are wide against how long a record `lasts`, ns: every record is a burst,
+    and a few pauses are wider than others.
+    """
     known = np.sort(gap[gap > 0])
     line, most = 0.0, 2.0
     for i in range(len(known) - least):
         if known[i + 1] / known[i] > most:
             line, most = float(known[i]), known[i + 1] / known[i]
-    return line
+    return 0.0 if line > 0 and lasts > 0 and most < clear and known[0] > most * lasts else line
 
 
 def apart(a: Course, b: Course) -> float:

@@ -205,12 +205,15 @@ def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: fl
 def threaded(reached: Ints, width: Ints, volume: int, slack: int, wide: float) -> NDArray[np.intp]:
     """To which run each cut belongs, by the first of them: the next cut of a run ends a full volume begun at the last.
 
-    `reached` are the octets before each cut, `width` the gaps there.
+    Where two runs come to one cut, it is of the one whose volume is nearer. `reached` are the octets before each cut, `width`
+    the gaps there.
     """
-    run = np.arange(len(reached))
+    run, off = np.arange(len(reached)), np.full(len(reached), slack + 1)
     for i in range(len(reached)):
         goal = reached[i] + volume
         low, high = int(np.searchsorted(reached, goal - slack)), int(np.searchsorted(reached, goal + slack, side="right"))
         if low < high:
-            run[nearest(width, reached, low, high, goal, wide)] = run[i]
+            best = nearest(width, reached, low, high, goal, wide)
+            if abs(reached[best] - goal) < off[best]:
+                run[best], off[best] = run[i], abs(reached[best] - goal)
     return run

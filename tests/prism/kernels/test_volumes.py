@@ -64,6 +64,12 @@ def test_cuts_a_volume_apart_are_one_run():
     assert threaded(reached, width, 10, 0, 4.0).tolist() == [0, 1, 0, 1, 0]
 
 
+def test_a_run_does_not_give_way_to_one_that_fits_less_well():
+    reached = np.array([0, 100, 101, 200, 201, 300, 400])
+    width = np.array([8.0, 8.0, 5.0, 8.0, 5.0, 8.0, 8.0])
+    assert threaded(reached, width, 100, 2, 4.0).tolist() == [0, 0, 2, 0, 2, 0, 0]
+
+
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=20), st.data())
 def test_volumes_between_cuts_are_sums_of_records(octets, data):
     edge = np.cumsum(octets)
