@@ -70,8 +70,10 @@ def _varies(view: View) -> float:
             continue
         total = moved.sum(axis=1)
         by_edge += (total / np.median(total) - 1).tolist()
+        if steps < 2:
+            continue
         inner = moved[:, 1:steps]
-        middle = np.median(inner, axis=1) if steps > 1 else np.zeros(len(moved))
+        middle = np.median(inner, axis=1)
         parts = inner[middle > 0] / middle[middle > 0, None]
         off = np.abs(parts - np.median(parts, axis=1, keepdims=True))
         by_step += (1.4826 * np.median(off, axis=1)).tolist()

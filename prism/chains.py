@@ -65,12 +65,16 @@ def _runs_down(
     of: Mapping[tuple[int, int], list[Pair]],
     rests: Mapping[int, Ints],
     tides: Mapping[Pair, Handover],
+    *,
+    clear: float = 0.3,
 ) -> bool:
     """Whether activations go from the first member of a line to the last. `of` are the lanes between two endpoints."""
     known = any(len(rests.get(member, NEVER)) for member in line)
     if not known and (down := _empties(line[:2], of, tides)) and (up := _empties(line[:-3:-1], of, tides)):
         if max(len(down.empty), len(up.empty)) > 1.25 * min(len(down.empty), len(up.empty)):
             return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
+        if abs(down.busy - up.busy) >= clear:
+            return down.busy > up.busy  # stages keep as much in flight as they can; seen the wrong way, hardly any
         return down.rest >= up.rest  # the optimizer's time comes on top
     votes = 0
     for src, dst in pairwise(line):

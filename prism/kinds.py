@@ -170,4 +170,4 @@ def _inner_kind(
 def steps_of(flows: Flows, rows: Rows) -> Rhythm:
     """The rhythm of some records of `flows`, in any order."""
     rows = rows[np.argsort(sending(flows)[rows], kind="stable")]
-    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows])
+    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows], pauses=True)

@@ -12,18 +12,16 @@ from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
 from prism.model import Finding, SubjectType
 
 
-def laggard(
-    view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25, often: float = 0.8
-) -> list[Finding]:
+def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
     """Who worked longer by the `share` of what steps grew by, and by the share `apart` of it longer than anybody else did.
 
-    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise, and so is its work in as many of them
-    as `often` says. In collectives of one-sided writes a
-    sender that waits for room at its receiver looks as if it worked: there late_rank sees who came last.
+    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise, and so is its work in most of them.
+    In collectives of one-sided writes a sender that waits for room at its receiver looks as if it worked: there late_rank sees
+    who came last.
     """
     total = view.work[2]
     one_sided = bool((view.flows.protocol == UDP).all())
@@ -40,7 +38,8 @@ def laggard(
             continue
         if _range(total[best], one) > 0.5 * grown[best]:
             continue  # of two who meet, now one seems to work and now the other
-        if _often(total[best], one, grown[best] / 2) < often:
+        usual = float(np.nanmedian(np.delete(total[best], np.arange(one.start, one.stop))))
+        if held(total[best] - usual, one, grown[best] / 2) < OFTEN:
             continue  # hiccups
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
@@ -106,12 +105,6 @@ def _range(work: Floats, one: Shift) -> float:
     """Between which bounds a rank's work lies in most of the other steps, ns."""
     low, high = np.nanpercentile(np.delete(work, np.arange(one.start, one.stop)), (20, 80))
     return float(high - low)
-
-
-def _often(work: Floats, one: Shift, least: float) -> float:
-    """In which share of some steps a rank worked longer than usual in the others, by `least` ns or more."""
-    usual = float(np.nanmedian(np.delete(work, np.arange(one.start, one.stop))))
-    return float(np.mean(work[one.start : one.stop] - usual >= least))
 
 
 def _noise(work: Floats, one: Shift) -> float:

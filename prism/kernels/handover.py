@@ -260,7 +260,8 @@ def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     """
     ends = np.concatenate([there.end, back.end])
     ratio = there.volume / max(back.volume, 1)
-    ratio = 1.0 if 0.95 <= ratio <= 1.05 else ratio  # equal but for what was cut off
+    if any(0.95 <= known <= 1.05 for known in (ratio, _burst(there) / max(_burst(back), 1.0))):
+        ratio = 1.0  # equal but for what was cut off, by the capture or by a crash
     octets = np.concatenate([there.octets.astype(np.float64), -back.octets * ratio])
     order = np.argsort(ends, kind="stable")
     level = np.cumsum(octets[order])
