@@ -1,6 +1,6 @@
 """One minute of a cluster from flow records to the report, on one core: records/s and memory, by size.
 
-    python -m benchmarks.analysis [--gpus N]... [--records N] [--cache DIR] [--only LAYOUT]... [--profile]
+    python -m benchmarks.analysis [--gpus N]... [--records N] [--steps N] [--cache DIR] [--only LAYOUT]... [--profile]
 
 A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
 hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. Every layout and size is
@@ -42,7 +42,7 @@ from prism.topology import Endpoint, Topology
 
 MINUTE = 60_000_000_000
 START = 1_790_000_000_000_000_000
-STEPS = 12  # fewer tell too little
+STEPS = 12  # fewer tell little
 
 
 class Made(NamedTuple):
@@ -75,13 +75,13 @@ def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
         left -= size
 
 
-def made(layout: str, size: int, records: int) -> Made:
-    """One job, simulated."""
+def made(layout: str, size: int, records: int, least: int = STEPS) -> Made:
+    """One job, simulated for so many records per GPU, but no fewer than `least` steps."""
     rng = np.random.default_rng([5, len(layout), size])
     cluster, job = LAYOUTS[layout](rng, size)
     cluster = replace(cluster, hosts_per_leaf=min(cluster.hosts, 16), spines=4)
     short = simulate(Spec("short", cluster, (replace(job, steps=2),)))
-    steps = max(round(2 * records * job.world / len(short.flows)), STEPS)
+    steps = max(round(2 * records * job.world / len(short.flows)), least)
     slow = Fault("compute_slow", ranks=(job.world // 3,), first=steps // 2, stop=steps // 2 + 5, factor=1.6)
     done = simulate(Spec("whole", cluster, (replace(job, steps=steps),), (slow,) if size > 64 else ()))
     flows, life = done.flows, done.flows.window[1] - done.flows.window[0]
@@ -94,7 +94,7 @@ def made(layout: str, size: int, records: int) -> Made:
     return Made(flows, places)
 
 
-def built(gpus: int, records: int, only: Sequence[str], folder: Path) -> None:
+def built(gpus: int, records: int, only: Sequence[str], folder: Path, least: int = STEPS) -> None:
     """Simulate a cluster into a folder: a file per column that is not the same all through, and the dictionaries."""
     jobs: dict[tuple[str, int], Made] = {}
     parts: list[tuple[Made, int, int]] = []  # job, its first endpoint, how much later it begins, ns
@@ -103,7 +103,7 @@ def built(gpus: int, records: int, only: Sequence[str], folder: Path) -> None:
     rng = np.random.default_rng(1)
     for layout, size in sizes(gpus, only):
         if (layout, size) not in jobs:
-            jobs[layout, size] = made(layout, size, records)
+            jobs[layout, size] = made(layout, size, records, least)
         one = jobs[layout, size]
         parts.append((one, len(places), int(rng.integers(0, MINUTE // 50))))
         for host, rail, leaf in one.places:
@@ -168,6 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, action="append", help="size of a cluster (default 1000)")
     parser.add_argument("--records", type=int, default=6000, help="records per GPU")
+    parser.add_argument("--steps", type=int, default=STEPS, help="steps that each job has at least")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "prism-analysis")
     parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
     parser.add_argument("--profile", action="store_true", help="show where the time goes")
@@ -175,9 +176,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     widths = {"GPUs": 8, "jobs": 6, "records": 13, "s": 8, "CPU s": 8, "records/s": 13, "ns/record": 11, "peak MiB": 10}
     print("".join(f"{name:>{width}}" for name, width in (widths | {"sort": 7, "sums": 7}).items()))
     for gpus in asked.gpus or [1000]:
-        folder = asked.cache / "-".join([str(gpus), str(asked.records), *asked.only])
+        least = [] if asked.steps == STEPS else [f"{asked.steps}steps"]
+        folder = asked.cache / "-".join([str(gpus), str(asked.records), *least, *asked.only])
         if not (folder / "cluster.json").exists():
-            built(gpus, asked.records, asked.only, folder)
+            built(gpus, asked.records, asked.only, folder, asked.steps)
         flows, topology = read(folder)
         source = Source((str(folder),), 0, len(flows), {}, *flows.window)
         forget_peak()

@@ -23,6 +23,7 @@ from prism.kernels.handover import handovers
 from prism.kernels.lanes import lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on
 from prism.kernels.rings import handed, meshes, pipelines, stitched
+from prism.kernels.sums import numbered, totals
 from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
@@ -41,7 +42,6 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     members = [code[address] for address in job.endpoints]
     inside = flows.among(job.endpoints)
     payload = np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst])
-    everything = edges_of(flows, payload)
     edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     pure = _pure(flows, payload)
@@ -65,7 +65,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, kinds, hands)
-    pairs = _pairs(flows, everything, streams)
+    pairs = _pairs(flows, payload, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
 
 
@@ -145,14 +145,18 @@ def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Map
     return tuple(streams)
 
 
-def _pairs(flows: Flows, edges: Mapping[Pair, Edge], streams: tuple[Stream, ...]) -> tuple[PairOf, ...]:
-    """Each edge as what most of its octets were for, in order."""
+def _pairs(flows: Flows, payload: Rows, streams: tuple[Stream, ...]) -> tuple[PairOf, ...]:
+    """Each directed pair of endpoints with payload as what most of its octets were for, in order."""
     kinds: list[PairKind] = sorted({"unknown", *(stream.kind for stream in streams)})
     label = np.full(len(flows), kinds.index("unknown"), np.int8)
     for stream in streams:
         label[stream.rows] = kinds.index(stream.kind)
-    out = []
-    for _, edge in sorted(edges.items()):
-        most = int(np.argmax(np.bincount(label[edge.rows], weights=edge.octets)))
-        out.append(PairOf(flows.endpoints[edge.src], flows.endpoints[edge.dst], kinds[most], edge.volume))
-    return tuple(out)
+    number, at = numbered(flows.src[payload], flows.dst[payload])
+    moved = np.zeros(len(at) * len(kinds), np.int64)
+    totals(number * np.int32(len(kinds)) + label[payload], flows.octets[payload], moved)
+    by_kind, (src, dst) = moved.reshape(-1, len(kinds)), (side[payload[at]] for side in (flows.src, flows.dst))
+    order = np.lexsort((dst, src))
+    columns = (src[order], dst[order], by_kind.argmax(axis=1)[order], by_kind.sum(axis=1)[order])
+    ends = flows.endpoints
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return tuple(PairOf(ends[one], ends[other], kinds[most], octets) for one, other, most, octets in rows)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows, Transits
 from prism.detectors.dependencies import needed
-from prism.kernels.edges import Edge, Pair, edges_of, sending
+from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted
-from prism.kernels.waits import typical_work, work_of
+from prism.kernels.waits import told, typical_work, work_of
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -91,15 +91,15 @@ class View:
     @cached_property
     def speech(self) -> list[tuple[Ints, Ints]]:
         """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
-        rows, around = np.flatnonzero(self.telling), self.around
+        around = self.around
+        rows = np.flatnonzero(self.telling & (around.octets > 0))
         known = np.full(len(around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
-        octets = np.ascontiguousarray(around.octets)  # may be one value for all
-        columns = (sending(around), around.end_ns, around.src, around.dst, octets, around.control(), known)
+        every = told(around, known)
         sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
         return [
-            work_of(*columns, *(order[begins[code] : begins[code + 1]] for order, begins in sides))
+            work_of(*(every[order[begins[code] : begins[code + 1]]] for order, begins in sides))
             for code in (self.code[address] for address in self.job.endpoints)
         ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +86,7 @@ def rhythm(
     return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
 
 
-@dataclass(frozen=True, eq=False)
-class _Level:
+class _Level(NamedTuple):
     """Cuts at the `k` largest of a stream's gaps, the commonest volume between them, how much it explains.
 
     `ranked` are the places of all gaps, the largest first, `wide` the gaps there, ns. Three in four of the gaps cut at are

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Codes, Flows, Mask
+from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, ascending
 from prism.kernels.ordered import quantile
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints, Ints]:
@@ -26,26 +25,35 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     the middle of a collective) and where it had only waited. `needed`, where it is not negative, is when all had come that
     a record hands on: what else came since was for later.
     """
-    needed = np.full(len(flows), -1) if needed is None else needed
-    octets = np.ascontiguousarray(flows.octets)  # may be one value for all
-    columns = (sending(flows), flows.end_ns, flows.src, flows.dst, octets, flows.control(), needed)
-    return work_of(*columns, np.flatnonzero(flows.src == code), np.flatnonzero(flows.dst == code))
+    every, some = told(flows, np.full(len(flows), -1) if needed is None else needed), flows.octets > 0
+    return work_of(every[some & (flows.src == code)], every[some & (flows.dst == code)])
+
+
+_START, _END, _SRC, _DST, _CONTROL, _NEEDED = range(6)
+
+
+def told(flows: Flows, needed: Ints) -> Ints:
+    """What `work_of` looks at of each record, side by side; int64[n, 6]."""
+    columns = (sending(flows), flows.end_ns, flows.src, flows.dst, flows.control(), needed)
+    return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
 
 @compiled
-def work_of(
-    start: Ints, end: Ints, src: Codes, dst: Codes, octets: Ints, control: Mask, needed: Ints, talks: Rows, hears: Rows
-) -> tuple[Ints, Ints]:
-    """`own_work` of the endpoint that sends the records at the places `talks` and is sent those at `hears`, in order."""
-    talks = talks[octets[talks] > 0]
-    talks = talks[np.argsort(start[talks], kind="mergesort")]
-    hears = hears[octets[hears] > 0]
-    hears = hears[np.argsort(end[hears], kind="mergesort")]
-    given = hears[~control[hears]]
-    said, known = start[talks], _foreseen(needed[talks], control[talks], start[talks])
-    given_end, given_start = end[given], np.sort(start[given])
+def _by(column: int, records: Ints) -> Ints:
+    """Records in order of one of their columns."""
+    return records if ascending(records[:, column]) else records[np.argsort(records[:, column], kind="mergesort")]
+
+
+@compiled
+def work_of(talks: Ints, hears: Ints) -> tuple[Ints, Ints]:
+    """`own_work` of the endpoint that sends some records that have octets, and is sent others; as `told`, in their order."""
+    talks, hears = _by(_START, talks), _by(_END, hears)
+    given = hears[hears[:, _CONTROL] == 0]
+    said, words, end = talks[:, _START].copy(), talks[:, _CONTROL] > 0, talks[:, _END]
+    known = _foreseen(talks[:, _NEEDED], words, said)
+    given_end, given_start = given[:, _END], np.sort(given[:, _START])
+    called = _called(said, talks[:, _DST], hears[:, _END], hears[:, _SRC], hears[:, _CONTROL] > 0, known)
     base, work, answer = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
-    called = _called(said, dst[talks], end[hears], src[hears], control[hears], known)
     done = ended = begun = 0
     for i in range(len(said)):
         while ended < len(given_end) and given_end[ended] < said[i]:
@@ -58,12 +66,12 @@ def work_of(
         work[i], answer[i] = max(said[i] - base[i], 0), said[i] - called[i]
         if (begun > ended and known[i] < 0) or base[i] == 0:
             work[i] = -1
-        done = max(done, end[talks[i]])
+        done = max(done, end[i])
     heard = called > 0
     # words follow one another at once, and say nothing of how soon the payload of an exchange follows on one
-    told = heard & (known >= 0) & ~control[talks]
+    payload = heard & (known >= 0) & ~words
     prompt = 4 * quantile(np.sort(answer[heard]), 0.1)
-    known_prompt = max(prompt, 4 * quantile(np.sort(answer[told]), 0.1)) if told.any() else prompt
+    known_prompt = max(prompt, 4 * quantile(np.sort(answer[payload]), 0.1)) if payload.any() else prompt
     for i in range(len(said)):
         soon = known_prompt if known[i] >= 0 else prompt
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
@@ -72,7 +80,7 @@ def work_of(
 
 
 @compiled
-def _called(said: Ints, to: Codes, ends: Ints, peers: Codes, words: Mask, known: Ints) -> Ints:
+def _called(said: Ints, to: Ints, ends: Ints, peers: Ints, words: Mask, known: Ints) -> Ints:
     """When the one to whom each thing was said had last been heard before; 0 where it had not. `ends` are in order.
 
     Where needs are `known` only `words` of readiness count: payload that came was for later.
