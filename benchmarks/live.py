@@ -1,13 +1,15 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
-    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour [DIR]] [--ingest DIR] [--explain]
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--healthy] [--explain]
+    python -m benchmarks.live --hour [DIR] | --ingest DIR
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
 second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
 steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong` claims name nobody at
 fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the share of the recorded
 time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
-unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
+unless they were found. Cases of the grid are made longer (`live_cases`); with `--healthy`, nothing is wrong in them. `hours`
+are those recorded.
 
 `--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
 recorded time, and prints for every ten minutes how time and memory go with it. `--ingest` prints how fast batches of records
@@ -21,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ import numpy as np
 
 from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
+from benchmarks.live_cases import longer, well
 from benchmarks.score import names_culprit, period_of
 from collectors.record import Transits
 from collectors.sinks import Nowhere
@@ -37,11 +40,10 @@ from prism.board import Board, Case
 from prism.following import loud
 from prism.playing import Tick, play, ticks
 from prism.spread import workers
-from prism.synth.spec import Cluster, Job, Spec
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND
 
-OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
 SMALL = Path()  # stands for a cluster that is simulated
 ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
 
@@ -62,23 +64,8 @@ class Told:
     cpu: float = 0.0
     window_s: float = 0.0
     peak_mib: float = 0.0
+    recorded_s: float = 0.0
     lines: list[str] = field(default_factory=list)
-
-
-def longer(case: grid.Case, *, warm: int = 16, least_s: float = 0.8) -> grid.Case:
-    """A case of the grid with steps of at least `least_s`, and `warm` more of them before anything goes wrong."""
-    jobs = []
-    for job in case.spec.jobs:
-        step = (job.forward_ms + job.backward_ms) * (job.micro + job.pp - 1) * job.accumulation / 1e3
-        pace = max(least_s / max(step, 1e-3), 1.0)
-        times: dict[str, Any] = {name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms")}
-        octets: dict[str, Any] = {name: int(getattr(job, name) * pace) for name in OCTETS}
-        jobs.append(replace(job, steps=job.steps + warm, **times, **octets))
-    faults = tuple(
-        replace(f, first=f.first + warm, stop=None if f.stop is None else f.stop + warm) if f.first or f.stop else f
-        for f in case.spec.faults
-    )
-    return replace(case, spec=replace(case.spec, jobs=tuple(jobs), faults=faults))
 
 
 class Timed(Watch):
@@ -123,7 +110,8 @@ def measured(one: Input) -> Told:
                     known.append(case.state)
     told = _judged(one.name, truth, list(cases.values()), first)
     told.flaps = sum(known.count("open") - 1 for known in states.values())
-    told.cpu = watch.spent_s * SECOND / max(source.end_ns - source.start_ns, 1)
+    told.recorded_s = (source.end_ns - source.start_ns) / SECOND
+    told.cpu = watch.spent_s / max(told.recorded_s, 1e-9)
     told.window_s, told.peak_mib = watch.slowest_s, peak_mib()
     return told
 
@@ -170,7 +158,7 @@ def _json(case: Case) -> dict[str, Any]:
 def table(runs: Sequence[Told]) -> str:
     """One row per run, and a pooled one."""
     width = max(len(run.name) for run in runs) + 2
-    heads = ("faults", "found", "late", "steps", "s", "claims", "wrong", "healthy", "flaps", "cpu", "window", "MiB")
+    heads = ("faults", "found", "late", "steps", "s", "claims", "wrong", "healthy", "flaps", "hours", "cpu", "window", "MiB")
     lines = [f"{'run':{width}}" + "".join(f"{head:>8}" for head in heads)]
     lines += [_row(run.name, [run], width) for run in runs]
     return "\n".join([*lines, _row(f"pooled ({len(runs)})", runs, width)])
@@ -187,7 +175,8 @@ def _row(name: str, runs: Sequence[Told], width: int) -> str:
         + "".join(f"{n:8}" for n in counts)
         + f"{steps:8.1f}{seconds:8.1f}"
         + "".join(f"{n:8}" for n in rest)
-        + f"{np.mean([r.cpu for r in runs]):8.3f}{max(r.window_s for r in runs):8.2f}{max(r.peak_mib for r in runs):8.0f}"
+        + f"{sum(r.recorded_s for r in runs) / 3600:8.2f}{np.mean([r.cpu for r in runs]):8.3f}"
+        + f"{max(r.window_s for r in runs):8.2f}{max(r.peak_mib for r in runs):8.0f}"
     )
 
 
@@ -197,6 +186,13 @@ def small() -> Input:
         pp=2, dp=4, micro=4, steps=48, forward_ms=120, backward_ms=240, gradient_octets=40_000_000, activation_octets=4_000_000
     )
     return of_case(grid.Case("small", "pp2dp4", "small", "none", "none", "none", Spec("small", Cluster(hosts=8), (job,)), 1))
+
+
+def compiled() -> None:
+    """See to it that no window that is measured waits for compilers."""
+    for fault in ((), (Fault("compute_slow", ranks=(3,), first=20, stop=30),)):
+        job = Job(pp=2, dp=4, micro=4, steps=40, gradient_octets=40_000_000, activation_octets=4_000_000)
+        measured(of_case(grid.Case("", "", "", "", "", "", Spec("", Cluster(hosts=8), (job,), fault), 1)))
 
 
 def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]:
@@ -271,6 +267,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
+    parser.add_argument("--healthy", action="store_true", help="cases of the grid without their faults")
     parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
     parser.add_argument("--ingest", type=Path, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
@@ -285,11 +282,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
     for seed, count in (text.split(":") for text in asked.grid):
-        todo += [of_case(longer(case)) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",)))]
+        drawn = (longer(case) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",))))
+        todo += [of_case(well(case) if asked.healthy else case) for case in drawn]
     if not todo:
         print(f"no capture with a truth.json there, nor any of {', '.join(DUMPS)}", file=sys.stderr)
         return 2
     runs = []
+    compiled()
     for one in todo:
         runs.append(measured(one))
         if asked.explain:

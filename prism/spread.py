@@ -11,8 +11,9 @@ import itertools
 import os
 import pickle
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -31,11 +32,13 @@ from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
 from prism.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
+from prism.scheduling import scheduled
 from prism.stored import StoredRecords
 from prism.topology import Topology
 
 P = ParamSpec("P")
 T = TypeVar("T")
+LOST = (BrokenExecutor, CancelledError)  # an executor lost the work: its processes, its scheduler are gone
 PAYS = 2_000_000  # records from which on several processes are sooner done: each needs seconds to begin
 
 
@@ -88,17 +91,26 @@ def glanced(glance: Glance) -> Diagnosis:
     )
 
 
-def all_glanced(executor: Executor | None, glances: Sequence[Glance | None]) -> Iterator[Diagnosis | None]:
-    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here."""
+def all_glanced(
+    executor: Executor | None, glances: Sequence[Glance | None], *, patience_s: float = 60.0
+) -> Iterator[Diagnosis | None]:
+    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here.
+
+    So are those for which nobody answered within `patience_s`: a cluster may have no workers.
+    """
     if executor is None:
         yield from (None if glance is None else glanced(glance) for glance in glances)
         return
     handed = [None if glance is None else _handed(executor, glance) for glance in glances]
+    until = time.monotonic() + patience_s
     for glance, future in zip(glances, handed, strict=True):
+        told = None
         try:
-            yield None if glance is None else future.result() if future is not None else glanced(glance)
-        except BrokenExecutor:
-            yield glanced(glance) if glance is not None else None
+            told = future.result(max(until - time.monotonic(), 0.0)) if future is not None else None
+        except (*LOST, TimeoutError):
+            if future is not None:
+                future.cancel()
+        yield told if told is not None or glance is None else glanced(glance)
 
 
 def _handed(executor: Executor, glance: Glance) -> Future[Diagnosis] | None:
@@ -246,7 +258,7 @@ def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work])
         work = waiting.pop(future)
         try:
             answer = future.result()
-        except BrokenExecutor:
+        except LOST:
             answer = done(work)
         for one in answer:
             if isinstance(one, Told):
@@ -302,9 +314,5 @@ def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Ite
         with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
             yield pool
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("--scheduler needs Dask: pip install 'llm-prism[distributed]'") from None
-    with Client(scheduler, timeout=patience_s, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        yield client.get_executor(pure=False)
+    with scheduled(scheduler, patience_s=patience_s) as cluster:
+        yield cluster

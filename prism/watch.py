@@ -22,8 +22,8 @@ from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import Followed, after, aged, around, known_as, rests, sighted, uneasy, unheard, unknown
-from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
+from prism.tracking import Followed, after, aged, around, known_as, rests, sighted, steps_on, uneasy, unheard, unknown
+from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "later than its window"
 
@@ -113,14 +113,22 @@ class Watch:
         return self._search / SECOND
 
     def due(self, clock_ns: int) -> bool:
-        """Whether a window should end now: enough time has passed since the one before, less where somebody is suspected."""
+        """Whether a window should end now: enough time has passed since the one before, or a step is over that it did not see.
+
+        Less time is enough where somebody is suspected.
+        """
         if not self._first:
             return False
-        mark = self.watermark(clock_ns)
+        mark, until = self.watermark(clock_ns), self._until or self._first
         running = [one for one in self.jobs if one.trusted and one.state == "running"]
+        steps = [one.step_ns for one in running]
+        if mark >= until + hop_ns(steps):
+            return True
         known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and loud(t.case.finding)}
         urgent = any(waits(t) for t in self.trails) or any(uneasy(one, mark) for one in running if one.id not in known)
-        return mark >= (self._until or self._first) + hop_ns((one.step_ns for one in running), urgent=urgent)
+        if urgent:
+            return mark >= until + hop_ns(steps, urgent=True)
+        return mark >= until + rest_ns(steps) and any(steps_on(one, until, mark) for one in running)
 
     def watermark(self, clock_ns: int) -> int:
         """Up to when nearly all records are there, ns."""

@@ -150,10 +150,15 @@ def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: floa
     return int(np.clip(np.ceil(least_s * SECOND / max(step_ns, 1.0)), steps, most))
 
 
-def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 2.0) -> int:
-    """How long to wait for the next window: the shortest step of the jobs, in bounds; a quarter of that if it is `urgent`."""
+def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 4.0) -> int:
+    """How long to wait for the next window: the shortest step of the jobs, in bounds; `urgent`: at most 0.5 s."""
     hop = int(np.clip(min(steps_ns, default=0.0), least_s * SECOND, most_s * SECOND))
-    return hop // 4 if urgent else hop
+    return min(hop, 2 * SECOND) // 4 if urgent else hop
+
+
+def rest_ns(steps_ns: Iterable[float], *, least_s: float = 1.0) -> int:
+    """For how long no window follows another one, though a step is over, where nobody is suspected."""
+    return max(hop_ns(steps_ns) // 2, int(least_s * SECOND))
 
 
 def taken(transits: Transits, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Transits:
