@@ -7,7 +7,7 @@ what it says has not gone on for some steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,19 +104,6 @@ def follow(
 def loud(finding: Finding) -> bool:
     """Whether a finding claims that something is wrong and who is to blame."""
     return finding.severity is not Severity.INFO
-
-
-def unsure(findings: Iterable[Finding], heard_ns: int, *, most: float = 0.8) -> Iterator[Finding]:
-    """Findings of a job that is all that was heard, until `heard_ns`: it may go on since then and nobody listens.
-
-    So that it stands still is less sure.
-    """
-    for finding in findings:
-        if finding.kind in OUTAGES and finding.end_ns >= heard_ns:
-            text = f"{finding.message}; nothing else is heard either, so its collection may have stopped"
-            yield replace(finding, confidence=min(finding.confidence, most), message=text)
-        else:
-            yield finding
 
 
 def waits(trail: Trail, *, most: int = 6) -> bool:

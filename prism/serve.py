@@ -25,7 +25,7 @@ from collectors.logs import say
 from collectors.metrics import Count, flat
 from collectors.receiving import endpoint
 from collectors.storing import Storing
-from prism.analysing import Analysis, Watched, witnessing
+from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.records import Records
 from prism.scheduling import Scheduled
@@ -138,7 +138,8 @@ def serve(
         say("serving", store=database.where, listening=len(places))
         try:
             if listener is not None:
-                listener.run(asked.stop, between=witnessing(listener.drain, watch))
+                counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
+                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting))
             while not asked.stop.is_set():
                 stop.wait(0.1)
         finally:
