@@ -1,8 +1,7 @@
-"""A live analysis for long, and beside records that come all the time: `python -m benchmarks.live --hour` and `--ingest`."""
+"""A live analysis for long: what `python -m benchmarks.live --hour` prints."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +11,8 @@ import numpy as np
 from benchmarks import grid
 from benchmarks.accuracy import Input, of_case
 from collectors.record import Transits
-from collectors.sinks import Nowhere
-from prism.analysing import Watched
 from prism.following import loud
 from prism.playing import Tick, play, ticks
-from prism.spread import workers
 from prism.synth.spec import Cluster, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND
@@ -37,7 +33,7 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
     gap = int(np.median(np.diff(np.sort(flows.start_ns)))) + 1
 
     def again() -> Iterator[Tick]:
-        for lap in range(int(np.ceil(seconds * SECOND / length))):
+        for lap in range(int(np.ceil((seconds + 10) * SECOND / length))):  # windows end where they like
             yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
 
     yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
@@ -52,43 +48,6 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
                 f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
             )
             began, since = now, board.at_ns
-
-
-def ingest(one: Input, *, seconds: float = 4.0, records: int = 2000) -> Iterator[str]:
-    """How fast batches of `records` are taken, and how long one may wait, while windows of an input are analysed all the time.
-
-    By nobody, in a thread of this process, and in a process of its own.
-    """
-    flows, _, source, placed, _ = one.open()
-    batch = flows.take(np.arange(min(records, len(flows))))
-    yield f"{'analysis':>12}{'records/s':>12}{'slowest ms':>12}{'windows':>9}"
-    for how in ("none", "thread", "process"):
-        with workers(2 if how == "process" else 1) as executor:
-            watch, idle, stop = Watch(placed, executor=executor), Watch(placed), threading.Event()
-            done = [0]
-            watch.add(flows, source.end_ns)
-            watch.look(source.end_ns)
-            thread = threading.Thread(target=_look, args=(watch, source.end_ns, stop, done))
-            if how != "none":
-                thread.start()
-            sink, taken, slowest, since = Watched(Nowhere(), idle), 0, 0.0, time.perf_counter()
-            while (began := time.perf_counter()) < since + seconds:
-                sink.write(batch)
-                taken += len(batch)
-                slowest = max(slowest, time.perf_counter() - began)
-                if taken % (500 * len(batch)) == 0:
-                    idle = Watch(placed)
-                    sink = Watched(Nowhere(), idle)
-            stop.set()
-            if how != "none":
-                thread.join()
-        yield f"{how:>12}{taken / seconds:12.0f}{slowest * 1e3:12.1f}{done[0]:9}"
-
-
-def _look(watch: Watch, now_ns: int, stop: threading.Event, done: list[int]) -> None:
-    while not stop.is_set():
-        watch.look(now_ns)
-        done[0] += 1
 
 
 def _resident_mib() -> float:

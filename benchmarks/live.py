@@ -1,7 +1,7 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
     python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--healthy] [--explain]
-    python -m benchmarks.live --hour [DIR] | --ingest DIR
+    python -m benchmarks.live --hour [DIR]
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
 second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
@@ -14,8 +14,7 @@ unless they were found. Cases of the grid are made longer (`live_cases`); with `
 are those recorded.
 
 `--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
-recorded time, and prints for every ten minutes how time and memory go with it. `--ingest` prints how fast batches of records
-are taken while windows of a folder's flows are analysed all the time, and how long one of them waits at worst.
+recorded time, and prints for every ten minutes how time and memory go with it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ import numpy as np
 
 from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
-from benchmarks.endurance import hour, ingest, small
+from benchmarks.endurance import hour, small
 from benchmarks.live_cases import longer, well
 from benchmarks.score import names_culprit, period_of
 from prism.board import Board, Case
@@ -216,13 +215,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
     parser.add_argument("--healthy", action="store_true", help="cases of the grid without their faults")
     parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
-    parser.add_argument("--ingest", type=Path, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
     asked = parser.parse_args(argv)
-    if asked.ingest:
-        for row in ingest(of_folder(asked.ingest, asked.ingest.name)):
-            print(row, flush=True)
-        return 0
     if asked.hour:
         for row in hour(small() if asked.hour == SMALL else of_folder(asked.hour, asked.hour.name)):
             print(row, flush=True)
