@@ -2,7 +2,7 @@
 
     python -m benchmarks.ingest [--rate 20000] [--seconds 30]
 
-`prism serve` listens on a real socket, keeps records in an embedded store and analyses. A process of its own sends `rate` records
+`prism serve` listens on a real socket, keeps records in an embedded store and analyses. Another process sends `rate` records
 of IPFIX per second: a simulated job as it would be exported now, and small records between others to fill up. `delay` is from a
 record's end, which the exporter tells within 20 ms, until the analysis and the store are given it: of those that came while a
 window was analysed, and of the others. Exit 1 where a datagram was lost or a record was not decoded.
