@@ -29,7 +29,7 @@ from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.records import Records
 from prism.scheduling import Scheduled
-from prism.spread import Kept, workers
+from prism.spread import Kept, beside, cores, workers
 from prism.store import State
 from prism.stored import StoredRecords
 from prism.telling import changes, json_line, line
@@ -43,8 +43,9 @@ KINDS = ("sflow", "netflow", "ipfix")
 class Wish:
     """The options of `prism serve`. `listen` are URLs such as sflow://127.0.0.1:6343; `store` as in `clickhouse.opened`.
 
-    Records on their way to the store wait in the folder `spool`. Jobs are looked at by the workers of the Dask `scheduler`, if
-    there is one: what is collected here is sent to them, what others keep on a server they read there.
+    Records on their way to the store wait in the folder `spool`. Jobs are looked at by the workers of the Dask `scheduler`
+    if there is one: what is collected here is sent to them, what others keep on a server they read there. Without, processes
+    beside this one look at what it collects, so that what comes in does not wait for that.
     """
 
     store: str
@@ -105,7 +106,8 @@ def serve(
     with signals() as asked, ExitStack() as undo:
         database = clickhouse.opened(wish.store)
         undo.callback(database.close)
-        executor = undo.enter_context(workers(1, wish.scheduler))
+        apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
+        executor = undo.enter_context(apart)
         kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
         read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept)
         analysis = Analysis(watch, State(database), None if places else read, past=read)

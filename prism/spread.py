@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
@@ -271,8 +272,12 @@ def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work])
 
 def worth(records: int) -> int:
     """In how many processes so many records are best analysed here: in as many as there are cores, or, if few, in this one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if records >= PAYS else 1
+    return cores() if records >= PAYS else 1
+
+
+def cores() -> int:
+    """How many processors there are for us."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Processes(ProcessPoolExecutor):
@@ -282,7 +287,7 @@ class Processes(ProcessPoolExecutor):
     """
 
     def __init__(self, count: int, folder: str) -> None:
-        super().__init__(count, mp_context=get_context("spawn"))
+        super().__init__(count, mp_context=get_context("spawn"), initializer=_begun)
         self._folder, self._number = Path(folder), itertools.count()
 
     def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
@@ -293,12 +298,34 @@ class Processes(ProcessPoolExecutor):
         return super().submit(_called, path)
 
 
+def _begun() -> None:
+    """Leaves Ctrl-C to who began this process, and ends with that, however it does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
 def _called(path: Path) -> Any:
     """What a call in a file gives; the file goes."""
     with open(path, "rb") as file:
         call, args, options = pickle.load(file)
     path.unlink()
     return call(*args, **options)
+
+
+@contextmanager
+def beside(count: int) -> Iterator[Executor]:
+    """Processes that do work meanwhile, so that what comes in here does not wait for it. They begin at once."""
+    with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
+        for _ in range(count):
+            pool.submit(os.getpid)
+        yield pool
 
 
 @contextmanager
@@ -311,7 +338,7 @@ def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Ite
         if count < 2:
             yield None
             return
-        with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
+        with beside(count) as pool:
             yield pool
         return
     with scheduled(scheduler, patience_s=patience_s) as cluster:

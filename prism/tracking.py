@@ -264,7 +264,8 @@ def steps_on(one: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
     """Share of the payload in `flows` that is not between two members of one job that is followed."""
-    if not len(flows) or not flows.octets.sum():
+    octets = np.where(flows.control(), 0, flows.octets) if len(flows) else np.zeros(0)
+    if not octets.any():
         return 0.0
     inside = np.zeros(len(flows), np.bool_)
     names = np.array(flows.endpoints)
@@ -272,7 +273,7 @@ def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
         if one.trusted and not one.other:
             members = np.isin(names, one.job.endpoints)
             inside |= members[flows.src] & members[flows.dst]
-    return float(1 - flows.octets[inside].sum() / flows.octets.sum())
+    return float(1 - octets[inside].sum() / octets.sum())
 
 
 def by_id(followed: Iterable[Followed]) -> Mapping[str, Followed]:
