@@ -187,8 +187,8 @@ class Watch:
                 findings += () if seen.doubtful else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
-                final = last and not one.trusted
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final)
+                final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final, began_ns)
         self.jobs = tuple(jobs)
         self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
         self._unexplained = tuple(dict.fromkeys(words))
