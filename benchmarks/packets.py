@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.mirror import SNAPLEN, Mirror
-from collectors import pcap
+from collectors import pcap, reading
 from collectors.fastpath import Decoder
 from collectors.flowtable import flows_of
 
@@ -66,7 +66,7 @@ class Run(NamedTuple):
 def read_flows(path: str) -> int:
     """Packets of a capture, made into flow records."""
     decoder, capture = Decoder(), pcap.read(path)
-    flows_of({"switch": map(decoder.later, capture)}, decoder.endpoints)
+    flows_of({"switch": reading.read(capture, decoder)}, decoder.endpoints)
     return capture.packets
 
 

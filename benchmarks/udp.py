@@ -31,7 +31,7 @@ from collectors.inbox import Inbox
 from collectors.intake import Intake
 from collectors.listen import Listener
 from collectors.listening import decoders
-from collectors.receiving import Endpoint, Receiver, bound, drops
+from collectors.receiving import MIB, Endpoint, Receiver, bound, drops
 from collectors.sinks import Nowhere
 
 BURST, UDP_SEGMENT = 64, 103  # linux/udp.h
@@ -168,9 +168,9 @@ def sent(kind: str, rate: float, seconds: float) -> int:
     return int(rate * seconds) // burst * burst + (kind == "ipfix")
 
 
-def bare(rate: float, seconds: float) -> Result:
+def bare(rate: float, seconds: float, buffer: int) -> Result:
     """Recvmmsg and nothing else, on IPFIX datagrams."""
-    sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0))
+    sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer)
     receiver, received, count = Receiver(sock), 0, 0
     with sock:
         sender, began, busy = Sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
@@ -187,9 +187,9 @@ def bare(rate: float, seconds: float) -> Result:
     return Result("bare", sent("ipfix", rate, seconds), received, lost, 0, taken, busy, **sender.ended(busy))
 
 
-def whole(kind: str, rate: float, seconds: float) -> Result:
+def whole(kind: str, rate: float, seconds: float, buffer: int) -> Result:
     """The listener: receives, decodes, counts the records."""
-    sock, _ = bound(Endpoint(kind, "127.0.0.1", 0))
+    sock, _ = bound(Endpoint(kind, "127.0.0.1", 0), buffer=buffer)
     inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
     listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
     port, began = sock.getsockname()[1], [0.0, 0.0]
@@ -232,12 +232,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.udp", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=300_000.0, help="datagrams per second; a tenth for sFlow")
+    parser.add_argument("--buffer", type=int, default=32, help="MiB of receive buffer to ask for, as prism-collect listen does")
     parser.add_argument("--only", default="bare,ipfix,sflow", help="which of bare, ipfix, sflow")
     asked = parser.parse_args(argv)
     results: list[Result] = []
     for name in asked.only.split(","):
         rate = asked.rate / 10 if name == "sflow" else asked.rate
-        results.append(bare(rate, asked.seconds) if name == "bare" else whole(name, rate, asked.seconds))
+        how = rate, asked.seconds, asked.buffer * MIB
+        results.append(bare(*how) if name == "bare" else whole(name, *how))
         print(line(results[-1], results[0]), flush=True)
     return 0
 

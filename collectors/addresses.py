@@ -82,9 +82,15 @@ def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
 
 
 @part
+def pair_slot(ends: Any) -> Any:
+    """Where among `AddressBook.pairs` two IPv4 addresses are, if they are there."""
+    return ends * _SPREAD >> _PAIR_TOP
+
+
+@part
 def codes_of(ends: Any, pairs: Any, keys: Any, slots: Any, count: Any) -> Any:
     """The codes of two IPv4 addresses, the first in the upper half of `ends` and of the answer, and how many are known."""
-    pair = pairs[ends * _SPREAD >> _PAIR_TOP]
+    pair = pairs[pair_slot(ends)]
     if pair[1] == NO_CODES or pair[0] != ends:
         first, count = code_of(_NONE, _MAPPED | ends >> _TOP, keys, slots, count)
         second, count = code_of(_NONE, _MAPPED | ends & _LOWER, keys, slots, count)

@@ -14,10 +14,13 @@ from collectors.batch import Batch
 from collectors.fastpath import Decoder
 from collectors.flag import Flag
 from collectors.flowtable import FlowTable
+from collectors.hops import Hops
 from collectors.logs import say
 from collectors.metrics import PREFIX, Count, keyed, summed
 from collectors.ring import Ring
+from collectors.sightings import Seen
 from collectors.sinks import Sink
+from collectors.unpacking import ROW, packets_of
 
 SECOND = 1_000_000_000
 LAG_NS = 200_000_000  # what is older has been read once the ring is empty: its blocks are handed over after 100 ms
@@ -25,10 +28,23 @@ ORDER_NS = 10_000_000  # processors that receive side by side put frames into th
 MOST_ADDRESSES, MOST_FLOWS = 200_000, 1_000_000
 
 
+def warm() -> None:
+    """Compile all that capturing needs, which takes a while the first time: before frames come, so that none has to wait."""
+    decoder, frame = Decoder(), Batch.of([(0, b"", 0)])
+    table = FlowTable(exporters=("one",), addresses=decoder.endpoints)
+    for now, name in enumerate(("one", "another")):  # what one switch alone sees is followed as it comes
+        table.open(name)
+        table.add(name, decoder.later(frame))
+        table.expired(now, wait_ns=0)
+    table.build(Seen(packets_of(np.zeros(1, ROW)), np.zeros(1, np.int32), np.zeros(1, np.int64)))
+    table.finish()
+
+
 class Splits(Protocol):
-    """Says which switch each frame is from."""
+    """Says which switch each frame is from; `alone`: that one, where all are from one."""
 
     skipped: Counter[str]
+    alone: tuple[str, ...]
 
     def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
         """The frames of each switch, in order."""
@@ -39,6 +55,7 @@ class OneSwitch:
 
     def __init__(self, name: str) -> None:
         self.name, self.skipped = name, Counter[str]()
+        self.alone: tuple[str, ...] = (name,)
 
     def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
         """The batch as it is."""
@@ -67,13 +84,14 @@ class Capturer:
         self.wait_ns, self.active_ns, self.horizon_ns = wait_ns, active_ns, horizon_ns
         self.packets = self.decoded = self.records = self.restarts = 0
         self.over: Counter[str] = Counter()
+        self.hops = Hops()
         self._now_ns = self._drained_ns = 0
         self._start()
 
     def _start(self) -> None:
         self.decoder = Decoder()
         self.table = FlowTable(
-            exporters=(),
+            exporters=self.splits.alone,
             addresses=self.decoder.endpoints,
             horizon_ns=self.horizon_ns,
             idle_ns=60 * SECOND,
@@ -110,16 +128,17 @@ class Capturer:
             return False
         self.packets += len(batch)
         for name, part in self.splits.split(batch):
-            packets = self.decoder.decode(part)
-            self.decoded += len(packets)
+            skipped = self.decoder.skipped.total()
             self.table.open(name)
-            self.table.add(name, packets)
+            self.table.add(name, self.decoder.later(part))
+            self.decoded += len(part) - (self.decoder.skipped.total() - skipped)
         self._now_ns = int(np.max(batch.time_ns)) - ORDER_NS
         return True
 
     def _drain(self) -> None:
         self.ring.count_losses()
-        flows, _ = self.table.expired(self._now_ns, wait_ns=self.wait_ns)
+        flows, transits = self.table.expired(self._now_ns, wait_ns=self.wait_ns)
+        self.hops.add(transits)
         self.records += len(flows)
         self.sink.write(flows)
         if len(self.decoder.endpoints) > MOST_ADDRESSES or self.table.live > MOST_FLOWS:
@@ -131,7 +150,8 @@ class Capturer:
     def _finish(self) -> None:
         """Hand on all there is."""
         self.ring.count_losses()
-        flows, _, tally = self.table.finish()
+        flows, transits, tally = self.table.finish()
+        self.hops.add(transits)
         self.records += len(flows)
         self.sink.write(flows)
         self.over += tally + self.decoder.skipped
@@ -149,4 +169,5 @@ class Capturer:
         yield Count(PREFIX + "packets_fate", "of packets, by what became of them", keyed(reasons), ("reason",))
         yield Count(PREFIX + "table_restarts", "times the flow table was full", {(): self.restarts})
         yield Count(PREFIX + "records", "flow records given to the sink", {(): self.records})
+        yield from self.hops.counts()
         yield from self.sink.counts()

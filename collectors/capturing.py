@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from collectors import logs
 from collectors.admission import Network
 from collectors.bpf import Instruction, compiled, gre, keep_all, roce_ends
-from collectors.capture import Capturer, OneSwitch
+from collectors.capture import Capturer, OneSwitch, warm
 from collectors.live import run, signals, sink_to
 from collectors.logs import say
 from collectors.mirrors import Mirrors, named_switches
@@ -76,6 +76,7 @@ def _run(
     logs.start()
     with signals() as asked:
         sink = sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
+        warm()
         ring = Ring(wish.interface, program, octets=wish.buffer, promiscuous=promiscuous)
         timeouts = {"wait_ns": int(wish.wait * 1e9), "active_ns": int(wish.active * 1e9)}
         capturer = Capturer(ring, splits, sink, **timeouts, horizon_ns=horizon_ns)

@@ -20,9 +20,9 @@ _ROCE, _UDP, _TCP = np.uint64(ROCE_PORT), np.uint64(UDP), np.uint64(TCP)
 _8, _16, _32, _40, _48, _56 = (np.uint64(bits) for bits in (8, 16, 32, 40, 48, 56))
 _OCTET, _SHORT, _QP, _FRAGMENT = np.uint64(0xFF), np.uint64(0xFFFF), np.uint64(0xFFFFFF), np.uint64(0x3FFF)
 _ECN, _CONGESTED = np.uint64(3), np.uint64(headers.CONGESTION_EXPERIENCED)
-_HEADERS = 20 + 8 + headers.BTH_OCTETS  # IPv4, UDP, BTH
+HEADERS = 20 + 8 + headers.BTH_OCTETS  # IPv4, UDP, BTH
 # By opcode: octets before the payload and after it, where RETH and AETH start, counted from the end of the BTH
-_AROUND = np.array(headers.EXTENDED_OCTETS, np.int64) + headers.ICRC_OCTETS + _HEADERS
+AROUND = np.array(headers.EXTENDED_OCTETS, np.int64) + headers.ICRC_OCTETS + HEADERS
 _RETH, _AETH = np.array(headers.RETH_AT, np.int64), np.array(headers.AETH_AT, np.int64)
 
 
@@ -46,7 +46,7 @@ def common(begin: Any, end: Any, row: Any) -> bool:
 @part
 def _roce(begin: Any, end: Any, length: Any, row: Any) -> bool:
     ports, transport = long(begin + _UPPER), double(begin + _UPPER + 8)
-    if ports & 0xFFFF != ROCE_PORT or length < _HEADERS:
+    if ports & 0xFFFF != ROCE_PORT or length < HEADERS:
         return False
     opcode = transport >> _56
     row.protocol, row.src_port, row.dst_port = UDP, ports >> 16, ROCE_PORT
@@ -54,7 +54,7 @@ def _roce(begin: Any, end: Any, length: Any, row: Any) -> bool:
     row.dst_qp, row.sequence = transport & _QP, long(begin + _UPPER + 16) & 0xFFFFFF
     row.acknowledgment = row.tcp_flags = 0
     pad = np.int64(transport >> _48) >> 4 & 3
-    row.octets = max(0, length - _AROUND[opcode] - pad)
+    row.octets = max(0, length - AROUND[opcode] - pad)
     reth, aeth = _RETH[opcode], _AETH[opcode]
     row.dma_length = row.syndrome = -1
     if reth >= 0 and begin + _REST + reth + headers.RETH_OCTETS <= end:

@@ -52,7 +52,7 @@ class Stream:
         self.buffer, self.start, self.end = bytearray(len(PAD)), 0, 0
         self.ended = False
         self.damage: Exception | None = None
-        self._source = source
+        self.source = source
 
     @property
     def address(self) -> int:
@@ -69,7 +69,7 @@ class Stream:
         with memoryview(self.buffer) as window:
             while self.end < need and not self.ended:
                 try:
-                    got = self._source.readinto1(window[self.end : -len(PAD)])
+                    got = self.source.readinto1(window[self.end : -len(PAD)])
                 except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
                     got, self.damage = 0, error
                 self.end += got

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from collectors import inputs, pcap, writing
+from collectors import inputs, pcap, reading, writing
 from collectors.fastpath import Decoder
 from collectors.flowtable import flows_of
 from collectors.inputs import Kind
@@ -52,8 +52,7 @@ def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns 
 
 def _of_captures(captures: Mapping[str, pcap.Capture], skipped: Counter[str]) -> Flows:
     decoder = Decoder()
-    records, _, tally = flows_of(
-        {switch: map(decoder.later, capture) for switch, capture in captures.items()}, decoder.endpoints
-    )
+    readers = {switch: reading.read(capture, decoder) for switch, capture in captures.items()}
+    records, _, tally = flows_of(readers, decoder.endpoints)
     skipped.update(decoder.skipped + tally)
     return records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -11,21 +12,25 @@ from numpy.typing import NDArray
 from collectors import packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
-from collectors.following import AHEAD
+from collectors.following import Scratch, Settings
 from collectors.record import Ints, Packets
-from collectors.straight import follow_frames
+from collectors.state import Table
+from collectors.straight import Means, follow_frames
 from collectors.unpacking import LINK_TYPES, NOT_IP, PLACE, ROW, UNKNOWN, packets_of, unpack_frames
 from collectors.wire import SEED
 
 Rows = NDArray[Any]  # of unpacking.ROW
+How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and how they are followed
 
 
 class Left(NamedTuple):
-    """What `Decoder.follow` did: up to which frame it came, how many packets it followed, the rows it could not; the clock."""
+    """What `Decoder.follow` did: up to which frame it came, how many packets it followed, whether time goes back there; the
+    clock.
+    """
 
     upto: int
     followed: int
-    rows: Rows
+    back: bool
     clock: int
 
 
@@ -59,38 +64,41 @@ class Decoder:
         kept, known = unpack_frames(data, frames, self._rows, book, self._place, self._counts)
         self.book.name(known)
         if kept < n:
-            self._count(batch, self._counts.tolist())
+            self._count(batch.link_type, self._counts.tolist())
         return self._rows[:kept]
 
     def later(self, batch: Batch) -> Undecoded:
         """A batch for `FlowTable.add`, which decodes it; it holds as long as the batch."""
         return Undecoded(self, batch)
 
-    def follow(self, batch: Batch, begin: int, table: Any, alone: Any, settings: Any, scratch: Any, clock: int) -> Left:
+    def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> Left:
         """Frames of a batch from `begin` on straight into a table of flows (see `straight.follow_frames`)."""
-        if len(self._rows) < AHEAD:
-            self._rows = np.zeros(AHEAD, ROW)
-        self._counts[:] = 0
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
-        frames = _columns(batch)
-        book = (*self.book.tables(2 * len(batch)), self.book.pairs)
-        own = self._rows, book, self._place, self._counts
-        upto, followed, taken, kept, known, clock = follow_frames(
-            table, data, frames, begin, *own, alone, settings, scratch, clock, SEED
-        )
+        means, known = self.means(2 * len(batch), how)
+        upto, followed, back, known, clock = follow_frames(table, data, _columns(batch), begin, means, known, clock)
+        self.followed(known, batch.link_type[begin:upto])
+        return Left(upto, followed, back, clock)
+
+    def means(self, addresses: int, how: How) -> tuple[Means, int]:
+        """What frames are followed with, and how many addresses are known, with room for so many more."""
+        self._counts[:] = 0
+        keys, slots, known = self.book.tables(addresses)
+        return Means(keys, slots, self.book.pairs, self._rows, self._place, self._counts, *how, SEED), known
+
+    def followed(self, known: int, link_types: Ints) -> None:
+        """Take note of how many addresses are known, and what was skipped of frames of these link types, or all of one."""
         self.book.name(known)
         if self._counts[NOT_IP:].any():
-            self._count(batch.part(begin, upto), self._counts.tolist())
-        return Left(upto, followed, self._rows[taken:kept], clock)
+            self._count(link_types, self._counts.tolist())
 
-    def _count(self, batch: Batch, counts: list[int]) -> None:
+    def _count(self, link_types: Ints, counts: list[int]) -> None:
         for reason, count in zip(packet.REASONS, counts[NOT_IP:UNKNOWN], strict=True):
             if count:
                 self.skipped[reason] += count
         if counts[UNKNOWN]:
-            for link_type, count in zip(*np.unique(batch.link_type, return_counts=True), strict=True):
-                if link_type not in LINK_TYPES:
-                    self.skipped[f"link type {link_type}"] += int(count)
+            unknown = link_types[~np.isin(link_types, LINK_TYPES)]
+            for link_type, count in zip(*np.unique(unknown, return_counts=True), strict=True):
+                self.skipped[f"link type {link_type}"] += counts[UNKNOWN] if len(unknown) == 1 else int(count)
 
 
 def _columns(batch: Batch) -> tuple[Ints, ...]:
@@ -108,3 +116,11 @@ class Undecoded(NamedTuple):
     def rows(self, begin: int = 0) -> Rows:
         """The rows of the frames from `begin` on, as `Decoder.unpack` has them."""
         return self.decoder.unpack(self.batch.part(begin, len(self.batch)))
+
+
+class Unread(ABC):
+    """What comes next somewhere, for those who can follow it there; what they leave comes as a batch."""
+
+    @abstractmethod
+    def follow_on(self, table: Table, how: How, clock: int) -> Left:
+        """Follow what comes next, as far as it goes; `clock`: the time of the last packet before."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace
-from collectors.fastpath import Undecoded
+from collectors.fastpath import How, Undecoded, Unread
 from collectors.following import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
-from collectors.record import COLUMNS, Flows, Packets, Transits
+from collectors.record import Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
     ACKNOWLEDGED,
@@ -26,8 +26,10 @@ from collectors.state import (
     REFUSED,
     REPEATS,
     UNITS,
+    empty_columns,
     empty_table,
     settle,
+    spread,
     with_room,
 )  # fmt: skip
 from collectors.unpacking import ROW, packets_of, rows_of
@@ -79,11 +81,14 @@ class FlowTable:
         self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
-    def add(self, exporter: str, packets: Packets | Rows | Undecoded) -> None:
+    def add(self, exporter: str, packets: Packets | Rows | Undecoded | Unread) -> None:
         """Take packets one switch saw, in the order of its capture; also as rows of `unpacking.ROW`, which are changed.
 
         Those not yet decoded are of the decoder whose addresses these are, and are decoded here.
         """
+        if isinstance(packets, Unread):
+            self.follow_on(exporter, packets)
+            return
         if isinstance(packets, Undecoded):
             packets = self.follow_frames(packets) if self.ordered else packets.rows()
         if self.ordered:
@@ -100,16 +105,30 @@ class FlowTable:
 
     def follow_frames(self, undecoded: Undecoded) -> Rows:
         """Frames to records, as long as none is older than the one before; the rows from there on."""
-        begin, alone = 0, self.seen_alone(AHEAD)
+        begin = 0
         while begin < len(undecoded.batch):
             self.table = with_room(self.table, *ROOM, len(self.addresses) + 2 * AHEAD)
-            how = self.table, alone, self.settings, self.scratch, self.clock
-            left = undecoded.decoder.follow(undecoded.batch, begin, *how)
+            left = undecoded.decoder.follow(undecoded.batch, begin, self.table, self.how(), self.clock)
             begin, self.clock = left.upto, left.clock
             self.taken(left.followed)
-            if len(left.rows):
-                return np.concatenate([left.rows, undecoded.rows(begin)])
+            if left.back:
+                return undecoded.rows(begin)
         return np.zeros(0, ROW)
+
+    def follow_on(self, exporter: str, unread: Unread) -> None:
+        """Make records of what comes next in a capture, as long as nothing about it is out of the ordinary."""
+        past = self.ordered
+        while past:
+            self.table = with_room(self.table, *ROOM, len(self.addresses) + 2 * AHEAD)
+            left = unread.follow_on(self.table, self.how(), self.clock)
+            past, self.clock = left.upto > 0 and not left.back, left.clock
+            self.taken(left.followed)
+            self.sightings.clock[exporter] = self.clock
+
+    def how(self) -> How:
+        """How frames are followed that one switch saw."""
+        exporter, path = self.seen_alone(1)[:, 0].tolist()
+        return exporter, path, self.settings, self.scratch
 
     def taken(self, packets: int) -> None:
         """After some were followed: copy records, forget flows, where it is time to."""
@@ -194,6 +213,7 @@ class FlowTable:
             self.make_room()
             close_flows(self.table, before_ns, self.settings, self.scratch, self.table.typical.sum(axis=0))
             self.table.slots.fill(-1)
+            self.table.near.fill(-1)
             settle(self.table, SEED)
             self.keep()
         self.many = max(MANY, 2 * int(self.table.counters[FLOWS]))
@@ -220,9 +240,9 @@ class FlowTable:
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
         records = np.concatenate([np.zeros(0, WHOLE), *map(whole_rows, self.parts)]).view(OUT)
         self.parts = []
-        records = whole_rows(records)[record_order(records)].view(OUT)
-        columns = {c.name: records[c.name].copy() for c in COLUMNS if c.name in (OUT.names or ())}
-        return Flows.build(columns, endpoints=tuple(self.addresses), exporters=names, paths=paths)
+        columns = empty_columns(len(records))
+        spread(records, record_order(records), columns)
+        return Flows.build(columns._asdict(), endpoints=tuple(self.addresses), exporters=names, paths=paths)
 
 
 def whole_rows(records: Rows) -> Rows:
@@ -243,7 +263,7 @@ def record_order(records: Rows) -> NDArray[np.intp]:
 
 
 def flows_of(
-    readers: Mapping[str, Iterable[Packets | Rows | Undecoded]],
+    readers: Mapping[str, Iterable[Packets | Rows | Undecoded | Unread]],
     addresses: Sequence[str],
     *,
     home: Mapping[str, str] | None = None,

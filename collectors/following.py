@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.bursts import Pace, close_burst, cut_block
+from collectors.glances import HINT
 from collectors.lanes import take_segment
 from collectors.messages import (
     ACKNOWLEDGMENT,
@@ -37,6 +38,7 @@ from collectors.state import (
     REFUSED,
     REQUESTS,
     UNITS,
+    aligned,
     copy_history,
     find,
     renew,
@@ -71,15 +73,16 @@ class Settings(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for what need not be remembered: keys of the rows at hand, paces of a block and the block before."""
+    """Room for what need not be remembered: keys of the rows at hand, hints, paces of a block and the block before."""
 
     keys: NDArray[Any]
+    hints: NDArray[Any]
     paces: NDArray[np.float64]
 
 
 def empty_scratch() -> Scratch:
     """Room, as much as there is ever need of."""
-    return Scratch(np.zeros(AHEAD, KEY), np.zeros((2, 2 * BLOCK)))
+    return Scratch(np.zeros(AHEAD, KEY), aligned(AHEAD, HINT), np.zeros((2, 2 * BLOCK)))
 
 
 @compiled
@@ -134,7 +137,7 @@ def has_room(t: Any) -> Any:
 def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
     """A packet, of the flow it is of, which may be new."""
     if row.kind == ACKNOWLEDGMENT:
-        _count_answer(t, row)
+        count_answer(t, np.int64(row.syndrome))
         return
     if row.kind == OTHER:
         take_other(t, key.ends, row, exporter, path, seed)
@@ -142,12 +145,28 @@ def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, s
     i = np.int64(key.flow)
     if i < 0 or t.flows[np.uint64(i)].rest != key.rest or t.flows[np.uint64(i)].ends != key.ends:
         i = _find_flow(t, row, key)
+        key.flow = i
+    take_known(t, i, row, exporter, path, settings, scratch, seed)
+
+
+@part
+def take_known(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
+    """A packet of flow i; `row.kind` says what it is."""
     if row.kind & 7 == DATA:
         take_data(t, i, row, row.kind, exporter, path, settings.idle_ns, seed)
     elif row.opcode < 0:
         take_segment(t, i, row, exporter, path, settings, scratch.paces)
     else:
         take_notice(t, i, row, exporter, path, settings.bin_ns, seed)
+
+
+@part
+def follow_one(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> Any:
+    """A packet; of which flow it is, -1 where of none."""
+    _identify(t, row, key, seed)
+    key.flow = t.slots[key.hash & np.uint64(len(t.slots) - 1)]
+    _take(t, row, key, exporter, path, settings, scratch, seed)
+    return np.int64(-1) if row.kind == ACKNOWLEDGMENT or row.kind == OTHER else np.int64(key.flow)
 
 
 @part
@@ -181,9 +200,9 @@ def _find_flow(t: Any, row: Any, key: Any) -> Any:
 
 
 @part
-def _count_answer(t: Any, row: Any) -> None:
+def count_answer(t: Any, syndrome: Any) -> None:
     """Count an acknowledgment, or its refusal; IBTA volume 1 section 9.7.5.2.1, table 43."""
-    answer = row.syndrome >> 5 & 3 if row.syndrome >= 0 else 0
+    answer = syndrome >> 5 & 3 if syndrome >= 0 else 0
     t.counters[REFUSED if answer == 3 else NOT_READY if answer == 1 else ACKNOWLEDGED] += 1
 
 

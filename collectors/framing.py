@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,18 @@ from collectors.wire import compiled, number
 
 WHOLE, DAMAGED = 0, 1
 _LEAST_OBSOLETE, _LEAST_SIMPLE, _LEAST_ENHANCED = LEAST[OBSOLETE], LEAST[SIMPLE], LEAST[ENHANCED]
+
+
+class Records(NamedTuple):
+    """How a pcap keeps packets: octets of a record's header, whether in network order, ns per unit of the fraction, the most
+    octets a record may have, link type.
+    """
+
+    header: int
+    big: bool
+    unit: int
+    limit: int
+    link_type: int
 
 
 class Frames:
@@ -28,14 +40,13 @@ class Frames:
 
 
 @compiled
-def scan_records(
-    buffer: int, at: int, end: int, header: int, big: bool, unit: int, limit: int, link_type: int, columns: Any
-) -> Any:
+def scan_records(buffer: int, at: int, end: int, how: Any, columns: Any) -> Any:
     """Write the columns of `Frames` of complete pcap records; how many, where the next one starts, and what stopped it.
 
-    `header`: octets of a record's header. `unit`: ns per unit of the fraction. `limit`: the most octets a record may have.
+    `how`: see `Records`.
     """
     types, times, offsets, captures, wires = columns
+    header, big, unit, limit, link_type = how
     n, one, most, longest = np.uint64(0), np.uint64(1), np.uint64(len(types)), SECOND // unit
     while n < most and at + header <= end:
         captured, fraction = number(buffer + at + 8, big), number(buffer + at + 4, big)

@@ -27,7 +27,7 @@ class Intake:
     """
 
     def __init__(
-        self, sockets: Sequence[tuple[str, socket.socket]], admission: Admission, inbox: Inbox, *, linger: float = 0.01
+        self, sockets: Sequence[tuple[str, socket.socket]], admission: Admission, inbox: Inbox, *, linger: float = 0.025
     ) -> None:
         self.sockets, self.admission, self.inbox, self.linger = list(sockets), admission, inbox, linger
         self.error: OSError | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
 from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
-from collectors.wire import hashed, part, rare
+from collectors.wire import hashed, part, prefetch, prefetch_second, rare
 
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
 ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
@@ -46,26 +46,47 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
     """A packet of a message of flow i, new or sent again."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
     psn = flow.high + 1
-    goes_on = meaning & BEGINS == 0 and not flow.ended and psn & MODULUS - 1 == row.sequence and psn <= flow.until
-    known = flow.anchor or (flow.has_record and not flow.used)  # which message it is of
-    if goes_on and known and psn - record.lowest < WINDOW and row.time_ns - flow.last_ns <= idle_ns:
-        _go_on(flow, record, row, psn, meaning & ENDS != 0)
+    follows = meaning & BEGINS == 0 and psn <= flow.ready and psn & MODULUS - 1 == row.sequence
+    if follows and row.time_ns - flow.last_ns <= idle_ns:
+        _go_on(t, i, flow, record, row.time_ns, np.int64(row.octets), psn, meaning & ENDS != 0, row.ecn)
     else:
         _take_any(t, i, row, meaning, exporter, path, idle_ns, seed)
+        flow.ready = _ready(flow, record)
 
 
 @part
-def _go_on(flow: Any, record: Any, row: Any, psn: Any, ends: Any) -> None:
+def goes_on(t: Any, i: Any, flow: Any, record: Any, hint: Any, idle_ns: Any) -> Any:
+    """Whether a packet without a beginning follows the last one of its flow; it is taken then."""
+    psn = flow.high + 1
+    if psn > flow.ready or psn & MODULUS - 1 != hint.number or hint.time_ns - flow.last_ns > idle_ns:
+        return False
+    _go_on(t, i, flow, record, hint.time_ns, np.int64(hint.octets), psn, hint.ended, hint.ecn)
+    return True
+
+
+@part
+def _ready(flow: Any, record: Any) -> Any:
+    """Up to which PSN packets may follow in a few steps, -1 where none may: it must be plain of which message they are."""
+    known = flow.anchor or (flow.has_record and not flow.used)
+    return min(flow.until, record.lowest + WINDOW - 1) if known and not flow.ended else np.int64(-1)
+
+
+@part
+def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, psn: Any, ends: Any, ecn: Any) -> None:
     """The packet that follows the last one of a message: what `_take_any` comes to, in a few steps."""
-    flow.last_ns, flow.high, flow.ended, flow.over = row.time_ns, psn, ends, 0
+    flow.last_ns, flow.high, flow.over = time_ns, psn, 0
     record.best = record.highest = psn
-    record.octets += row.octets
+    record.octets += octets
     record.packets += 1
-    record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
-    record.mtu = max(record.mtu, row.octets)
+    record.start_ns, record.end_ns = min(record.start_ns, time_ns), max(record.end_ns, time_ns)
+    record.mtu = max(np.int64(record.mtu), octets)
     if ends:
-        record.ends = 1
-    if row.ecn:
+        flow.ended = record.ends = 1
+        flow.ready = -1
+        oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & _SLOTS)  # which the next message will have given out
+        prefetch(t.held, oldest)
+        prefetch_second(t.held, oldest)
+    if ecn:
         record.ecn += 1
 
 
@@ -200,6 +221,7 @@ def rest_messages(t: Any, i: Any, before_ns: Any) -> None:
         close_messages(t, i)
         flow.used = flow.anchor = flow.has_record = 0
         flow.ended = 1
+        flow.ready = -1
     for k in range(1, MESSAGES + 1):
         slot = np.int64(flow.newest) + k & _SLOTS
         if flow.used >> slot & 1 and t.held[MESSAGES * np.int64(i) + slot].end_ns < before_ns:

@@ -59,6 +59,7 @@ class Mirrors:
         self, named: Mapping[tuple[str, int], str], *, allowed: tuple[Network, ...] | None = None, most: int = 256
     ) -> None:
         self.named, self.allowed, self.most = named, allowed, most
+        self.alone: tuple[str, ...] = ()
         self.skipped: Counter[str] = Counter()
         self.switches: set[str] = set()
         self._names: dict[int, str] = {}

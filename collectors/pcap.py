@@ -10,7 +10,7 @@ import contextlib
 import gzip
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -19,10 +19,10 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from collectors import pcapng
+from collectors import pcapng, windows
 from collectors.batch import Batch
-from collectors.compression import GZIP, ZSTD, Stream, opened
-from collectors.framing import DAMAGED, Frames, scan_blocks, scan_records
+from collectors.compression import GZIP, ZSTD, Stream
+from collectors.framing import DAMAGED, Frames, Records, scan_blocks, scan_records
 from collectors.packet import DecodeError
 from collectors.pcapng import MAX_SNAPLEN, SECOND
 from collectors.record import Ints
@@ -45,7 +45,8 @@ class Capture:
         self.packets = 0
         self._file, self._kept_open = file, file is sys.stdin.buffer
         self._batch_octets = batch_octets
-        self._stream, self._frames = Stream(opened(file)), Frames()
+        self._stream, self._frames, self._used = Stream(windows.opened(file)), Frames(), 0
+        self.records: Records | None = None
         self._stream.advance(0, max(batch_octets, 24))
         self._batches = self._recognized()
 
@@ -61,6 +62,15 @@ class Capture:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
+    def window(self) -> Ints | None:
+        """A window on what comes next, in `records`, see `windows.window`; None where there is none, or they are no such."""
+        return windows.window(self._stream, self._used) if self.records and not self.records.big else None
+
+    def moved(self, window: Ints, packets: int) -> None:
+        """Take note of how far a window was moved on, past so many packets: the next batch begins there."""
+        self._used = windows.moved(self._stream, window)
+        self.packets += packets
+
     def close(self) -> None:
         """Close the file, unless it is standard input."""
         if not self._kept_open:
@@ -70,7 +80,7 @@ class Capture:
         stream = self._stream
         magic, order = bytes(stream.buffer[: min(4, stream.end)]), bytes(stream.buffer[8:12])
         if magic in PCAP:
-            return self._pcap(*PCAP[magic])
+            return self._pcap(*PCAP[magic]) if stream.end >= 24 else self._cut_off()
         if magic == pcapng.MAGIC and (stream.end < 12 or order in pcapng.ORDERS):
             return self._pcapng()
         if stream.end == 0 and stream.damage is None:
@@ -102,36 +112,29 @@ class Capture:
 
     def _pcap(self, order: str, unit: int, header: int) -> Iterator[Batch]:
         stream = self._stream
-        if stream.end < 24:
-            self._cut_off()
-            return
         snaplen, link_type = struct.unpack_from(order + "II", stream.buffer, 16)
-        limit, link_type = max(SNAPLEN, min(snaplen, MAX_SNAPLEN)), link_type & 0x03FFFFFF  # above: length of the FCS
-        used, captured_at = 24, struct.Struct(order + "I").unpack_from
+        limit = max(SNAPLEN, min(snaplen, MAX_SNAPLEN))
+        self.records = Records(header, order == ">", unit, limit, link_type & 0x03FFFFFF)  # above: length of the FCS
+        self._used = 24
+        return self._of_records(self.records, struct.Struct(order + "I").unpack_from)
+
+    def _of_records(self, how: Records, captured_at: Callable[[bytearray, int], tuple[int, ...]]) -> Iterator[Batch]:
+        stream = self._stream
         while True:
-            n, columns, used, fault = self._scan(used, header, order, unit, limit, link_type)
+            columns = self._frames.room((stream.end - self._used) // how.header + 1)
+            n, self._used, fault = scan_records(stream.address, self._used, stream.end, how, tuple(columns))
             if n:
                 yield Batch(stream.buffer, *(column[:n] for column in columns))
-            left, need = stream.end - used, header
-            if left >= header:
-                need += captured_at(stream.buffer, used + 8)[0]
+            left, need = stream.end - self._used, how.header
+            if left >= how.header:
+                need += captured_at(stream.buffer, self._used + 8)[0]
             if fault == DAMAGED:
-                self._corrupt(used, f"damaged packet record of {need - header} octets")
+                self._corrupt(self._used, f"damaged packet record of {need - how.header} octets")
                 return
             if self._ended(left, "packet record"):
                 return
-            stream.advance(used, max(need, self._batch_octets))
-            used = 0
-
-    def _scan(
-        self, used: int, header: int, order: str, unit: int, limit: int, link_type: int
-    ) -> tuple[int, list[Ints], int, int]:
-        """How many complete records there are, their columns, where they end, and whether damage ended them."""
-        stream = self._stream
-        columns = self._frames.room((stream.end - used) // header + 1)
-        how = header, order == ">", unit, limit, link_type
-        n, used, fault = scan_records(stream.address, used, stream.end, *how, tuple(columns))
-        return n, columns, used, fault
+            stream.advance(self._used, max(need, self._batch_octets))
+            self._used = 0
 
     def _pcapng(self) -> Iterator[Batch]:
         stream, section, used = self._stream, pcapng.Section("<"), 0

@@ -16,6 +16,7 @@ MESSAGES = 8  # RDMA messages of a flow that are held after the next began, sinc
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
 BINS = 128  # of the histograms of paces
 LEAST_OUT = 1 << 14  # records there is room for
+LINE = 64  # octets of a line of the cache
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
 
@@ -23,12 +24,12 @@ _LONG, _INT, _OCTET = np.int64, np.int32, np.uint8
 FLOW = np.dtype(
     [
         *((name, np.uint64) for name in ("ends", "rest")),  # who talks to whom: the codes; the rest of the identity
-        *((name, _LONG) for name in ("last_ns", "high", "until")),  # highest number sent; last PSN of the message
-        *((name, _INT) for name in ("head", "tail", "count")),  # of its units
+        ("raw", np.uint64),  # the addresses themselves where they are IPv4 and `Table.near` leads here
+        *((name, _LONG) for name in ("last_ns", "high", "until", "ready")),  # highest number sent; last PSN of the message
         *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
-        *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history", "kind")),
+        *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history")),  # up to here one line of the cache
+        *((name, _INT) for name in ("kind", "head", "tail", "count")),  # the last three: of its units
         *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size", "bin")),
-        ("spare", _LONG, (2,)),  # whole lines of the cache
     ],
     align=True,
 )
@@ -61,11 +62,12 @@ class Table(NamedTuple):
     that waits, and the records that are done.
 
     `history`: paces and weights of the block before, [flows, 2, BLOCK]. `typical`: how often senders went at which pace.
-    `slots`: where flows are found, by hash.
+    `slots`: where flows are found, by hash. `near`: where some may be found by the octets of their headers.
     """
 
     flows: Array
     slots: Array
+    near: Array
     records: Array
     held: Array
     units: Array
@@ -82,6 +84,7 @@ def empty_table() -> Table:
     return Table(
         flows=np.zeros(0, FLOW),
         slots=np.full(2, -1, np.int32),
+        near=np.full(2, -1, np.int32),
         records=np.zeros(0, RECORD),
         held=np.zeros(0, RECORD),
         units=np.zeros(0, UNIT),
@@ -103,6 +106,7 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
             held=_longer(t.held, MESSAGES * size),
             history=_longer(t.history, size),
             slots=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
+            near=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
         )
         settle(t, SEED)
     if units + int(t.counters[UNITS]) > len(t.units):
@@ -115,8 +119,15 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
     return t if addresses <= len(t.typical) else t._replace(typical=_longer(t.typical, max(64, 2 * addresses)))
 
 
+def aligned(size: int, kind: np.dtype[Any]) -> Array:
+    """Zeros, of which each row begins a line of the processor's cache, where rows are as long as some."""
+    octets = np.zeros(size * kind.itemsize + LINE, np.uint8)
+    begin = -octets.ctypes.data % LINE
+    return octets[begin : begin + size * kind.itemsize].view(kind)
+
+
 def _longer(array: Array, size: int) -> Array:
-    longer = np.zeros((size, *array.shape[1:]), array.dtype)
+    longer = aligned(size, array.dtype) if array.ndim == 1 else np.zeros((size, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 
@@ -152,7 +163,7 @@ def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
 @part
 def renew(flow: Any) -> None:
     """Make a flow as if nothing had been seen of it."""
-    flow.high = flow.unpushed = flow.bin = -1
+    flow.high = flow.unpushed = flow.bin = flow.ready = -1
     flow.until = FAR
     flow.ended = flow.was_bulk = 1
     flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
@@ -189,3 +200,47 @@ def copy_history(t: Any, here: Any, there: Any) -> None:
     """Give one flow the paces of another."""
     for k in range(BLOCK):
         t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]
+
+
+class Columns(NamedTuple):
+    """The columns of records that are done."""
+
+    start_ns: Array
+    end_ns: Array
+    src: Array
+    dst: Array
+    src_port: Array
+    dst_port: Array
+    protocol: Array
+    dst_qp: Array
+    octets: Array
+    packets: Array
+    messages: Array
+    retransmits: Array
+    ecn: Array
+    cnp: Array
+    tcp_flags: Array
+    busy_ns: Array
+    exporter: Array
+    path: Array
+
+
+def empty_columns(n: int) -> Columns:
+    """Room for so many records."""
+    return Columns(*(np.empty(n, OUT[name]) for name in Columns._fields))
+
+
+@compiled
+def spread(records: Any, order: Any, columns: Any) -> None:
+    """Write records into columns, in an order: each is looked at once, where numpy would for every column."""
+    for k in range(len(order)):
+        record = records[order[k]]
+        columns.start_ns[k], columns.end_ns[k] = record.start_ns, record.end_ns
+        columns.src[k], columns.dst[k] = record.src, record.dst
+        columns.src_port[k], columns.dst_port[k] = record.src_port, record.dst_port
+        columns.protocol[k], columns.dst_qp[k] = record.protocol, record.dst_qp
+        columns.octets[k], columns.packets[k] = record.octets, record.packets
+        columns.messages[k], columns.retransmits[k] = record.messages, record.retransmits
+        columns.ecn[k], columns.cnp[k] = record.ecn, record.cnp
+        columns.tcp_flags[k], columns.busy_ns[k] = record.tcp_flags, record.busy_ns
+        columns.exporter[k], columns.path[k] = record.exporter, record.path

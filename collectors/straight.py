@@ -1,53 +1,132 @@
-"""Frames that one switch alone saw straight to flows, compiled: a few at a time are unpacked, then followed.
+"""Frames that one switch alone saw straight to flows, compiled: what most of them are is told at a glance.
 
-What `unpacking` and `following` do one after the other, so that a packet's row never leaves the processor's nearest cache.
+What `unpacking` and `following` do one after the other, to the same answer. A packet that goes on with a message needs no row,
+and no code of an address: its flow is found by the octets of its headers. All others are unpacked and followed one by one.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from collectors.following import AHEAD, follow_some, has_room
-from collectors.unpacking import unpack_some
-from collectors.wire import compiled
+from collectors.addresses import codes_of
+from collectors.commonframes import common
+from collectors.following import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
+from collectors.glances import ACKNOWLEDGES, GOES_ON, UNCOMMON, glance_frames, near_slot, seek, syndrome
+from collectors.messages import MEANING, goes_on
+from collectors.unpacking import KEPT, unpack_one
+from collectors.wire import compiled, part, rare
 
-_AHEAD = np.uint64(AHEAD)
+_AHEAD, _0 = np.uint64(AHEAD), np.uint64(0)
+TAKEN, SKIPPED, LATE = range(3)  # what becomes of a frame
+
+
+class Means(NamedTuple):
+    """What frames are followed with: the tables of an address book, room for a row, verdicts counted, exporter and path."""
+
+    keys: NDArray[np.uint64]
+    slots: NDArray[np.int32]
+    pairs: NDArray[np.uint64]
+    rows: NDArray[Any]
+    places: NDArray[Any]
+    counts: NDArray[np.int64]
+    exporter: int
+    path: int
+    settings: Settings
+    scratch: Scratch
+    seed: Any
 
 
 @compiled
-def follow_frames(
-    t: Any,
-    data: int,
-    frames: Any,
-    begin: int,
-    rows: Any,
-    book: Any,
-    places: Any,
-    counts: Any,
-    alone: Any,
-    settings: Any,
-    scratch: Any,
-    clock: int,
-    seed: Any,
-) -> Any:
-    """Take frames from `begin` on, until one is older than the one before it, or the table has no room for more.
+def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known: int, clock: int) -> Any:
+    """Take frames from `begin` on, until one is older than the one before it, or there is no room for more.
 
-    Up to which frame it came; how many rows it followed; from where to where `rows` holds some that are left; how many
-    addresses are known; the time of the last row. `rows`: `AHEAD` of them; `alone`: exporter and path of so many; the others as
-    in `unpack_frames` and `follow`.
+    Up to which frame it came; how many packets it followed; whether time goes back there; how many addresses are known; the
+    time of the last packet. `data`, `frames`: see `unpack_frames`. `known`, `clock`: of what came before.
     """
-    keys, slots, known, pairs = book
     many: Any = np.uint64(len(frames[0]))
     start: Any = np.uint64(begin)
     followed: Any = np.int64(0)
-    kept, taken = np.int64(0), np.int64(0)
-    while start < many and kept == taken and has_room(t) and known + 2 * AHEAD <= len(t.typical):
+    whole = True
+    while start < many and whole and room_for(t, means, known):
         stop = min(many, start + _AHEAD)
-        n, known = unpack_some(data, frames, start, stop, rows, (keys, slots, known, pairs), places, counts)
-        upto, clock = follow_some(t, rows, np.uint64(0), n, alone[0], alone[1], settings, scratch, clock, seed)
-        kept, taken = np.int64(n), np.int64(upto)
+        glance_frames(data, frames, start, stop, means.scratch.hints, t.near, means.pairs)
+        upto, taken, known, clock = follow_some(t, means.scratch.hints, stop - start, means, known, clock)
+        whole = upto == stop - start
         followed += taken
-        start = stop
-    return np.int64(start), followed, taken, kept, known, clock
+        start += upto
+    return np.int64(start), followed, not whole, known, clock
+
+
+@part
+def room_for(t: Any, means: Any, known: Any) -> Any:
+    """Whether the next `AHEAD` frames can be followed, whatever they are."""
+    return has_room(t) and known + 2 * AHEAD <= len(t.typical) and known + 2 * AHEAD < len(means.keys)
+
+
+@rare
+def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) -> Any:
+    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then."""
+    seek(t, hints, n)
+    taken = np.int64(0)
+    for k in range(n):
+        hint = hints[k]
+        done, known = _take(t, hint, clock, means, known)
+        if done == LATE:
+            return k, taken, known, clock
+        if done == TAKEN:
+            clock = hint.time_ns
+            taken += 1
+    return n, taken, known, clock
+
+
+@part
+def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
+    """One frame: what became of it, and how many addresses are known."""
+    if hint.what != UNCOMMON:
+        if hint.time_ns < clock:
+            return LATE, known
+        if hint.flow >= 0:
+            i = np.uint64(hint.flow)
+            flow, record = t.flows[i], t.records[i]
+            if flow.raw == hint.ends and flow.rest == hint.rest:
+                if hint.what != GOES_ON or not goes_on(t, hint.flow, flow, record, hint, means.settings.idle_ns):
+                    _take_known(t, hint, means)
+                return TAKEN, known
+        if hint.what == ACKNOWLEDGES:
+            _, known = codes_of(hint.ends, means.pairs, means.keys, means.slots, known)
+            count_answer(t, syndrome(hint))
+            return TAKEN, known
+    return _take_any(t, hint, clock, means, known)
+
+
+@rare
+def _take_known(t: Any, hint: Any, means: Any) -> None:
+    """A packet of a flow that is known."""
+    row, how = means.rows[_0], means.settings
+    common(hint.at, hint.at + hint.captured, row)
+    row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
+    take_known(t, hint.flow, row, means.exporter, means.path, how, means.scratch, means.seed)
+
+
+@rare
+def _take_any(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
+    """Any frame; its flow will be found by the octets of its headers if it is of a kind that can be."""
+    row, begin = means.rows[_0], hint.at
+    book = means.keys, means.slots, known, means.pairs
+    end, wire_end = begin + hint.captured, begin + max(hint.wire, hint.captured)
+    verdict, known = unpack_one(begin, end, wire_end, hint.link_type, row, means.places[_0], book)
+    if verdict != KEPT:
+        means.counts[verdict] += 1
+        return SKIPPED, known
+    if hint.time_ns < clock:
+        return LATE, known
+    row.time_ns = hint.time_ns
+    i = follow_one(t, row, means.scratch.keys[_0], means.exporter, means.path, means.settings, means.scratch, means.seed)
+    if hint.what != UNCOMMON and i >= 0:
+        slot = near_slot(hint, t.near)
+        t.near[slot] = i
+        t.flows[np.uint64(i)].raw = hint.ends
+    return TAKEN, known

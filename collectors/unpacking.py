@@ -79,34 +79,34 @@ def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, cou
     `data` is the address of a buffer, in which all frames must lie; `frames`: link type, time, offset, captured and wire
     length of each; `book`: `AddressBook.tables`, `pairs`. Counts the verdicts on frames without a row in `counts`.
     """
-    n, known = unpack_some(data, frames, _NONE, np.uint64(len(frames[0])), rows, book, places, counts)
+    link_type, time_ns, offset, captured, wire = frames
+    keys, slots, known, pairs = book
+    n, place = np.uint64(0), places[0]
+    for i in range(np.uint64(len(link_type))):
+        begin = data + offset[i]
+        end, wire_end = begin + captured[i], begin + max(wire[i], captured[i])
+        verdict, known = unpack_one(begin, end, wire_end, link_type[i], rows[n], place, (keys, slots, known, pairs))
+        if verdict == KEPT:
+            rows[n].time_ns = time_ns[i]
+            n += _1
+        else:
+            counts[verdict] += 1
     return np.int64(n), known
 
 
 @part
-def unpack_some(data: Any, frames: Any, start: Any, stop: Any, rows: Any, book: Any, places: Any, counts: Any) -> Any:
-    """The same for some of the frames."""
-    link_type, time_ns, offset, captured, wire = frames
+def unpack_one(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, place: Any, book: Any) -> Any:
+    """The verdict on one frame, and how many addresses are known; writes its row but for the time."""
     keys, slots, known, pairs = book
-    n, place = np.uint64(0), places[0]
-    for i in range(start, stop):
-        begin, row = data + offset[i], rows[n]
-        end = begin + captured[i]
-        if link_type[i] == 1 and captured[i] >= COMMON and common(begin, end, row):
-            ends, known = codes_of(double(begin + 26), pairs, keys, slots, known)
-            row.time_ns = time_ns[i]
-            row.src, row.dst = np.int32(ends >> _32), np.int32(ends & _LOWER)
-            n += _1
-            continue
-        verdict = _unpack(begin, end, begin + max(wire[i], captured[i]), link_type[i], row, place)
-        if verdict == KEPT:
-            row.time_ns = time_ns[i]
-            row.src, known = code_of(place.src_high, place.src_low, keys, slots, known)
-            row.dst, known = code_of(place.dst_high, place.dst_low, keys, slots, known)
-            n += _1
-        else:
-            counts[verdict] += 1
-    return n, known
+    if link_type == 1 and end - begin >= COMMON and common(begin, end, row):
+        ends, known = codes_of(double(begin + 26), pairs, keys, slots, known)
+        row.src, row.dst = np.int32(ends >> _32), np.int32(ends & _LOWER)
+        return KEPT, known
+    verdict = _unpack(begin, end, wire_end, link_type, row, place)
+    if verdict == KEPT:
+        row.src, known = code_of(place.src_high, place.src_low, keys, slots, known)
+        row.dst, known = code_of(place.dst_high, place.dst_low, keys, slots, known)
+    return verdict, known
 
 
 @part

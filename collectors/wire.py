@@ -42,18 +42,18 @@ def rare(function: _Function) -> _Function:
     return cast(_Function, numba.njit(**_OPTIONS)(function))
 
 
-def _loader(octets: int) -> Any:
-    """Function: the number in network order that so many octets hold from an address on; of 8 octets, unsigned."""
+def _loader(octets: int, *, swap: bool = True) -> Any:
+    """Function: the number in network order that so many octets hold from an address on; of 8 octets, unsigned.
+
+    In the order of x86 and ARM where octets are not to be swapped.
+    """
     bits, answer = ir.IntType(8 * octets), types.uint64 if octets == 8 else types.int64
 
     def load(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba knows arguments by name
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             found = builder.load(builder.inttoptr(arguments[0], bits.as_pointer()), align=1)
-            return (
-                builder.zext(builder.bswap(found) if octets > 1 else found, ir.IntType(64))
-                if octets < 8
-                else builder.bswap(found)
-            )
+            found = builder.bswap(found) if octets > 1 and swap else found
+            return builder.zext(found, ir.IntType(64)) if octets < 8 else found
 
         return answer(types.int64), generate
 
@@ -61,32 +61,40 @@ def _loader(octets: int) -> Any:
 
 
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
+little = _loader(4, swap=False)
+
+# pread(2) and memmove(3) of the C library
+read_at: Any = types.ExternalFunction("pread", types.int64(types.int64, types.int64, types.int64, types.int64))
+move: Any = types.ExternalFunction("memmove", types.int64(types.int64, types.int64, types.int64))
 
 
-def _fetching(_: Any, array: Any, index: Any) -> Any:
-    """The intrinsic `prefetch`: have the first line of a row of an array fetched into the cache, for a later loop."""
+def _fetcher(line: int) -> Any:
+    """Function: have a line of 64 octets of a row of an array fetched into the cache, for a later loop."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        of = signature.args[0]
-        size = context.get_abi_sizeof(context.get_data_type(of.dtype))
-        start = builder.ptrtoint(context.make_array(of)(context, builder, arguments[0]).data, ir.IntType(64))
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
-        place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
-        at = builder.inttoptr(place, ir.IntType(8).as_pointer())
-        builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
-        return context.get_dummy_value()
+    def fetch(_: Any, array: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            of = signature.args[0]
+            size = context.get_abi_sizeof(context.get_data_type(of.dtype))
+            start = builder.ptrtoint(context.make_array(of)(context, builder, arguments[0]).data, ir.IntType(64))
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
+            place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
+            at = builder.inttoptr(builder.add(place, ir.IntType(64)(64 * line)), ir.IntType(8).as_pointer())
+            builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
+            return context.get_dummy_value()
 
-    return types.void(array, index), generate
+        return types.void(array, index), generate
+
+    return intrinsic(fetch)
 
 
-prefetch: Any = intrinsic(_fetching)
+prefetch, prefetch_second = _fetcher(0), _fetcher(1)
 
 
 @part
 def number(at: Any, big: Any) -> Any:
     """32 bits, in network order where `big`, else the other way round."""
-    return long(at) if big else octet(at) | octet(at + 1) << 8 | octet(at + 2) << 16 | octet(at + 3) << 24
+    return long(at) if big else little(at)
 
 
 @part

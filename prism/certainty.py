@@ -8,9 +8,8 @@ import numpy as np
 
 from prism.cost import steps_of
 from prism.detectors.view import View
-from prism.kernels.edges import edges_of
 from prism.kernels.intervals import weighted_median
-from prism.kernels.shifts import spread
+from prism.kernels.sums import numbered
 from prism.model import Finding
 
 
@@ -62,16 +61,22 @@ def _varies(view: View) -> float:
     alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
     alike += [np.concatenate([rows, hands[b, a]]) for (a, b), rows in hands.items() if a < b and (b, a) in hands]
     by_step, by_edge = list[float](), list[float]()
+    steps = len(view.ends)
     for rows in alike:
-        edges = [e for e in edges_of(view.flows, rows).values() if 2 * view.steps_with(e) >= len(view.ends)]
-        if len(edges) < 2:
+        number, at = numbered(view.flows.src[rows], view.flows.dst[rows])
+        seen, moved = view.by_step(rows, number, len(at)), view.by_step(rows, number, len(at), view.flows.octets)
+        moved = moved[2 * np.count_nonzero(seen, axis=1) >= steps]
+        if len(moved) < 2:
             continue
-        total = np.array([float(edge.volume) for edge in edges])
+        total = moved.sum(axis=1)
         by_edge += (total / np.median(total) - 1).tolist()
-        for edge in edges:
-            moved = view.per_step(edge, view.flows.octets)[1:]
-            middle = float(np.median(moved)) if len(moved) else 0.0
-            by_step += [spread(moved / middle, floor=0.0)] if middle > 0 else []
+        if steps < 2:
+            continue
+        inner = moved[:, 1:steps]
+        middle = np.median(inner, axis=1)
+        parts = inner[middle > 0] / middle[middle > 0, None]
+        off = np.abs(parts - np.median(parts, axis=1, keepdims=True))
+        by_step += (1.4826 * np.median(off, axis=1)).tolist()
     if not by_step:
         return 0.0
     between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))

@@ -29,6 +29,9 @@ def chains_of(
     moved: dict[tuple[int, int], int] = defaultdict(int)
     for (src, dst, *_), edge in hands.items():
         moved[min(src, dst), max(src, dst)] += edge.volume
+    of: dict[tuple[int, int], list[Pair]] = defaultdict(list)
+    for key in hands:
+        of[key[0], key[1]].append(key)
     graph: nx.Graph[int] = nx.Graph(list(moved))
     chains: list[list[int]] = []
     stage: dict[int, int] = {}
@@ -39,7 +42,7 @@ def chains_of(
             stage |= _stages(inner, hands, rests)
             chains.append(sorted(part, key=lambda m: (stage[m], m)))
             continue
-        line = line if _runs_down(line, hands, rests, tides) else line[::-1]
+        line = line if _runs_down(line, hands, of, rests, tides) else line[::-1]
         chains.append(line)
         stage |= {member: i for i, member in enumerate(line)}
     return chains, stage
@@ -56,19 +59,26 @@ def _line(graph: nx.Graph[int], moved: Mapping[tuple[int, int], int]) -> list[in
     return list(nx.dfs_preorder_nodes(nx.Graph(e for e in graph.edges if set(e) != {src, dst}), src))
 
 
-def _runs_down(line: list[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints], tides: Mapping[Pair, Handover]) -> bool:
-    """Whether activations go from the first member of a line to the last."""
-    of: dict[tuple[int, int], list[Pair]] = defaultdict(list)
-    for key in hands:
-        of[key[0], key[1]].append(key)
+def _runs_down(
+    line: list[int],
+    hands: Mapping[Pair, Edge],
+    of: Mapping[tuple[int, int], list[Pair]],
+    rests: Mapping[int, Ints],
+    tides: Mapping[Pair, Handover],
+    *,
+    clear: float = 0.3,
+) -> bool:
+    """Whether activations go from the first member of a line to the last. `of` are the lanes between two endpoints."""
     known = any(len(rests.get(member, NEVER)) for member in line)
     if not known and (down := _empties(line[:2], of, tides)) and (up := _empties(line[:-3:-1], of, tides)):
         if max(len(down.empty), len(up.empty)) > 1.25 * min(len(down.empty), len(up.empty)):
             return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
+        if abs(down.busy - up.busy) >= clear:
+            return down.busy > up.busy  # stages keep as much in flight as they can; seen the wrong way, hardly any
         return down.rest >= up.rest  # the optimizer's time comes on top
     votes = 0
     for src, dst in pairwise(line):
-        for key in of[src, dst]:
+        for key in of.get((src, dst), ()):
             times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
             votes += 1 if ahead(hands[key], hands[flipped(key)], times) else -1
     return votes >= 0
@@ -77,7 +87,7 @@ def _runs_down(line: list[int], hands: Mapping[Pair, Edge], rests: Mapping[int, 
 def _empties(ends_of: list[int], of: Mapping[tuple[int, int], list[Pair]], tides: Mapping[Pair, Handover]) -> Tide | None:
     """When the pair of two stages was empty, if activations go from the first of them to the second."""
     src, dst = ends_of
-    for key in of[min(src, dst), max(src, dst)]:
+    for key in of.get((min(src, dst), max(src, dst)), ()):
         if key in tides:
             tide = tides[key].first if src < dst else tides[key].second
             return tide if len(tide.empty) else None

@@ -13,7 +13,7 @@ from prism.causes import settled
 from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
-from prism.events import events
+from prism.events import events, uneven
 from prism.identity import distinct
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.kernels.bursts import Bursts, bursts
@@ -99,7 +99,7 @@ def diagnose_job(
     view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least)
     if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
-    steady = view.uneven < UNEVEN
+    steady = uneven(view) < UNEVEN
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.record import FIN, RST, SYN
-from prism.detectors.view import View
+from prism.detectors.view import View, unevenness
 from prism.kernels.intervals import union
 from prism.model import Event, EventKind, Finding
 
@@ -27,6 +27,14 @@ def events(
         if not any(low <= start and end <= high for low, high in hung):
             out.append(Event(_kind(view, start, end, written), start, end))
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
+
+
+def uneven(view: View, *, longer: float = 0.25) -> float:
+    """How uneven the steps of a job are but for its pauses (`unevenness`)."""
+    lengths = view.durations.copy()
+    for start, end in _pauses(view, longer):
+        lengths[view.step_of(np.array([end]))] -= end - start
+    return min(view.uneven, unevenness(lengths))
 
 
 def _ends(view: View, window: tuple[int, int]) -> list[Event]:

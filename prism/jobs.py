@@ -13,6 +13,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
 import networkx as nx
 import numpy as np
@@ -105,8 +106,15 @@ def _by_host(
     for (src, dst), edge in steady.items():
         if src in home and home[src] == home.get(dst):
             inside[home[src]].append(edge)
-    beats = [_activity(own) for own in inside]
-    ends = [_step_ends(own) for own in inside]
+
+    @cache
+    def beats(i: int) -> Union:
+        return _activity(inside[i])
+
+    @cache
+    def ends(i: int) -> Ints:
+        return _step_ends(inside[i])
+
     at: dict[str | None, list[int]] = defaultdict(list)
     for i, own in enumerate(hosts):
         for host in own:
@@ -120,7 +128,7 @@ def _by_host(
             for j in sharing:
                 if i < j and (i, j) not in tried and known[i] != known[j]:
                     tried.add((i, j))
-                    if in_step(ends[i], ends[j]) or beat(beats[i], beats[j]) >= together:
+                    if in_step(ends(i), ends(j)) or beat(beats(i), beats(j)) >= together:
                         graph.add_edge(i, j)
                         known.union(i, j)
     return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]

@@ -66,12 +66,15 @@ def _also_reduce(
     """Sets inside a reduction that move when it does, as experts' gradients do: `most` of their octets, and together they rest
     nearly as long, at least the share `kept`.
 
-    Sets of one size inside sets of one size do the same; three of them are asked.
+    Sets of one size inside sets of one size do the same if they rest alike; three of them are asked. Groups of experts and
+    those across them may be of one size.
     """
-    asked: dict[tuple[int, int], list[tuple[Members, Members]]] = defaultdict(list)
+    usual = {n: float(np.median([calm[r] for r in reductions if len(r) == n])) for n in {len(r) for r in reductions}}
+    asked: dict[tuple[int, int, bool], list[tuple[Members, Members]]] = defaultdict(list)
     for members in by_set:
         if members not in reductions and (around := [r for r in reductions if members < r]):
-            asked[len(members), len(max(around, key=len))].append((members, max(around, key=len)))
+            whole = max(around, key=len)
+            asked[len(members), len(whole), calm[members] >= kept * usual[len(whole)]].append((members, whole))
     out: set[Members] = set()
     for own in asked.values():
         votes = 0
@@ -167,4 +170,4 @@ def _inner_kind(
 def steps_of(flows: Flows, rows: Rows) -> Rhythm:
     """The rhythm of some records of `flows`, in any order."""
     rows = rows[np.argsort(sending(flows)[rows], kind="stable")]
-    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows])
+    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows], pauses=True)

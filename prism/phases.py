@@ -116,15 +116,18 @@ def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> R
 
 def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
-    who, sends = np.concatenate([records.src, records.dst]), np.repeat([True, False], len(records.src))
-    both = Records(*(np.tile(column, 2) for column in records))
-    start, end = on.place(who, both.start), on.place(who, both.end)
+    n = len(records.start)
+    place = np.concatenate([on.place(who, records.start) for who in (records.src, records.dst)])
+    order = np.argsort(place, kind="stable")
+    sends = order < n
+    rows = np.where(sends, order, order - n)
+    who = np.where(sends, records.src[rows], records.dst[rows])
+    start, end = place[order], on.place(who, records.end[rows])
     offered, called = (
         np.where(sends & (time >= 0), on.place(who, time), other)
-        for time, other in ((both.ready, start), (both.called, np.int64(NOTHING)))
+        for time, other in ((records.ready[rows], start), (records.called[rows], np.int64(NOTHING)))
     )
-    talk = Talk(start, end, on.slot(end), both.kind, both.way, both.octets, sends, offered, called)
-    return talk.only(np.argsort(start, kind="stable"))
+    return Talk(start, end, on.slot(end), records.kind[rows], records.way[rows], records.octets[rows], sends, offered, called)
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from collectors import inputs as files
-from collectors import pcap
-from collectors.fastpath import Decoder, Undecoded
+from collectors import pcap, reading
+from collectors.fastpath import Decoder, Undecoded, Unread
 from collectors.flowtable import flows_of
 from collectors.inputs import Kind
 from collectors.mapping import Columns
@@ -86,9 +86,9 @@ def read(
 
 def _packets(
     capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
-) -> Iterator[Undecoded]:
-    for batch in capture:
-        yield decoder.later(batch)
+) -> Iterator[Undecoded | Unread]:
+    for frames in reading.read(capture, decoder):
+        yield frames
         tell("packets", sum(c.packets for c in captures.values()), 0)
 
 

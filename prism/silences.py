@@ -38,7 +38,10 @@ class Talk(NamedTuple):
 
     def only(self, rows: Mask | NDArray[np.intp]) -> Self:
         """The given ends alone."""
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        if rows.dtype == np.bool_:
+            if rows.all():
+                return self
+            rows = np.flatnonzero(rows)
         return self._replace(**{name: column[rows] for name, column in self._asdict().items()})
 
 

@@ -26,11 +26,13 @@ collectors.bpf collectors.capture collectors.capturing collectors.cli collectors
 collectors.cli_settings
 collectors.clickhouse collectors.clickhouse_embedded collectors.clickhouse_errors collectors.clickhouse_server
 collectors.clickhouse_tables collectors.clusterfile collectors.compiling collectors.converting collectors.dump
-collectors.exportfile collectors.files collectors.inbox collectors.inputs collectors.inserting collectors.inspecting
+collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
+collectors.inspecting
 collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live
 collectors.locking collectors.logs collectors.metrics collectors.parquet collectors.pcap collectors.receiving
-collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing collectors.sinks
-collectors.spool collectors.statefile collectors.storing collectors.writing prism.alertfile prism.alerting
+collectors.reading collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing
+collectors.sinks
+collectors.spool collectors.statefile collectors.storing collectors.windows collectors.writing prism.alertfile prism.alerting
 prism.alerttest prism.analysing prism.api.answers prism.api.application prism.api.asked prism.api.boards
 prism.api.described prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages
 prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service

@@ -14,8 +14,8 @@ from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
-from prism.kernels.sums import last_before, places_in
-from prism.kernels.waits import needs
+from prism.kernels.sums import last_before, numbered, places_in
+from prism.kernels.waits import needs, preceded
 from prism.model import Job, Parallelism
 
 COLLECTIVES = ("dp", "cp", "ep")
@@ -70,7 +70,8 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
 def _words(flows: Flows, rows: Ints) -> Ints:
     """Control records from those who receive a collective's payload back to those who send it."""
     control, n = np.flatnonzero(flows.control()), len(flows.endpoints)
-    back = np.unique(flows.dst[rows].astype(np.int64) * n + flows.src[rows])
+    _, at = numbered(flows.dst[rows], flows.src[rows])
+    back = flows.dst[rows[at]].astype(np.int64) * n + flows.src[rows[at]]
     return np.asarray(control[np.isin(flows.src[control].astype(np.int64) * n + flows.dst[control], back)], dtype=np.int64)
 
 
@@ -82,10 +83,14 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
     """
     place = {address: i for i, address in enumerate(job.endpoints)}
     streams = [stream.rows for stream in parallelism.streams if stream.kind == kind]
-    rows = np.unique(np.concatenate([np.zeros(0, np.int64), *streams]))
+    own = np.zeros(len(flows), np.bool_)
+    for stream in streams:
+        own[stream] = True
+    rows = np.flatnonzero(own)
     src, dst = ranks[flows.src[rows]], ranks[flows.dst[rows]]
     lanes: dict[int, set[int]] = defaultdict(set)
-    for a, b in np.unique(np.stack([src, dst]), axis=1).T.tolist():
+    _, at = numbered(src, dst)
+    for a, b in zip(src[at].tolist(), dst[at].tolist(), strict=True):
         lanes[a].add(b)
     even, told = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
     for group in parallelism.groups:
@@ -116,10 +121,16 @@ def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends
     """What is handed down or up a pipeline needs what was given."""
     stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
     hands = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+    given_to = defaultdict(list)
+    for pair in hands:
+        given_to[pair[1]].append(pair)
     for (src, dst), rows in hands.items():
         down = stage[dst] > stage[src]
-        sources = [pair for pair in hands if pair[1] == src and (stage[pair[0]] < stage[src]) == down]
+        sources = [pair for pair in given_to[src] if (stage[pair[0]] < stage[src]) == down]
         turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
         if sources or turn:
             given = hands[sources[0]] if sources else hands[dst, src]
             out[rows] = needs(flows.take(given), flows.take(rows), ends[place[src]], first=turn and down)
+        for pair in given_to[src]:
+            before = preceded(flows.take(hands[pair]), flows.take(rows), ends[place[src]])
+            out[rows] = np.where(out[rows] >= 0, np.maximum(out[rows], before), out[rows])

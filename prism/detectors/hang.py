@@ -103,7 +103,7 @@ def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = 0.1) -> b
         return True
     if one.step >= len(view.ends):
         return False
-    moved = np.sum([view.per_step(edge, view.flows.octets) for edge in view.edges.values()], axis=0)
+    moved = view.per_steps(list(view.edges), view.flows.octets).sum(axis=0)
     usual = float(np.median(moved[near]))
     return abs(float(moved[one.step]) - usual) <= max(off * usual, 2 * float(np.ptp(moved[near])))
 

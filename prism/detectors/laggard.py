@@ -12,15 +12,16 @@ from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
 from prism.model import Finding, SubjectType
 
 
 def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
     """Who worked longer by the `share` of what steps grew by, and by the share `apart` of it longer than anybody else did.
 
-    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise. In collectives of one-sided writes a
-    sender that waits for room at its receiver looks as if it worked: there late_rank sees who came last.
+    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise, and so is its work in most of them.
+    In collectives of one-sided writes a sender that waits for room at its receiver looks as if it worked: there late_rank sees
+    who came last.
     """
     total = view.work[2]
     one_sided = bool((view.flows.protocol == UDP).all())
@@ -37,6 +38,9 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
             continue
         if _range(total[best], one) > 0.5 * grown[best]:
             continue  # of two who meet, now one seems to work and now the other
+        usual = float(np.nanmedian(np.delete(total[best], np.arange(one.start, one.stop))))
+        if held(total[best] - usual, one, grown[best] / 2) < OFTEN:
+            continue  # hiccups
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
         if score >= sigmas:

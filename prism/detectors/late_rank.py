@@ -19,7 +19,7 @@ from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import lateness
-from prism.kernels.shifts import Shift, middle, shifts, spread
+from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
 from prism.model import Finding
 
 
@@ -29,17 +29,22 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     Of several ranks of one host only the latest is named: what it keeps waiting inside the host is not on the wire.
     """
     place = {address: i for i, address in enumerate(view.job.endpoints)}
-    groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
+    groups = [(g.members, _first_to_send(view, g.members)) for g in view.parallelism.groups if g.kind == "dp"]
+    groups = [(whole, members) for whole, members in groups if len(members) > 2]
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
         return []  # down a pipeline everybody is late whom the late one feeds
     late = np.full((len(place), len(view.ends)), np.nan)
-    one_sided, judged = bool((view.flows.protocol == UDP).all()), []
+    one_sided, judged = bool((view.flows.protocol == UDP).all()), list[list[int]]()
     sent, start = _sent(view), sending(view.flows)
-    for members in sorted(groups, key=len):
-        ranks, code = [place[m] for m in members], np.array([view.code[m] for m in members])
+    for whole, members in sorted(groups, key=lambda g: -len(g[0])):
+        if any(set(map(place.__getitem__, members)) <= set(ranks) for ranks in judged):
+            continue  # of a part of those who meet, all may be late who meet a late one elsewhere
+        ranks, codes = [place[m] for m in members], np.array([view.code[m] for m in whole])
         begins = _begins(view, ranks)
-        own = [sent[c][np.isin(view.flows.dst[sent[c]], code)] for c in code.tolist()]
+        own = [sent[c][np.isin(view.flows.dst[sent[c]], codes)] for c in (view.code[m] for m in members)]
         first = _calls(view, own, start, begins)
+        if first is not None and not one_sided:
+            continue  # where receivers keep senders waiting, each call begins late all over the ring
         if first is None:
             first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
         if not one_sided and np.isnan(first).all(axis=1).any():
@@ -53,6 +58,14 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     for ranks in judged:
         found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
     return _one_per_host(view, found)
+
+
+def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
+    """Those of a group whose first payload waits for nobody else's: all in rings and exchanges, in trees the leaves."""
+    codes = [view.code[m] for m in members]
+    partners = {a: [b for b in codes if (a, b) in view.edges and (b, a) in view.edges] for a in codes}
+    pairs = sum(map(len, partners.values())) // 2
+    return [m for m in members if len(partners[view.code[m]]) == 1] if pairs == len(codes) - 1 > 1 else members
 
 
 def _sent(view: View) -> list[Ints]:
@@ -71,7 +84,7 @@ def _begins(view: View, ranks: Sequence[int]) -> Ints:
 
 
 def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> Floats | None:
-    """How late each member of a ring was in all calls of a step together, ns; None where it is no ring, or calls are few."""
+    """By how much each member of a ring was the last in the calls of a step, ns; None where it is no ring, or calls are few."""
     flows, sent = view.flows, []
     for rows in own:
         if not len(rows) or (flows.dst[rows] != flows.dst[rows[0]]).any():
@@ -92,7 +105,7 @@ def _first(times: Ints, begins: Ints) -> Floats:
 def _standing_out(
     late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float, least: int
 ) -> list[tuple[int, Shift]]:
-    """Members of one group that were late for a while, or always."""
+    """Members of one group that were late for a while, or always: by half as much or more in most of these steps."""
     usual = middle(late, axis=1)[:, 0]
     found = []
     for rank in ranks.tolist():
@@ -100,11 +113,12 @@ def _standing_out(
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
         for one in shifts(late[rank] - usual[rank], noise, least=least, height=share, score=sigmas):
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - usual[others])))
-            if one.height >= apart * rest:
+            steady = held(late[rank] - usual[rank], one, one.height / 2) >= OFTEN
+            if one.height >= apart * rest and steady:
                 found.append((rank, one))
         if (
             usual[rank] >= max(share, apart * float(np.nanmax(np.abs(usual[others]))))
-            and np.mean(late[rank] >= share / 2) >= 0.9
+            and np.mean(late[rank] >= share / 2) >= OFTEN
         ):
             score = usual[rank] / noise * np.sqrt(late.shape[1])
             found.append((rank, Shift(0, late.shape[1], float(usual[rank]), float(score))))
@@ -112,17 +126,23 @@ def _standing_out(
 
 
 def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
-    """The latest rank of each host; the host, where others of it are late alike: who keeps them waiting is not on the wire."""
-    late: dict[str, list[tuple[int, Shift]]] = defaultdict(list)
-    for rank, one in found:
+    """The latest rank of each host and time; the host, where others of it are late alike: who keeps them waiting is not on
+    the wire.
+    """
+    late: dict[str, list[list[tuple[int, Shift]]]] = defaultdict(list)
+    for rank, one in sorted(found, key=lambda f: -f[1].height):
         address = view.job.endpoints[rank]
-        late[(view.topology.host(address) if view.topology is not None else None) or address].append((rank, one))
+        known = late[(view.topology.host(address) if view.topology is not None else None) or address]
+        meets = [own for own in known if one.start < own[0][1].stop and own[0][1].start < one.stop]
+        if meets:
+            meets[0].append((rank, one))
+        else:
+            known.append([(rank, one)])
     out = []
-    for host, own in sorted(late.items()):
-        rank, one = max(own, key=lambda o: o[1].height)
-        mates = {r for r, other in own if r != rank and 1.1 * other.height > one.height}
+    for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
+        rank, one = own[0]
         finding = _finding(view, rank, one, host)
-        if mates:
+        if any(r != rank and 1.1 * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)
     return out

@@ -67,8 +67,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
     keys = sorted(view.edges)
     if len(keys) < 3 or len(view.ends) < 3:
         return []
-    again = np.stack([view.per_step(view.edges[key], view.flows.retransmits) for key in keys])
-    packets = np.stack([view.per_step(view.edges[key], view.flows.packets) for key in keys])
+    again, packets = (view.per_steps(keys, column) for column in (view.flows.retransmits, view.flows.packets))
     excess = np.full(again.shape, np.nan)
     for like in _alike(view, keys):
         share = again[like].sum(axis=1) / np.maximum(packets[like].sum(axis=1), 1.0)
@@ -115,7 +114,8 @@ def incidents(
         height_of = middle(moved[:, top.start : top.stop], axis=1)[:, 0]
         bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
         good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
-        spans = [one for row, one in own if row in bad and one.start < top.stop and top.start < one.stop] or [top]
+        chosen = set(bad)
+        spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
         out.append(
             Incident(start, stop, float(middle(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])

@@ -13,7 +13,7 @@ import numpy as np
 from prism.detectors.dependencies import COLLECTIVES
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import Shift, middle, shifts, spread, usual
+from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -67,16 +67,18 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
         for one in shifts(moved[rank], noise, least=view.least, height=height, score=sigmas):
             along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
-            partner = _partner(view, rank, strangers[along >= one.height / apart])
-            rest = _moved_most(along[strangers != partner])
+            other = partner(view, rank, strangers[along >= one.height / apart])
+            rest = _moved_most(along[strangers != other])
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             grew = view.slowdown(one.start, one.stop)
             hidden = severity(grew, lost / view.period) is Severity.INFO
             now, twin = np.nanmedian(worked[rank, one.start : one.stop]), middle(usually[twins.get(rank, strangers[:0])])
             if now < twin * np.exp(height / 2):  # it works as others do: before, it seemed to wait
                 continue
+            if held(moved[rank], one, one.height / 2) < OFTEN:  # hiccups
+                continue
             if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
-                out.append(Slow(rank, one, lost, rest, grew, piece, partner))
+                out.append(Slow(rank, one, lost, rest, grew, piece, other))
     return out
 
 
@@ -127,9 +129,9 @@ class _Above(NamedTuple):
 
 
 def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None) -> _Above:
-    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs`, two at least, are alike."""
+    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs` are alike."""
     nothing = _Above(np.zeros(level.shape[1]), 0.0, np.inf, np.inf)
-    if not len(strangers) or (pairs is not None and len(pairs) < 2):
+    if not len(strangers) or (pairs is not None and not pairs):
         return nothing
     above = level[rank] - middle(level[strangers], axis=0)[0]
     if not np.isfinite(above).any():
@@ -146,7 +148,7 @@ def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
     return np.asarray(ranks[(ranks != rank) & ((own < 0) | (view.hosts[ranks] != own))], dtype=np.int64)
 
 
-def _partner(view: View, rank: int, along: Ints) -> int:
+def partner(view: View, rank: int, along: Ints) -> int:
     """The only rank of those that were late along with another, if the two exchange in a collective; else -1."""
     if len(along) != 1:
         return -1

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows, Transits
 from prism.detectors.dependencies import needed
-from prism.kernels.edges import Edge, Pair, edges_of
+from prism.kernels.edges import Edge, Pair, edges_of, sending
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.sums import counted, distinct
-from prism.kernels.waits import own_work, typical_work
+from prism.kernels.sums import counted
+from prism.kernels.waits import typical_work, work_of
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,33 +85,23 @@ class View:
 
     @cached_property
     def uneven(self) -> float:
-        """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
-
-        Long stretches of slow steps are steps all the same.
-        """
-        known = np.log(np.maximum(self.durations[np.isfinite(self.durations)], 1.0))
-        return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
+        """How uneven its steps are (`unevenness`)."""
+        return unevenness(self.durations)
 
     @cached_property
     def speech(self) -> list[tuple[Ints, Ints]]:
         """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
-        by_rank = defaultdict(list)
-        rows = np.flatnonzero(self.telling)
-        for side in (self.around.src, self.around.dst):
-            order, begins = counted(side, len(self.code), rows)
-            for address in self.job.endpoints:
-                low, high = begins[self.code[address] : self.code[address] + 2]
-                by_rank[address].append(order[low:high])
-        known = np.full(len(self.around), -1, np.int64)
+        rows, around = np.flatnonzero(self.telling), self.around
+        known = np.full(len(around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
-        columns = ("start_ns", "end_ns", "src", "dst", "octets", "packets", "messages", "busy_ns")
-        said = Flows.build({name: getattr(self.around, name) for name in columns}, endpoints=self.around.endpoints)
-        out = []
-        for address in self.job.endpoints:
-            rows = distinct(np.concatenate(by_rank[address]))
-            out.append(own_work(said.take(rows), self.code[address], known[rows]))
-        return out
+        octets = np.ascontiguousarray(around.octets)  # may be one value for all
+        columns = (sending(around), around.end_ns, around.src, around.dst, octets, around.control(), known)
+        sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
+        return [
+            work_of(*columns, *(order[begins[code] : begins[code + 1]] for order, begins in sides))
+            for code in (self.code[address] for address in self.job.endpoints)
+        ]
 
     @cached_property
     def needed(self) -> Ints:
@@ -159,7 +151,8 @@ class View:
     def edges(self) -> dict[Pair, Edge]:
         """Directed pairs with payload that comes back in at least half of the steps."""
         every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
-        return {key: e for key, e in every.items() if 2 * self.steps_with(e) >= len(self.ends) > 0}
+        seen = np.count_nonzero(self.by_step(*_numbered(list(every.values()))), axis=1)
+        return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
 
     def step_of(self, times: Ints) -> Ints:
         """Which step each time lies in; the number of steps for what comes after the last."""
@@ -170,9 +163,15 @@ class View:
         """In which step each record of `flows` ended."""
         return self.step_of(self.flows.end_ns).astype(np.int32)
 
-    def steps_with(self, edge: Edge) -> int:
-        """In how many steps an edge's records ended; what comes after the last counts as one."""
-        return int(np.count_nonzero(np.bincount(self._step[edge.rows])))
+    def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints | None = None) -> Floats:
+        """Sums of a column of the flows by edge and step, or how many records there are; float64[n, steps + 1].
+
+        `number` is the edge, of `n`, of each of the `rows`; what ends after the last step is at the end.
+        """
+        wide = len(self.ends) + 1
+        place = number.astype(np.int64) * wide + self._step[rows]
+        weights = None if column is None else column[rows]
+        return np.bincount(place, weights=weights, minlength=n * wide).astype(np.float64).reshape(n, wide)
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
@@ -180,18 +179,19 @@ class View:
         sums = np.bincount(self._step[edge.rows], weights=column[edge.rows], minlength=n + 1)
         return np.asarray(sums[:n], dtype=np.float64)
 
+    def per_steps(self, keys: Sequence[Pair], column: Ints) -> Floats:
+        """`per_step` of several edges; float64[edges, steps]."""
+        return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
+
     @cached_property
     def rates(self) -> tuple[list[Pair], Floats]:
         """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
         keys = sorted(self.edges)
         flows = self.flows
         busy = np.where(flows.busy_ns > 0, flows.busy_ns, flows.end_ns - flows.start_ns)
-        rows = []
-        for key in keys:
-            octets, time = self.per_step(self.edges[key], flows.octets), self.per_step(self.edges[key], busy)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                rows.append(np.where((octets > 0) & (time > 0), octets * 8e9 / time, np.nan))
-        return keys, np.stack(rows) if rows else np.zeros((0, len(self.ends)))
+        octets, time = (self.per_steps(keys, column) for column in (flows.octets, busy))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return keys, np.where((octets > 0) & (time > 0), octets * 8e9 / time, np.nan)
 
     def during(self, start: int, stop: int) -> tuple[int, int]:
         """Begin of step `start` and end of step `stop` − 1, ns."""
@@ -208,12 +208,29 @@ class View:
 
     def path(self, edge: Edge) -> tuple[str, ...]:
         """The switches most of an edge's octets crossed, in order; from the topology where no switch was named."""
-        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
-        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        path = self.flows.paths[0]
+        if len(self.flows.paths) > 1:
+            codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
+            path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
         if path or self.topology is None:
             return path
         leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+
+def _numbered(edges: Sequence[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
+    """The rows of some edges, the number of each row's edge, and how many edges there are."""
+    rows = np.concatenate([np.zeros(0, np.intp), *(edge.rows for edge in edges)])
+    return rows, np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges]), len(edges)
+
+
+def unevenness(durations: Floats) -> float:
+    """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
+
+    Long stretches of slow steps are steps all the same.
+    """
+    known = np.log(np.maximum(durations[np.isfinite(durations)], 1.0))
+    return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
 
 
 def _padded(part: Floats, n: int) -> Floats:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from prism.kernels.cubes import with_cubes
@@ -21,6 +22,8 @@ from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, Union
 from prism.kernels.lockstep import Collective, alike, joined, together
 from prism.kernels.ordered import median
+
+Mask = NDArray[np.bool_]
 
 QUANTILES = (np.arange(400) + 0.5) / 400
 
@@ -55,7 +58,7 @@ def _course(
     for i in range(1, n):
         gap[i - 1] = max(start[i] - reach, 0)
         reach = max(reach, end[i])
-    line = parting(gap)
+    line = parting(gap, median(end - start))
     starts = start[np.concatenate((np.array([True]), gap > line))]
     by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
     at, grown = 0, octets[0]
@@ -71,14 +74,18 @@ def _course(
 
 
 @compiled
-def parting(gap: Ints, least: int = 3) -> float:
-    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike."""
+def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) -> float:
+    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike.
+
+    Also where they do not rise `clear` enough, and all are wide against how long a record `lasts`, ns: every record is a burst,
+    and a few pauses are wider than others.
+    """
     known = np.sort(gap[gap > 0])
     line, most = 0.0, 2.0
     for i in range(len(known) - least):
         if known[i + 1] / known[i] > most:
             line, most = float(known[i]), known[i + 1] / known[i]
-    return line
+    return 0.0 if line > 0 and lasts > 0 and most < clear and known[0] > most * lasts else line
 
 
 def apart(a: Course, b: Course) -> float:
@@ -111,24 +118,52 @@ def communicators(
             at[end].append(edge)
     courses = {key: course(edge) for key, edge in edges.items()}
     active = {key: edge.activity() for key, edge in edges.items()}
+
+    def near_by(a: Edge, b: Edge) -> bool:
+        if apart(courses[a.key], courses[b.key]) <= near:
+            return True
+        return beyond(alike(a, b, active), courses[a.key], courses[b.key]) >= threshold
+
     graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
     graph.add_nodes_from(edges)
-    near_to = {key: set(graph[key]) for key in edges}
+    homes = _Homes(graph)
     for own in at.values():
-        for i, a in enumerate(own):
-            for b in own[:i]:
-                if b.key in near_to[a.key] or not near_to[a.key].isdisjoint(near_to[b.key]):
-                    continue  # known to be of one communicator, at most through one more
-                far = apart(courses[a.key], courses[b.key])
-                if far <= near or beyond(alike(a, b, active), courses[a.key], courses[b.key]) >= threshold:
-                    graph.add_edge(a.key, b.key)
-                    near_to[a.key].add(b.key)
-                    near_to[b.key].add(a.key)
+        for a, b in homes.apart([edge.key for edge in own]):
+            if near_by(edges[a], edges[b]):
+                graph.add_edge(a, b)
+                homes.join(a, b)
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
     found = [_collective(part, edges, active) for part in whole]
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
+
+
+class _Homes:
+    """Which lanes are known to be of one communicator, as a number for each."""
+
+    def __init__(self, graph: nx.Graph[Pair]) -> None:
+        self.place = {key: i for i, key in enumerate(graph)}
+        self.inside = [[self.place[key] for key in part] for part in nx.connected_components(graph)]
+        self.home = np.empty(len(self.place), np.int64)
+        for number, places in enumerate(self.inside):
+            self.home[places] = number
+
+    def apart(self, own: list[Pair]) -> Iterator[tuple[Pair, Pair]]:
+        """Each of some lanes with each before it, but for those that are at one home when their turn comes."""
+        places = np.array([self.place[key] for key in own])
+        for i in range(1, len(own)):
+            n = 0
+            while len(others := np.flatnonzero(self.home[places[n:i]] != self.home[places[i]])):
+                n += int(others[0]) + 1
+                yield own[i], own[n - 1]
+
+    def join(self, a: Pair, b: Pair) -> None:
+        """Make two homes one."""
+        one, other = sorted((int(self.home[self.place[key]]) for key in (a, b)), key=lambda home: len(self.inside[home]))
+        self.home[self.inside[one]] = other
+        self.inside[other] += self.inside[one]
+        self.inside[one] = []
 
 
 def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> Collective:
@@ -148,12 +183,35 @@ def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> Iterator
     Octets are equal within a hundredth where there is no way back, within a thousandth where there is one.
     """
     for node, own in at.items():
-        for edge in (e for e in own if e.dst == node):
-            tolerance = 1e-3 if flipped(edge.key) in edges else 1e-2
-            equal = [e for e in own if abs(e.volume - edge.volume) <= tolerance * edge.volume]
-            out, into = {e.dst for e in equal if e.src == node}, {e.src for e in equal if e.dst == node}
-            if len(out) == len(into) == 1 and out != into:
-                yield from ((edge.key, e.key) for e in equal if e.src == node)
+        other = np.array([edge.src + edge.dst - node for edge in own])
+        comes = np.array([edge.dst == node for edge in own])
+        volume = np.array([edge.volume for edge in own])
+        loose = np.array([flipped(edge.key) not in edges for edge in own])
+        tolerance = np.where(loose, 1e-2, 1e-3)
+        for i in np.flatnonzero(_goes_on(other, comes, volume, tolerance)).tolist():
+            equal = ~comes & (np.abs(volume - volume[i]) <= tolerance[i] * volume[i])
+            yield from ((own[i].key, own[j].key) for j in np.flatnonzero(equal).tolist())
+
+
+@compiled
+def _goes_on(other: Ints, comes: Mask, volume: Ints, tolerance: Floats) -> Mask:
+    """Which lanes that come in at an endpoint go on in one that goes out: those whose equals lead to one other end each way."""
+    goes = np.zeros(len(other), np.bool_)
+    for i in np.flatnonzero(comes):
+        into = out = -1
+        alone = True
+        for j in range(len(other)):
+            if abs(volume[j] - volume[i]) <= tolerance[i] * volume[i]:
+                known = into if comes[j] else out
+                if known >= 0 and known != other[j]:
+                    alone = False
+                    break
+                if comes[j]:
+                    into = other[j]
+                else:
+                    out = other[j]
+        goes[i] = alone and into >= 0 and out >= 0 and into != out
+    return goes
 
 
 def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import networkx as nx
+import numpy as np
 
 from prism.kernels.edges import Edge, Pair
 
@@ -35,8 +36,12 @@ def _cubes(moved: Mapping[Both, int], *, tolerance: float = 0.01, least: int = 3
             at[end].append(pair)
     graph: nx.Graph[Both] = nx.Graph()
     for own in at.values():
-        for a in own:
-            graph.add_edges_from((a, b) for b in own if abs(moved[a] / (2 * moved[b]) - 1) <= tolerance)
+        own.sort(key=moved.__getitem__)
+        volume = np.array([moved[pair] for pair in own], np.float64)
+        low = np.searchsorted(volume, 2 * (1 - tolerance) * volume, "left")
+        high = np.searchsorted(volume, 2 * (1 + tolerance) * volume, "right")
+        for b in np.flatnonzero(low < high).tolist():
+            graph.add_edges_from((a, own[b]) for a in own[low[b] : high[b]])
     for part in nx.connected_components(graph):
         levels: list[dict[int, int]] = []
         last = 0.0

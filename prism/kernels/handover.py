@@ -7,6 +7,7 @@ and what came up are equal again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from collectors.compiled import compiled
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
 from prism.kernels.ordered import median
+from prism.kernels.rhythm import Rhythm, rhythm
 
 NEVER: Ints = np.zeros(0, np.int64)
 
@@ -41,12 +43,13 @@ NEITHER = Handover(Tide(0.0, np.zeros(0, np.int64), 0.0), Tide(0.0, np.zeros(0, 
 
 
 def handovers(
-    edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = 0.03
+    edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = 0.03, most: int = 64
 ) -> tuple[dict[Pair, Handover], list[frozenset[Pair]]]:
     """The lanes that hand over, by the direction that begins at the lower endpoint; and trees, which look alike but branch.
 
-    Pairs of equal volume do the same and are judged together, by most of them. A stage has one before it and one after it;
-    where pairs of a volume branch they are a tree that reduces. `breaks` are times, ns, at which the job began anew.
+    Pairs of equal volume do the same and are judged together, by most of them; about `most` of many are asked first. A stage
+    has one before it and one after it; where pairs of a volume branch they are a tree that reduces. `breaks` are times, ns, at
+    which the job began anew.
     """
     moved = {k: e.volume + edges[flipped(k)].volume for k, e in edges.items() if k[0] < k[1] and flipped(k) in edges}
     classes: list[list[Pair]] = []
@@ -58,7 +61,11 @@ def handovers(
     piped: list[tuple[float, dict[Pair, Handover]]] = []
     trees: list[frozenset[Pair]] = []
     for own in classes:
-        tides = {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in own}
+        few = own[:: max(len(own) // most, 1)]
+        tides = {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in few}
+        if 2 * sum(tide is not None for tide in tides.values()) <= len(few):
+            continue
+        tides |= {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in own if pair not in tides}
         if 2 * sum(tide is not None for tide in tides.values()) <= len(own):
             continue
         graph = nx.Graph((pair[0], pair[1]) for pair in own)
@@ -70,7 +77,7 @@ def handovers(
             else:
                 lines |= {pair: tides[pair] or NEITHER for pair in inside}
         piped.append((float(np.median([moved[pair] for pair in own])), lines))
-    return {pair: tide for own in _without_halving(piped) for pair, tide in own.items()}, trees
+    return {pair: tide for own in _without_crossing(_without_halving(piped), edges) for pair, tide in own.items()}, trees
 
 
 def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
@@ -91,6 +98,45 @@ def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[di
     return out
 
 
+def _without_crossing(piped: list[dict[Pair, Handover]], edges: Mapping[Pair, Edge]) -> list[dict[Pair, Handover]]:
+    """Classes of pairs, without lone pairs that join the same two pipelines of another class more than once.
+
+    They are members of a collective of which one is always late. Of two classes of lone pairs that cross, those that rest
+    longer are no pipelines.
+    """
+    return [own for own in piped if not any(other is not own and _crosses(own, other, edges) for other in piped)]
+
+
+def _crosses(own: Mapping[Pair, Handover], other: Mapping[Pair, Handover], edges: Mapping[Pair, Edge]) -> bool:
+    """Whether pairs are lone, and join pipelines of `other` pairs like rungs of a ladder; but not if those may be the rungs."""
+    if not own or not other or not _lone(own):
+        return False
+    line = nx.utils.UnionFind(end for pairs in (own, other) for pair in pairs for end in ends(pair))
+    for pair in other:
+        line.union(pair[0], pair[1])
+    rungs = Counter(frozenset((line[pair[0]], line[pair[1]])) for pair in own)
+    if not all(times > 1 and len(lines) == 2 for lines, times in rungs.items()):
+        return False
+    return not _lone(other) or _rest(own, edges) > _rest(other, edges)
+
+
+def _lone(pairs: Mapping[Pair, Handover]) -> bool:
+    """Whether no two pairs share an endpoint."""
+    return 2 * len(pairs) == len({end for pair in pairs for end in ends(pair)})
+
+
+def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, asked: int = 3) -> float:
+    """The share of a step in which pairs usually rest, from some of them."""
+    return float(np.median([_both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:asked]]))
+
+
+def _both(there: Edge, back: Edge) -> Rhythm:
+    """The rhythm of both directions of a pair."""
+    start, end, octets = (np.concatenate(columns) for columns in zip(there.moved, back.moved, strict=True))
+    order = np.argsort(start, kind="stable")
+    return rhythm(start[order], end[order], octets[order])
+
+
 def handover(
     there: Edge,
     back: Edge,
@@ -104,25 +150,28 @@ def handover(
 ) -> Handover | None:
     """What is in flight between two endpoints; None where they hand nothing over.
 
-    In flight is more than `level` of a typical record from the level at which a pair stays longest, as a rule for `share`
+    In flight is more than `level` of a typical burst from the level at which a pair stays longest, as a rule for `share`
     of the time in which neither sends or longer, and in pauses not `brief` against those at that level, or not that brief
-    if it is `mostly` so: members of a collective are apart for less, or now and then when one is late. It is empty again and
+    if it is `mostly` so: members of a collective are apart for less, or now and then when one is late; but by one burst at
+    most, so that more than one in flight may be so for as briefly as it likes. It is empty again and
     again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which the job began anew.
     """
     if len(there.rows) < 4 or len(back.rows) < 4:
         return None
     times, excess, idle = _excess(there, back)
     cuts = np.unique(np.searchsorted(times, breaks))
-    unit = level * min(median(there.octets), median(back.octets))
+    unit = level * min(_burst(there), _burst(back))
     total = float(idle.sum())
     if total <= 0 or unit <= 0:
         return None
-    usual = _usual(_levelled(excess, idle, cuts), idle, unit)
+    levels = _levelled(excess, idle, cuts)
+    usual = _usual(levels, idle, unit)
     flying = _in_flight(usual, idle)
     if flying < share:
         return None
     least = brief if flying < mostly else brief / 5
-    if weighted_median(idle[~usual], idle[~usual]) < least * weighted_median(idle[usual], idle[usual]):
+    deep = _in_flight(_usual(levels, idle, 1.5 * max(_burst(there), _burst(back))), idle) >= share / 4
+    if not deep and weighted_median(idle[~usual], idle[~usual]) < least * weighted_median(idle[usual], idle[usual]):
         return None
     tides = [_tide(times, _levelled(way * excess, idle, cuts), idle, unit) for way in (1, -1)]
     life = float(times[-1] - times[0])
@@ -131,6 +180,13 @@ def handover(
     ):
         return None
     return Handover(*tides)
+
+
+def _burst(edge: Edge) -> float:
+    """How many octets an edge moves without a pause: half of them come in bursts that are as large."""
+    begin, _ = edge.activity()
+    burst = np.bincount(np.searchsorted(begin, edge.start, "right") - 1, weights=edge.octets)
+    return weighted_median(burst, burst)
 
 
 @compiled
@@ -204,7 +260,8 @@ def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
     """
     ends = np.concatenate([there.end, back.end])
     ratio = there.volume / max(back.volume, 1)
-    ratio = 1.0 if 0.95 <= ratio <= 1.05 else ratio  # equal but for what was cut off
+    if any(0.95 <= known <= 1.05 for known in (ratio, _burst(there) / max(_burst(back), 1.0))):
+        ratio = 1.0  # equal but for what was cut off, by the capture or by a crash
     octets = np.concatenate([there.octets.astype(np.float64), -back.octets * ratio])
     order = np.argsort(ends, kind="stable")
     level = np.cumsum(octets[order])

@@ -113,23 +113,35 @@ def intersection(a: Union, b: Union) -> Union:
 
 def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int64] | Floats) -> float:
     """The value at which half of the weight lies below; 0 where there is no weight."""
-    if len(values) == 0:
-        return 0.0
-    return _at_half(values, weights, np.argsort(values))
+    return _at_half(values, weights) if len(values) else 0.0
 
 
 @compiled
-def _at_half(values: NDArray[Any], weights: NDArray[Any], order: NDArray[np.intp]) -> float:
-    """The first of some values, in an order, by which half of the weight is reached."""
-    grown = weights[order[0]]
-    for i in order[1:]:
-        grown += weights[i]
-    half = grown / 2
-    k, grown = 0, weights[order[0]]
-    while k < len(order) - 1 and grown < half:
-        k += 1
-        grown += weights[order[k]]
-    return float(values[order[k]])
+def _at_half(values: NDArray[Any], weights: NDArray[Any]) -> float:
+    """`weighted_median` of at least one value: what is on the wrong side of a guess is left out, until a guess is right."""
+    left, load = values.copy(), weights.copy()
+    half, below, n = weights.sum() / 2, weights[0] * 0, len(values)
+    guess = left[0]
+    while n > 0:
+        guess = max(min(left[0], left[n // 2]), min(max(left[0], left[n // 2]), left[n - 1]))
+        less, same, low = below, below * 0, 0
+        for i in range(n):
+            if left[i] < guess:
+                less += load[i]
+                low += 1
+            elif left[i] == guess:
+                same += load[i]
+        if low > 0 and less < half and less + same >= half:
+            break
+        if low == 0 and below + same >= half:
+            break
+        down, kept = low > 0 and less >= half, 0
+        for i in range(n):
+            if (down and left[i] < guess) or (not down and left[i] > guess):
+                left[kept], load[kept] = left[i], load[i]
+                kept += 1
+        below, n = below if down else less + same, kept
+    return float(guess)
 
 
 def beat(a: Union, b: Union, *, shifts: int = 24) -> float:

@@ -1,4 +1,4 @@
-"""Collectives from their records: who joins when and is done when, and where one ends. Loops over records, compiled."""
+"""Where collectives end, and when what follows comes if what it follows comes sooner. Loops over records, compiled."""
 
 from __future__ import annotations
 
@@ -11,30 +11,6 @@ from collectors.compiled import compiled
 from collectors.record import Ints
 
 Floats = NDArray[np.float64]
-
-
-@compiled
-def joins(src: NDArray[Any], dst: NDArray[Any], begin: Ints, end: Ints, n: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Of a collective's records, in order of begin: its senders (codes below `n`), when each began, to whom it sent first.
-
-    Then all who sent or were sent to, and when each had its last. Both in the order in which they appear.
-    """
-    joined, last = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    senders, members = np.empty(n, np.int64), np.empty(n, np.int64)
-    at, to = np.empty(n, np.int64), np.empty(n, np.int64)
-    sent = known = 0
-    for i in range(len(src)):
-        if joined[src[i]] < 0:
-            joined[src[i]] = sent
-            senders[sent], at[sent], to[sent] = src[i], begin[i], dst[i]
-            sent += 1
-        for code in (src[i], dst[i]):
-            if last[code] < 0:
-                members[known] = code
-                known += 1
-            last[code] = max(last[code], end[i])
-    members = members[:known]
-    return senders[:sent], at[:sent], to[:sent], members, last[members]
 
 
 @compiled

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import median, quantile
-from prism.kernels.volumes import between, commonest, full, merged, reached, strode, threaded
+from prism.kernels.sums import counted
+from prism.kernels.volumes import full, levels, reached, strays, strode, threaded
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,24 +124,11 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     are all equal.
     """
     ranked = np.argsort(-gap, kind="stable")
-    wide = gap[ranked]
-    most = int(np.count_nonzero(gap))
-    found: list[_Level] = []
-    k, enough, worth = 2, 0, fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
-    cuts = np.array([-1, len(edge) - 1])
-    while k <= most and wide[k * 3 // 4] >= worth:
-        cuts = merged(cuts, np.sort(ranked[len(cuts) - 2 : k]))
-        volume = np.sort(between(cuts, edge))
-        low, high, explained = commonest(volume, tolerance)
-        if high - low >= least:
-            share, reach = explained / max(int(edge[-1]), 1), int(wide[k * 3 // 4])
-            found.append(_Level(k, ranked, wide, share, int(volume[(low + high) // 2]), reach))
-            if share >= _NEARLY_ALL:
-                enough = enough or beyond * k
-                if k >= enough:
-                    worth = max(worth, reach / 4)
-        k = max(k + 1, int(k * 1.04))
-    return found
+    wide, total = gap[ranked], max(int(edge[-1]), 1)
+    worth = fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
+    found = levels(edge, ranked, wide, tolerance, least, worth, beyond, _NEARLY_ALL)
+    columns = zip(*(column.tolist() for column in found), strict=True)
+    return [_Level(k, ranked, wide, moved / total, volume, int(wide[k * 3 // 4])) for k, volume, moved in columns]
 
 
 def _as_wide(levels: list[_Level], *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6) -> _Level:
@@ -208,12 +196,7 @@ def _alike(level: _Level, coarse: _Level, gap: Ints, *, share: float = 0.5, even
 def _strays(level: _Level, edge: Ints, gap: Ints, tolerance: float, *, share: float = 0.5) -> int:
     """How many gaps of at least `share` of a level's width it leaves out, that few of its segments have at the same place."""
     bounds = full(level.cuts, edge, level.volume, tolerance)
-    wide = np.setdiff1d(np.flatnonzero(gap >= share * level.width), bounds)
-    before = np.searchsorted(bounds, wide) - 1
-    place = np.sort((edge[wide] - reached(bounds, edge)[before])[before >= 0])
-    slack = tolerance * level.volume
-    alike = np.searchsorted(place, place + slack, "right") - np.searchsorted(place, place - slack)
-    return int(np.count_nonzero(2 * alike < len(bounds) - 1))
+    return strays(bounds, edge, gap, share * level.width, tolerance * level.volume)
 
 
 def strides(
@@ -241,7 +224,7 @@ def _filled(
     slack = int(volume * tolerance)
     cuts = full(cuts, edge, volume, tolerance)
     inner = cuts[(cuts >= 0) & (cuts < len(gap))]
-    usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
+    usual = median(gap[inner]) / 8
     last = _ends(strode(edge, gap, cuts, volume, slack, usual), edge, gap, volume, slack)
     if len(last) < least:
         return NONE
@@ -258,11 +241,11 @@ def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     """
     before = reached(cuts, edge)
     width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
-    width = np.minimum(width, 2 * np.median(width))  # a few hangs at the same place of a step outweigh no step
-    wide = float(np.median(width)) / 2
-    run = threaded(before, width, volume, slack, wide)
-    runs = [np.flatnonzero(run == first) for first in np.unique(run)]
-    runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
+    width = np.minimum(width, 2 * median(width))  # a few hangs at the same place of a step outweigh no step
+    run = threaded(before, width, volume, slack, median(width) / 2)
+    order, begins = counted(run, len(run), np.arange(len(run)))
+    runs = [order[begins[first] : begins[first + 1]] for first in np.flatnonzero(np.diff(begins) > 1).tolist()]
+    runs.sort(key=lambda r: -float(width[r].sum()))
     taken: list[tuple[int, int]] = []
     ends: list[Ints] = []
     for r in runs:

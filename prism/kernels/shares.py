@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.kernels.intervals import Floats, Ints
+from prism.kernels.intervals import Floats, Ints, ascending
+from prism.kernels.sums import counted
 
 Mask = NDArray[np.bool_]
 UNKNOWN = -1
@@ -32,7 +33,7 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     out = np.full(len(handed.group), UNKNOWN, np.int64)
     if not len(given.group) or not len(out):
         return out
-    order = np.lexsort((given.time, given.group))
+    order = _ordered(given)
     group, time, octets = (column[order] for column in given)
     share, half = share_of(handed)
     ahead = share + half - moved_by(given, asks, handed.time)
@@ -63,7 +64,7 @@ def as_sent(given: Moved, handed: Moved) -> Ints:
 def given_as(given: Moved, share: Floats, groups: Ints, at: Ints) -> Ints:
     """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
     out = np.zeros(len(groups), np.int64)
-    order = np.lexsort((given.time, given.group))
+    order = _ordered(given)
     group, time, octets = (column[order] for column in given)
     place = 2.0 * group + _moved(group, octets) / _whole(group, octets)
     found = np.searchsorted(place, 2.0 * groups + share * (1 - SLACK / 1000))  # sums of shares are not exact
@@ -78,7 +79,7 @@ def first_of(moved: Moved, pieces: int) -> Mask:
     """Whether each record is the first of its piece; all are where `pieces` is 0."""
     if not pieces or not len(moved.group):
         return np.ones(len(moved.group), np.bool_)
-    order = np.lexsort((moved.time, moved.group))
+    order = _ordered(moved)
     number = (np.floor(share_of(moved)[0] * pieces) + moved.group * (pieces + 1.0))[order]
     out = np.empty(len(order), np.bool_)
     out[order] = np.r_[True, number[1:] != number[:-1]]
@@ -128,6 +129,15 @@ def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
     return out[len(moved.group) :]
 
 
+def _ordered(moved: Moved) -> Ints:
+    """The places of records, by group and in it by time."""
+    low, high = int(moved.group.min(initial=0)), int(moved.group.max(initial=0))
+    if low < 0 or high > 4 * len(moved.group):
+        return np.lexsort((moved.time, moved.group))
+    by_time = np.arange(len(moved.time)) if ascending(moved.time) else np.argsort(moved.time, kind="stable")
+    return counted(moved.group, high + 1, by_time)[0]
+
+
 def _whole(group: Ints, octets: Ints) -> Floats:
     """Octets of each record's group; at least 1."""
     return np.asarray(np.maximum(np.bincount(group, weights=octets)[group], 1.0))
@@ -143,7 +153,7 @@ def _moved(group: Ints, octets: Ints) -> Floats:
 
 def share_of(moved: Moved) -> tuple[Floats, Floats]:
     """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
-    order = np.lexsort((moved.time, moved.group))
+    order = _ordered(moved)
     group, octets = moved.group[order], moved.octets[order]
     share, half = np.empty(len(group)), np.empty(len(group))
     half[order] = octets / _whole(group, octets) / 2

@@ -13,6 +13,9 @@ from prism.kernels.ordered import median, quantile
 Floats = NDArray[np.float64]
 
 
+OFTEN = 0.8  # the share of a stretch's steps in which what lasts is seen; hiccups come now and then
+
+
 class Shift(NamedTuple):
     """Places `start` to `stop` (exclusive) of a series, their median, and how many robust sigmas their mean stands out."""
 
@@ -32,6 +35,13 @@ def middle(values: Floats, axis: int | None = None) -> Floats:
     known = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
     low, high = (np.take_along_axis(ordered, at, axis) for at in (np.maximum(known - 1, 0) // 2, known // 2 * (known > 0)))
     return np.asarray((low + high) / 2, dtype=np.float64)
+
+
+def held(level: Floats, one: Shift, least: float) -> float:
+    """In which share of the steps of a shift that are known a level was at `least`."""
+    inside = level[one.start : one.stop]
+    known = inside[np.isfinite(inside)]
+    return float(np.mean(known >= least)) if len(known) else 0.0
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, union
 from prism.kernels.sums import counted, numbered
+
+Both = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +30,25 @@ class _Line:
 
 
 def signals(flows: Flows, ends: Ints, *, near: float = 0.02, calls: bool = False) -> Mapping[int, Ints]:
-    """For each endpoint its small messages that come in most steps and serve no payload; `ends` are the step ends, ns.
+    """For each endpoint its small messages that come in most steps of a connection's life and serve no payload.
 
-    Readiness and credits travel on the connections they serve and say nothing of a step's end. What rides beside payload is of
-    the same reduction as what does not if it comes at the same time, within the share `near` of a step. Where a step consists
-    of several `calls`, each of which would be asked for, what comes once a step asks for none.
+    `ends` are the step ends, ns. Readiness and credits travel on the connections they serve and say nothing of a step's end.
+    What rides beside payload is of the same reduction as what does not if it comes at the same time, within the share `near`
+    of a step. Where a step consists of several `calls`, each of which would be asked for, what comes once a step asks for
+    none; elsewhere nor does what all say at one time soon after the payload.
     """
-    found: list[tuple[tuple[int, int], bool, Ints]] = []
+    found: list[tuple[Both, bool, Ints]] = []
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    for pair, lines in _pairs(flows).items():
+    pairs = _pairs(flows)
+    last = [] if calls else _concluding(flows, pairs, ends, near * period)
+    for pair, lines in pairs.items():
         idle = 10 * sum(line.payload for line in lines) <= len(ends)
-        seldom = lines if idle else _seldom(flows, lines, len(ends), near * period) if calls else []
+        seldom = (
+            lines if idle else _seldom(flows, lines, len(ends), near * period) if calls else [n for n in lines if n in last]
+        )
         for line in [*seldom, *(line for line in _unserving(lines) if line not in seldom)]:
             at = flows.end_ns[line.small]
-            if 2 * np.count_nonzero(np.bincount(np.searchsorted(ends, at))) > len(ends):
+            if _in_most(np.unique(np.searchsorted(ends, at)), len(ends)):
                 found.append((pair, line in seldom, at))
     known = np.sort(np.concatenate([at for _, sure, at in found if sure] or [ends[:0]]))
     heard: dict[int, list[Ints]] = defaultdict(list)
@@ -50,6 +57,12 @@ def signals(flows: Flows, ends: Ints, *, near: float = 0.02, calls: bool = False
             for end in pair:
                 heard[end].append(at)
     return {end: np.sort(np.concatenate(own)) for end, own in heard.items()}
+
+
+def _in_most(own: Ints, steps: int, *, least: int = 4) -> bool:
+    """Whether something that comes in its `own` steps comes in most of its life's; a restart gives a job new connections."""
+    life = int(own[-1] - own[0]) + 1 if len(own) else 0
+    return 2 * len(own) > (life if life >= least else steps)
 
 
 def _with(times: Ints, known: Ints, near: float) -> bool:
@@ -61,7 +74,7 @@ def _with(times: Ints, known: Ints, near: float) -> bool:
     return bool(np.median(apart) <= near)
 
 
-def _pairs(flows: Flows) -> dict[tuple[int, int], list[_Line]]:
+def _pairs(flows: Flows) -> dict[Both, list[_Line]]:
     """The lines of every pair that carries small messages."""
     control = flows.control()
     number, at = numbered(np.minimum(flows.src, flows.dst), np.maximum(flows.src, flows.dst))
@@ -77,7 +90,7 @@ def _pairs(flows: Flows) -> dict[tuple[int, int], list[_Line]]:
     number, at = numbered(low << 32 | high, port << 32 | queue << 1 | there)
     order, begins = counted(number, len(at), np.arange(len(asked)))
     rows, bounds = asked[order], begins.tolist()
-    out: dict[tuple[int, int], list[_Line]] = defaultdict(list)
+    out: dict[Both, list[_Line]] = defaultdict(list)
     for i in np.lexsort((queue[at], port[at], there[at], high[at], low[at])).tolist():
         own = rows[bounds[i] : bounds[i + 1]]
         less, one = control[own], at[i]
@@ -101,6 +114,39 @@ def _unserving(lines: list[_Line]) -> list[_Line]:
         there, back = (sum(line.low == way and 10 * line.payload > len(line.small) for line in lines) for way in (low, not low))
         out += sorted(quiet, key=lambda line: len(line.small))[: max(len(quiet) - max(back - there, 0), 0)]
     return out
+
+
+def _concluding(flows: Flows, pairs: Mapping[Both, list[_Line]], ends: Ints, apart: float) -> list[_Line]:
+    """Lines beside payload whose small messages come when all of it rests, sooner after it than before more of it.
+
+    Who is asked for payload is asked shortly before it, and one after the other. These come to everybody within `apart` ns, in
+    most steps. Of connections with ports it is known which serve payload: their own.
+    """
+    every = [(pair, line) for pair, lines in pairs.items() for line in lines]
+    busy = [(pair, line) for pair, line in every if line.payload >= len(ends)]
+    if not busy:
+        return []
+    served = {(pair, line.port) for pair, line in busy if line.port}
+    rows = np.concatenate([line.large for _, line in busy])
+    begin, end = union(flows.start_ns[rows], flows.end_ns[rows])
+    rests = np.flatnonzero(begin[1:] - end[:-1] >= apart)
+    begin, end = begin[1:][rests], end[:-1][rests]
+    out: list[tuple[Both, _Line]] = []
+    said: list[Ints] = []  # when each said the last in each rest; 0 where it said nothing
+    for pair, line in every:
+        at = flows.end_ns[line.small]
+        rest = np.searchsorted(end, at, "right") - 1
+        inside = (rest >= 0) & (at < np.append(begin, 0)[rest])
+        if line.payload < len(ends) and (pair, line.port) not in served and 2 * np.count_nonzero(inside) > len(at):
+            out.append((pair, line))
+            said.append(np.zeros(len(end), np.int64))
+            np.maximum.at(said[-1], rest[inside], at[inside])
+    if {end for pair, _ in out for end in pair} != {end for pair, _ in busy for end in pair}:
+        return []
+    last = np.stack(said)
+    early = (2 * last.max(axis=0) < begin + end) & (last.min(axis=0) > 0) & (np.ptp(last, axis=0) <= apart)
+    steps = np.unique(np.searchsorted(ends, end[early]))
+    return [line for _, line in out] if 2 * len(steps) > len(ends) and not last[:, ~early].any() else []
 
 
 def _seldom(flows: Flows, lines: list[_Line], steps: int, apart: float) -> list[_Line]:

@@ -40,18 +40,29 @@ def full(cuts: Places, edge: Ints, volume: int, tolerance: float) -> Places:
 
 
 @compiled
-def merged(some: Places, others: Places) -> Places:
-    """Two series in order as one."""
-    out = np.empty(len(some) + len(others), np.intp)
-    i = j = 0
-    for k in range(len(out)):
-        if j >= len(others) or (i < len(some) and some[i] <= others[j]):
-            out[k] = some[i]
-            i += 1
-        else:
-            out[k] = others[j]
-            j += 1
-    return out
+def strays(bounds: Places, edge: Ints, gap: Ints, wide: float, slack: float) -> int:
+    """How many gaps of at least `wide` ns lie between some bounds, in order, at a place that less than half of the parts share.
+
+    Places are octets since the bound before; they are the same within `slack`. Gaps before the first bound are left out.
+    """
+    begun, place = reached(bounds, edge), np.empty(len(gap), np.int64)
+    n, k = 0, -1
+    for i in range(len(gap)):
+        while k + 1 < len(bounds) and bounds[k + 1] < i:
+            k += 1
+        at_bound = k + 1 < len(bounds) and bounds[k + 1] == i
+        if gap[i] >= wide and not at_bound and k >= 0:
+            place[n] = edge[i] - begun[k]
+            n += 1
+    place = np.sort(place[:n])
+    low = high = count = 0
+    for i in range(n):
+        while place[low] < place[i] - slack:
+            low += 1
+        while high < n and place[high] <= place[i] + slack:
+            high += 1
+        count += 2 * (high - low) < len(bounds) - 1
+    return count
 
 
 @compiled
@@ -69,6 +80,73 @@ def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
         if above - below > best:
             best, first, stop = above - below, low, high
     return first, stop, best
+
+
+@compiled
+def _parted(cuts: Places, fresh: Places, edge: Ints, volume: Ints) -> tuple[Places, Ints]:
+    """Cuts and the sorted volumes between them once there are `fresh` ones, in order, too."""
+    gone, come = np.empty(len(fresh), np.int64), np.empty(2 * len(fresh), np.int64)
+    out = np.empty(len(cuts) + len(fresh), np.intp)
+    g = c = j = 0
+    for i in range(len(cuts)):
+        out[i + j] = cuts[i]
+        before = begun = edge[cuts[i]] if cuts[i] >= 0 else 0
+        parted = False
+        while j < len(fresh) and i + 1 < len(cuts) and fresh[j] < cuts[i + 1]:
+            come[c] = edge[fresh[j]] - before
+            before, parted = edge[fresh[j]], True
+            c += 1
+            j += 1
+            out[i + j] = fresh[j - 1]
+        if parted:
+            gone[g], come[c] = edge[cuts[i + 1]] - begun, edge[cuts[i + 1]] - before
+            g += 1
+            c += 1
+    gone, come = np.sort(gone[:g]), np.sort(come[:c])
+    sizes = np.empty(len(volume) - g + c, np.int64)
+    n = g = c = 0
+    for one in volume:
+        if g < len(gone) and gone[g] == one:
+            g += 1
+            continue
+        while c < len(come) and come[c] < one:
+            sizes[n] = come[c]
+            c += 1
+            n += 1
+        sizes[n] = one
+        n += 1
+    sizes[n:] = come[c:]
+    return out, sizes
+
+
+@compiled
+def levels(
+    edge: Ints, ranked: Places, wide: Ints, tolerance: float, least: int, worth: float, beyond: int, nearly: float
+) -> tuple[Ints, Ints, Ints]:
+    """Cuts at ever more of the largest gaps: how many, the commonest volume between them, the octets of such; int64[n] each.
+
+    `ranked` are the places of the gaps, the largest first, `wide` how wide they are, ns. Levels that leave fewer than `least`
+    equal volumes are left out. It ends where three in four of the gaps are no wider than `worth`, which once the share `nearly`
+    is explained by `k` cuts rises to a quarter of theirs at `beyond` times as many.
+    """
+    number, common, sums = np.empty(len(wide), np.int64), np.empty(len(wide), np.int64), np.empty(len(wide), np.int64)
+    most = n = enough = 0
+    while most < len(wide) and wide[most] > 0:
+        most += 1
+    cuts, volume = np.array([-1, len(edge) - 1], np.intp), edge[-1:].copy()
+    k = 2
+    while k <= most and wide[k * 3 // 4] >= worth:
+        cuts, volume = _parted(cuts, np.sort(ranked[len(cuts) - 2 : k]), edge, volume)
+        low, high, explained = commonest(volume, tolerance)
+        if high - low >= least:
+            number[n], common[n], sums[n] = k, volume[(low + high) // 2], explained
+            n += 1
+            if explained / max(edge[-1], 1) >= nearly:
+                enough = enough or beyond * k
+                if k >= enough:
+                    worth = max(worth, wide[k * 3 // 4] / 4)
+        k = max(k + 1, int(k * 1.04))
+    return number[:n].copy(), common[:n].copy(), sums[:n].copy()
 
 
 @compiled
@@ -127,12 +205,15 @@ def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: fl
 def threaded(reached: Ints, width: Ints, volume: int, slack: int, wide: float) -> NDArray[np.intp]:
     """To which run each cut belongs, by the first of them: the next cut of a run ends a full volume begun at the last.
 
-    `reached` are the octets before each cut, `width` the gaps there.
+    Where two runs come to one cut, it is of the one whose volume is nearer. `reached` are the octets before each cut, `width`
+    the gaps there.
     """
-    run = np.arange(len(reached))
+    run, off = np.arange(len(reached)), np.full(len(reached), slack + 1)
     for i in range(len(reached)):
         goal = reached[i] + volume
         low, high = int(np.searchsorted(reached, goal - slack)), int(np.searchsorted(reached, goal + slack, side="right"))
         if low < high:
-            run[nearest(width, reached, low, high, goal, wide)] = run[i]
+            best = nearest(width, reached, low, high, goal, wide)
+            if abs(reached[best] - goal) < off[best]:
+                run[best], off[best] = run[i], abs(reached[best] - goal)
     return run

@@ -16,6 +16,7 @@ from prism.kernels.intervals import Ints
 from prism.kernels.ordered import quantile
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints, Ints]:
@@ -27,16 +28,18 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     """
     needed = np.full(len(flows), -1) if needed is None else needed
     octets = np.ascontiguousarray(flows.octets)  # may be one value for all
-    return _own_work(sending(flows), flows.end_ns, flows.src, flows.dst, octets, flows.control(), needed, code)
+    columns = (sending(flows), flows.end_ns, flows.src, flows.dst, octets, flows.control(), needed)
+    return work_of(*columns, np.flatnonzero(flows.src == code), np.flatnonzero(flows.dst == code))
 
 
 @compiled
-def _own_work(
-    start: Ints, end: Ints, src: Codes, dst: Codes, octets: Ints, control: Mask, needed: Ints, code: int
+def work_of(
+    start: Ints, end: Ints, src: Codes, dst: Codes, octets: Ints, control: Mask, needed: Ints, talks: Rows, hears: Rows
 ) -> tuple[Ints, Ints]:
-    talks = np.flatnonzero((src == code) & (octets > 0))
+    """`own_work` of the endpoint that sends the records at the places `talks` and is sent those at `hears`, in order."""
+    talks = talks[octets[talks] > 0]
     talks = talks[np.argsort(start[talks], kind="mergesort")]
-    hears = np.flatnonzero((dst == code) & (octets > 0))
+    hears = hears[octets[hears] > 0]
     hears = hears[np.argsort(end[hears], kind="mergesort")]
     given = hears[~control[hears]]
     said, known = start[talks], _foreseen(needed[talks], control[talks], start[talks])
@@ -102,12 +105,10 @@ def _foreseen(needed: Ints, control: Mask, said: Ints) -> Ints:
 def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> tuple[Floats, Floats, Floats]:
     """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
 
-    `ends` are the step ends. Typical is the piece with which the larger ones make up `share` of all work: short pieces are the
-    turns of a collective, not work.
+    `said` and `work` are as from `own_work`, `ends` the step ends. Typical is the piece with which the larger ones make up
+    `share` of all work: short pieces are the turns of a collective, not work.
     """
-    step = np.searchsorted(ends, said, "left")
-    order = np.argsort(step, kind="stable")
-    return _pieces(work[order], np.searchsorted(step[order], np.arange(len(ends) + 1)), share)
+    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share)
 
 
 @compiled
@@ -136,21 +137,96 @@ def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> In
     A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
     `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
     """
-    out = np.full(len(handed), -1, np.int64)
-    step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
-    sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))  # so steps are in order
-    begun = sending(handed)
-    steps = np.arange(len(ends) + 2)
-    cuts_in, cuts_out = np.searchsorted(step_in[sorted_in], steps), np.searchsorted(step_out[sorted_out], steps)
-    for k in np.flatnonzero((np.diff(cuts_in) > 0) & (np.diff(cuts_out) > 0)).tolist():
-        rows_in, rows_out = sorted_in[cuts_in[k] : cuts_in[k + 1]], sorted_out[cuts_out[k] : cuts_out[k + 1]]
-        total_in, total_out = np.cumsum(given.octets[rows_in]), np.cumsum(handed.octets[rows_out])
-        if total_in[-1] <= 0 or total_out[-1] <= 0:
+    came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
+    out = np.empty(len(handed), np.int64)
+    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], sending(handed)[went])
+    out[went] = _needs(*columns, ends, first)
+    return out
+
+
+@compiled
+def _needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: Ints, first: bool) -> Ints:
+    """`needs` of records in order of end: when what was `given` came; when what was `handed` on went, and began."""
+    out, i, j = np.full(len(went), -1, np.int64), 0, 0
+    for step in range(len(ends) + 1):
+        a, b = i, j
+        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
+            i += 1
+        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
+            j += 1
+        whole, total = given[a:i].sum(), handed[b:j].sum()
+        if a == i or b == j or whole <= 0 or total <= 0:
             continue
-        share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
-        if first:
-            share = share - share[begun[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
-            rows_out, share = rows_out[share > 0], share[share > 0]
-        at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
-        out[rows_out] = given.end_ns[rows_in[at]]
+        grown, lead, share = 0, 0.0, np.empty(j - b)
+        for k in range(b, j):
+            grown += handed[k]
+            share[k - b] = (grown - handed[k] / 2) / total
+            if first and begun[k] <= came[a]:
+                lead = max(lead, share[k - b])
+        at, grown = a, given[a]
+        for k in range(b, j):
+            asked = share[k - b] - lead
+            if first and asked <= 0:
+                continue
+            while at < i - 1 and grown / whole < asked:
+                at += 1
+                grown += given[at]
+            out[k] = came[at]
+    return out
+
+
+def preceded(given: Flows, handed: Flows, ends: Ints, *, parts: int = 64, often: float = 0.95) -> Ints:
+    """When what had always been `given` before each of the records `handed` on had come, ns; -1 where nothing had.
+
+    A stage works in an order: what came before in `often` of the steps, by share of the step's octets, it needs for its turn,
+    whatever it hands on. `ends` are its step ends.
+    """
+    came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
+    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], sending(handed)[went])
+    part, before = _before(*columns, ends, parts)
+    low = np.full(parts + 1, 0.0)  # the last: records of steps in which nothing was given
+    for k in np.unique(part[part < parts]).tolist():
+        low[k] = quantile(np.sort(before[part == k]), 1 - often)
+    out = np.empty(len(handed), np.int64)
+    out[went] = _had_come(*columns[:3], ends, low[part])
+    return out
+
+
+@compiled
+def _before(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: Ints, parts: int) -> tuple[Ints, Floats]:
+    """In which part of its step's octets each record handed on lies; and the share of what is given that had come before."""
+    part, before, i, j = np.full(len(went), parts), np.zeros(len(went)), 0, 0
+    so_far, place = np.append(0, np.cumsum(given)), np.searchsorted(came, begun, "right")
+    for step in range(len(ends) + 1):
+        a, b = i, j
+        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
+            i += 1
+        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
+            j += 1
+        whole, total = given[a:i].sum(), handed[b:j].sum()
+        if a == i or whole <= 0 or total <= 0:
+            continue
+        grown = 0
+        for k in range(b, j):
+            grown += handed[k]
+            part[k] = min(int((grown - handed[k] / 2) / total * parts), parts - 1)
+            before[k] = (so_far[min(max(place[k], a), i)] - so_far[a]) / whole
+    return part, before
+
+
+@compiled
+def _had_come(came: Ints, given: Ints, went: Ints, ends: Ints, share: Floats) -> Ints:
+    """When a share of what is given in its step had come, for each record handed on; -1 for none of it."""
+    out, i, j, so_far = np.full(len(went), -1, np.int64), 0, 0, np.append(0, np.cumsum(given))
+    for step in range(len(ends) + 1):
+        a, b = i, j
+        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
+            i += 1
+        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
+            j += 1
+        whole = so_far[i] - so_far[a]
+        for k in range(b, j):
+            last = np.searchsorted(so_far[a : i + 1], so_far[a] + share[k] * whole * (1 + 1e-9), "right") - 2
+            if last >= 0:
+                out[k] = came[a + last]
     return out

@@ -5,10 +5,12 @@ import numpy as np
 
 from collectors import capture as module
 from collectors.batch import Batch
-from collectors.capture import Capturer, OneSwitch
+from collectors.capture import Capturer, OneSwitch, warm
+from collectors.following import follow
 from collectors.metrics import flat
 from collectors.mirrors import Mirrors, named_switches
 from collectors.record import concatenated
+from collectors.straight import follow_frames
 from tests.collectors import frames
 from tests.collectors.test_mirrors import erspan
 from tests.collectors.toys import Kept, until
@@ -90,6 +92,10 @@ def test_switches_that_mirror_one_packet_are_its_path():
     flows = run(capturer, enough=lambda: capturer.packets == 100)
     assert flows.octets.sum() == 50 * 30
     assert {flows.paths[i] for i in flows.path.tolist()} == {("leaf0", "spine0")}
+    counts = flat(capturer.counts())
+    assert (counts["packets_decoded"], counts["hop_packets_leaf0_spine0"]) == (100, 50)
+    assert abs(counts["hop_delay_seconds_leaf0_spine0"] - 50 * 3e-6) < 1e-9
+    assert counts["hop_longest_seconds_leaf0_spine0"] == 3e-6
 
 
 def test_memory_stays_bounded(monkeypatch):
@@ -101,3 +107,11 @@ def test_memory_stays_bounded(monkeypatch):
     assert capturer.restarts >= 2
     assert np.sum(flows.octets) == 100 * 10_000
     assert flat(capturer.counts())["table_restarts"] == capturer.restarts
+
+
+def test_nothing_is_left_to_compile_while_frames_come():
+    warm()
+    known = [len(loop.signatures) for loop in (follow, follow_frames)]
+    now = time.time_ns()
+    run(Capturer(Played(Batch.of(burst(now, 9))), OneSwitch("leaf0"), Kept()))
+    assert [len(loop.signatures) for loop in (follow, follow_frames)] == known

@@ -19,9 +19,14 @@ from tests.collectors.frames import SAMPLES
 
 
 def told(batches, how, *, switches=1):
-    """All that is known in the end: records by name of their ends, delays, counts."""
+    """All that is known in the end, where batches are decoded `how`: the name of a method of `Decoder`."""
+    return of_readers(lambda decoder: map(getattr(decoder, how), batches), switches=switches)
+
+
+def of_readers(reader, *, switches=1):
+    """The same of what a decoder makes of something: records by name of their ends, delays, counts."""
     decoder = Decoder()
-    readers = {f"s{i}": map(getattr(decoder, how), batches) for i in range(switches)}
+    readers = {f"s{i}": reader(decoder) for i in range(switches)}
     flows, transits, tally = flows_of(readers, decoder.endpoints)
     columns = {c.name: getattr(flows, c.name).tolist() for c in COLUMNS if c.name not in ("src", "dst")}
     for end in ("src", "dst"):
@@ -44,6 +49,48 @@ def test_the_same_whatever_comes(data, frames, ordered, switches):
     cut = data.draw(st.integers(0, len(frames)))
     batches = [batch.part(0, cut), batch.part(cut, len(batch))]
     assert told(batches, "later", switches=switches) == told(batches, "unpack", switches=switches)
+
+
+SHARE = st.sampled_from([0.0, 0.01, 0.3])
+MIRRORED = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 99),
+        "mix": st.builds(
+            Mix,
+            queue_pairs=st.integers(1, 40),
+            connections=st.integers(1, 9),
+            hosts=st.integers(2, 20),
+            active=st.integers(8, 40),
+            tcp=st.just(0.2),
+            answers=SHARE,
+            marked=SHARE,
+            lost=SHARE,
+            back=st.integers(1, 20),
+        ),
+        "longest": st.sampled_from([2, 5, 1024]),
+        "packets": st.sampled_from([200, 600, 1500]),
+        "changes": st.lists(st.tuples(st.integers(0, 199), st.integers(0, 70), st.integers(0, 255)), max_size=6),
+        "snaplen": st.sampled_from([40, 54, 58, 70, 74, 128]),
+    }
+)
+
+
+def mirrored(seed, mix, longest, packets, changes, snaplen):
+    """Packets of a few busy flows: messages and segments, lost, marked, acknowledged; a few octets changed here and there."""
+    mirror = Mirror(seed, mix)
+    mirror.length = np.minimum(mirror.length, longest)
+    time_ns, octets, captured, wire = mirror.some(packets)
+    for i, at, value in changes:
+        octets[i, at] = value
+    captured = np.minimum(captured, snaplen)
+    return [(int(t), row[:n].tobytes(), int(w)) for t, row, n, w in zip(time_ns, octets, captured, wire, strict=True)]
+
+
+@given(MIRRORED)
+def test_the_same_of_busy_flows(how):
+    packets = mirrored(**how)
+    batches = [Batch.of(packets[k : k + 700]) for k in range(0, len(packets), 700)]
+    assert told(batches, "later") == told(batches, "unpack")
 
 
 @pytest.mark.parametrize("at", [1, AHEAD - 1, AHEAD, AHEAD + 1, 2 * AHEAD + 5])

@@ -26,6 +26,12 @@ def test_experts_with_and_without_overlap():
         assert kinds(job) == {("dp", 8): 1, ("dp", 2): 4, ("ep", 4): 2}
 
 
+def test_as_many_experts_as_groups_of_them():
+    """Expert parallel groups and the groups that reduce experts' gradients are of one size, and all inside the same ranks."""
+    job = Job(dp=16, ep=4, expert_octets=500_000, transport="tcp", **BASE)
+    assert kinds(job) == {("dp", 16): 1, ("dp", 4): 4, ("ep", 4): 4}
+
+
 @pytest.mark.parametrize("cp", [2, 4])
 def test_context(cp):
     job = Job(dp=8 // cp, cp=cp, context_octets=6_000_000, buckets=4, overlap=True, **BASE)

@@ -23,7 +23,7 @@ def test_what_was_seen_is_reproduced(name):
 @pytest.mark.parametrize("name", VIEWS)
 def test_points_follow_what_came_before(name):
     graph = graph_of(VIEWS[name]())
-    assert all(p < i for i, before in enumerate(graph.own) for p in before)
+    assert all(p < i for i in range(len(graph.time)) for p in graph.before(i))
     assert all(p < i for i, p in enumerate(graph.outer))
     assert (graph.gap >= 0).all()
 
@@ -33,7 +33,7 @@ def test_a_collective_begins_when_its_last_member_has_joined():
     joined = np.flatnonzero(graph.kind == JOINED)
     assert len(joined) >= 14
     for i in joined[joined > 40]:
-        assert graph.time[i] == max(graph.time[p] for p in graph.own[i]) + 1
+        assert graph.time[i] == max(graph.time[p] for p in graph.before(i)) + 1
     assert set(graph.kind.tolist()) == {WORK, JOINED, DONE}
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prism.kernels.edges import edges_of
 from prism.kernels.handover import _floor, _in_flight, _tide, _usual, handover, handovers
 from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Job, Spec
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -42,6 +42,17 @@ def test_an_exchange_in_which_one_side_is_late_leaves_nothing_in_flight():
             wire.send(1, 0, 100_000, T0 + (step * 100 + k + 2) * MS)
     own = edges_of(wire.flows())
     assert handover(own[0, 1], own[1, 0]) is None
+
+
+def test_pairs_that_join_pipelines_like_rungs_are_no_pipelines():
+    """Reductions of two ranks one of which always works for longer leave octets in flight, too: those of the other one."""
+    slow = Fault("compute_slow", ranks=(2,), factor=2.5)
+    job = Job(pp=2, dp=2, micro=4, schedule="gpipe", transport="rdma", steps=24)
+    flows = simulate(Spec("x", Cluster(hosts=8), (job,), faults=(slow,)), 1).flows
+    found, trees = handovers(edges_of(flows, np.flatnonzero(~flows.control())))
+    names = {tuple(flows.endpoints[end] for end in pair) for pair in found}
+    assert names == {("10.10.0.1", "10.10.2.1"), ("10.10.1.1", "10.10.3.1")}
+    assert trees == []
 
 
 def test_too_little_says_nothing():

@@ -4,25 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.joins import evened, followed, joins
-
-records = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40
-)
-
-
-@given(records)
-def test_who_joins_when_and_is_done_when(some):
-    some = sorted(some, key=lambda one: one[2])
-    src, dst, begin, length = (np.array(column, np.int64) for column in zip(*some, strict=True))
-    join, done = {}, {}
-    for one, other, at, long in some:
-        join.setdefault(one, (at, other))
-        for code in (one, other):
-            done[code] = max(done.get(code, 0), at + long)
-    senders, begun, to, members, ended = (column.tolist() for column in joins(src, dst, begin, begin + length, 5))
-    assert list(zip(senders, zip(begun, to, strict=True), strict=True)) == list(join.items())
-    assert list(zip(members, ended, strict=True)) == list(done.items())
+from prism.kernels.joins import evened, followed
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.booleans()), min_size=1, max_size=40))

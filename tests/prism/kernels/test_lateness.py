@@ -49,3 +49,14 @@ def test_who_sent_nothing_in_a_step_is_unknown():
     assert late is not None
     assert np.isfinite(late[:, :-1]).all()
     assert np.isnan(late[:, -1]).all()
+
+
+def test_where_others_begin_as_late_nobody_is_named():
+    """Whoever has sent its own part waits in the call, and that pause may be wider than the one before the call."""
+    sent, begins = ring()
+    for start, end, _ in sent[1:3]:
+        for times in (start, end):
+            times[4 * CALLS : 6 * CALLS : 2] += 3 * MS
+    late = lateness(sent, begins)
+    assert late is not None
+    assert late.max() == 0

@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 
 from prism.kernels.signals import signals
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
+from tests.prism.traffic import MS, T0, Wire
 
 
 def heard(**job):
@@ -21,3 +23,26 @@ def test_a_scalar_reduction_over_all_ranks_ends_the_steps_of_each():
 def test_readiness_and_credits_are_none():
     assert heard(dp=8, transport="tcp")[2] == {}
     assert heard(dp=8, transport="rdma", credits=True)[2] == {}
+
+
+@pytest.mark.parametrize("transport", ["rdma", "tcp"])
+def test_what_all_say_at_once_after_the_payload_ends_the_step(transport):
+    """Of data parallel ranks alone no pair is idle: the scalar goes where gradients go, or where their credits come from."""
+    flows, ends, found = heard(dp=8, transport=transport, world_reduce=True, credits=transport == "rdma")
+    assert sorted(flows.endpoints[end] for end in found) == sorted(flows.endpoints[i] for i in range(8))
+    for times in found.values():
+        assert np.abs(times[np.searchsorted(times, ends[:-1, 0], "right") - 1] - ends[:-1, 0]).max() < 5e6
+
+
+def test_a_connection_need_not_be_as_old_as_the_job():
+    """After a restart all connections are new, and none of them carries signals in most steps."""
+    wire, ends = Wire(), []
+    for step in range(20):
+        at = T0 + step * 100 * MS
+        for a, b in ((0, 1), (1, 0)):
+            wire.send(a, b, 1_000_000, at, dst_qp=10 + a + 100 * (step >= 6))
+        for rank in range(2):
+            wire.send(rank, 2, 48, at + 5 * MS, dst_qp=20 + rank + 100 * (step >= 6))
+        ends.append(at + 3 * MS)
+    found = signals(wire.flows(), np.array(ends))
+    assert {end: len(times) for end, times in found.items()} == {0: 20, 1: 20, 2: 40}

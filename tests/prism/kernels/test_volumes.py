@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.volumes import between, commonest, full, merged, nearest, reached, strode, threaded
+from prism.kernels.volumes import between, commonest, full, levels, nearest, reached, strays, strode, threaded
 
 sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
 streams = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((0, 0, 1, 2, 8))), min_size=2, max_size=60)
@@ -64,15 +64,67 @@ def test_cuts_a_volume_apart_are_one_run():
     assert threaded(reached, width, 10, 0, 4.0).tolist() == [0, 1, 0, 1, 0]
 
 
+def test_a_run_does_not_give_way_to_one_that_fits_less_well():
+    reached = np.array([0, 100, 101, 200, 201, 300, 400])
+    width = np.array([8.0, 8.0, 5.0, 8.0, 5.0, 8.0, 8.0])
+    assert threaded(reached, width, 100, 2, 4.0).tolist() == [0, 0, 2, 0, 2, 0, 0]
+
+
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=20), st.data())
 def test_volumes_between_cuts_are_sums_of_records(octets, data):
     edge = np.cumsum(octets)
     places = st.lists(st.integers(0, len(octets) - 2), unique=True, max_size=8)
-    some, others = (np.sort(np.array(data.draw(places), np.intp)) for _ in range(2))
-    assert merged(some, others).tolist() == sorted([*some.tolist(), *others.tolist()])
+    some = np.sort(np.array(data.draw(places), np.intp))
     cuts = np.concatenate([[-1], some, [len(octets) - 1]])
     moved = [sum(octets[a + 1 : b + 1]) for a, b in pairwise(cuts.tolist())]
     assert between(cuts, edge).tolist() == moved
     assert reached(cuts, edge).tolist() == np.cumsum([0, *moved]).tolist()
     fits = [i for i, volume in enumerate(moved) if abs(volume - 6) <= 2]
     assert full(cuts, edge, 6, 2 / 6).tolist() == sorted({int(cuts[k]) for i in fits for k in (i, i + 1)})
+
+
+def deeper(edge, gap, tolerance, least, worth, beyond, nearly):
+    """Levels of cuts, each anew."""
+    ranked = np.argsort(-gap, kind="stable")
+    wide = gap[ranked]
+    k, enough = 2, 0
+    while k <= np.count_nonzero(gap) and wide[k * 3 // 4] >= worth:
+        cuts = np.concatenate([[-1], np.sort(ranked[:k]), [len(edge) - 1]])
+        volume = np.sort(between(cuts, edge))
+        low, high, explained = commonest(volume, tolerance)
+        if high - low >= least:
+            yield k, int(volume[(low + high) // 2]), explained
+            if explained / max(int(edge[-1]), 1) >= nearly:
+                enough = enough or beyond * k
+                if k >= enough:
+                    worth = max(worth, wide[k * 3 // 4] / 4)
+        k = max(k + 1, int(k * 1.04))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30)), min_size=2, max_size=80),
+    st.sampled_from((0.02, 0.3)),
+    st.integers(1, 3),
+    st.sampled_from((0.0, 0.1)),
+    st.integers(1, 12),
+    st.sampled_from((0.5, 0.97)),
+)
+def test_levels_are_those_of_cuts_made_anew(some, tolerance, least, fine, beyond, nearly):
+    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some[:-1]])
+    ranked = np.argsort(-gap, kind="stable")
+    worth = fine * float(gap[ranked][min(2, len(gap) - 1)])
+    found = levels(edge, ranked, gap[ranked], tolerance, least, worth, beyond, nearly)
+    expected = list(deeper(edge, gap, tolerance, least, worth, beyond, nearly))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+@given(streams, st.integers(0, 8), st.sampled_from((0.0, 1.0, 2.5)), st.data())
+def test_strays_are_wide_gaps_where_few_parts_have_one(some, wide, slack, data):
+    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some[:-1]])
+    bounds = data.draw(st.lists(st.integers(-1, len(edge) - 1), unique=True, max_size=6).map(sorted))
+    places = []
+    for i in (i for i in range(len(gap)) if gap[i] >= wide and i not in bounds):
+        before = [bound for bound in bounds if bound < i]
+        places += [int(edge[i]) - (int(edge[before[-1]]) if before[-1] >= 0 else 0)] if before else []
+    lonely = [p for p in places if 2 * sum(abs(p - q) <= slack for q in places) < len(bounds) - 1]
+    assert strays(np.array(bounds, np.intp), edge, gap, wide, slack) == len(lonely)

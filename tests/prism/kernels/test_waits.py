@@ -6,7 +6,7 @@ from hypothesis import given as having
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.kernels.waits import own_work, typical_work
+from prism.kernels.waits import needs, own_work, preceded, typical_work
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -134,3 +134,84 @@ def test_own_work_is_what_the_obvious_search_finds(some):
     flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=("a", "b", "c"))
     for found, expected in zip(own_work(flows, 1, needed), naively(flows, 1, needed), strict=True):
         assert found.tolist() == expected.tolist()
+
+
+def needed(given, handed, ends, first):
+    """`needs`, step by step with arrays."""
+    out = np.full(len(handed), -1, np.int64)
+    step_in, step_out = (np.searchsorted(ends, flows.end_ns, "left") for flows in (given, handed))
+    sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
+    for k in range(len(ends) + 1):
+        rows_in, rows_out = sorted_in[step_in[sorted_in] == k], sorted_out[step_out[sorted_out] == k]
+        total_in, total_out = np.cumsum(given.octets[rows_in]), np.cumsum(handed.octets[rows_out])
+        if not len(rows_in) or not len(rows_out) or total_in[-1] <= 0 or total_out[-1] <= 0:
+            continue
+        share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
+        if first:
+            share = share - share[handed.start_ns[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
+            rows_out, share = rows_out[share > 0], share[share > 0]
+        at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
+        out[rows_out] = given.end_ns[rows_in[at]]
+    return out
+
+
+handing = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(0, 4)), max_size=20)
+
+
+def records_of(some):
+    start, length, octets = (np.array([one[i] for one in some], np.int64) for i in range(3))
+    columns = {"start_ns": start, "end_ns": start + length, "src": start * 0, "dst": start * 0 + 1, "octets": octets}
+    return Flows.build(columns, endpoints=("a", "b"))
+
+
+@having(handing, handing, st.lists(st.integers(0, 70), max_size=4), st.booleans())
+def test_what_is_handed_on_needs_what_the_obvious_search_finds(some, others, ends, first):
+    given, handed, ends = records_of(some), records_of(others), np.sort(np.array(ends, np.int64))
+    assert needs(given, handed, ends, first=first).tolist() == needed(given, handed, ends, first).tolist()
+
+
+def test_a_stage_needs_for_its_turn_what_always_came_before():
+    """It is given four, hands back the first when it has all, whatever it had before that, and the others one by one."""
+    came, went, ends = Wire(jitter_ns=1001), Wire(jitter_ns=1001), []
+    for step in range(10):
+        at = T0 + step * 1000 * MS
+        apart = 20 if step == 4 else 10
+        for k in range(4):
+            came.send(0, 1, 1_000_000, at + k * apart * MS)
+            went.send(1, 0, 1_000_000, at + (3 * apart + 50 + 30 * k) * MS)
+        ends.append(at + 900 * MS)
+    given, handed = came.flows(), went.flows()
+    last = np.repeat(given.end_ns.reshape(10, 4)[:, 3], 4)
+    assert preceded(given, handed, np.array(ends)).tolist() == last.tolist()
+
+
+steps_of = st.lists(
+    st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=40
+)
+
+
+@having(steps_of)
+def test_what_had_come_before_is_what_the_obvious_loop_says(some):
+    came, went = Wire(jitter_ns=1001), Wire(jitter_ns=1001)
+    for n, (a, b, more, less) in enumerate(some):
+        came.send(0, 1, 1000 * more, T0 + (n // 4 * 100 + a) * MS)
+        went.send(1, 2, 1000 * less, T0 + (n // 4 * 100 + b) * MS)
+    given, handed, ends = came.flows(), went.flows(), T0 + np.arange(1, len(some) // 4 + 2) * 100 * MS
+    step_in, step_out = np.searchsorted(ends, given.end_ns), np.searchsorted(ends, handed.end_ns)
+    by_end = np.argsort(handed.end_ns, kind="stable")
+    moved = {k: int(given.octets[step_in == k].sum()) for k in range(len(ends) + 1)}
+    part, before = {}, {}
+    for i in by_end.tolist():
+        k = step_out[i]
+        own = handed.octets[step_out == k]
+        grown = handed.octets[(step_out == k) & (np.argsort(by_end) <= np.argsort(by_end)[i])].sum()
+        if moved[k]:
+            part[i] = min(int((grown - handed.octets[i] / 2) / own.sum() * 64), 63)
+            before[i] = given.octets[(step_in == k) & (given.end_ns <= handed.start_ns[i])].sum() / moved[k]
+    found = preceded(given, handed, ends, often=1.0)
+    for i in range(len(handed)):
+        low = min((before[j] for j in part if part[j] == part.get(i)), default=0.0)
+        times = np.sort(given.end_ns[step_in == step_out[i]])
+        sums = np.cumsum(given.octets[step_in == step_out[i]][np.argsort(given.end_ns[step_in == step_out[i]])])
+        fit = times[sums <= low * moved[step_out[i]] * (1 + 1e-9)]
+        assert found[i] == (fit[-1] if len(fit) else -1)

@@ -1,0 +1,101 @@
+"""Captures into a table of flows: where a file lies plain on disk, compiled code reads on in it, and no batch is made.
+
+Reading, finding records, unpacking and following a piece of a file while it is in the processor's cache spares most of the time
+that each of them takes by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from collectors.fastpath import Decoder, How, Left, Undecoded, Unread
+from collectors.framing import DAMAGED
+from collectors.glances import glance_records
+from collectors.pcap import Capture
+from collectors.state import Table
+from collectors.straight import follow_some, room_for
+from collectors.windows import ADDRESS, AT, END, FILE, FROM, ROOM
+from collectors.wire import compiled, move, part, read_at
+
+ADDRESSES = 1 << 12  # there is room for at least so many more
+MOST = 1 << 26  # octets read before anything else is done
+
+
+@dataclass(frozen=True)
+class Rest(Unread):
+    """What comes next in a capture."""
+
+    decoder: Decoder
+    capture: Capture
+
+    def follow_on(self, table: Table, how: How, clock: int) -> Left:
+        """Follow what comes next, as far as it goes; `clock`: the time of the last packet before."""
+        window, records = self.capture.window(), self.capture.records
+        if window is None or records is None:
+            return Left(0, 0, False, clock)
+        means, known = self.decoder.means(ADDRESSES, how)
+        past, followed, back, known, clock = follow_records(table, window, records, MOST, means, known, clock)
+        self.capture.moved(window, past)
+        self.decoder.followed(known, np.array([records.link_type]))
+        return Left(past, followed, back, clock)
+
+
+def read(capture: Capture, decoder: Decoder) -> Iterator[Undecoded | Unread]:
+    """A capture for `FlowTable.add`."""
+    batches, seen = iter(capture), -1
+    while True:
+        while capture.records and seen != capture.packets:
+            seen = capture.packets
+            yield Rest(decoder, capture)
+        batch = next(batches, None)
+        if batch is None:
+            return
+        yield decoder.later(batch)
+
+
+@compiled
+def follow_records(t: Any, window: Any, how: Any, most: int, means: Any, known: int, clock: int) -> Any:
+    """Take the next records of a pcap, read from a file until `most` octets are done, as `straight.follow_frames` does.
+
+    How many frames it came past; the rest as there. `window`: see `windows.window`, is kept up to date. `how`: see
+    `framing.Records`. Stops where anything is out of the ordinary, before it.
+    """
+    hints = means.scratch.hints
+    past: Any = np.int64(0)
+    followed: Any = np.int64(0)
+    until: Any = window[FROM] + most
+    whole = True
+    while whole and room_for(t, means, known):
+        n, at, fault = glance_records(window[ADDRESS], window[AT], window[END], how, hints, t.near, means.pairs)
+        if n == 0:
+            if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
+                break
+            continue
+        upto, taken, known, clock = follow_some(t, hints, n, means, known, clock)
+        whole = upto == n
+        followed += taken
+        past += np.int64(upto)
+        window[AT] = at if whole else hints[upto].at - window[ADDRESS] - how[0]
+    return past, followed, not whole, known, clock
+
+
+@part
+def _read_on(window: Any) -> Any:
+    """Have the window hold what is not yet looked at and what comes next in the file; whether there was room and anything."""
+    rest = window[END] - window[AT]
+    room = window[ROOM] - rest
+    if room <= 0:
+        return False
+    if window[AT] > 0:
+        move(window[ADDRESS], window[ADDRESS] + window[AT], rest)
+    window[AT], window[END] = 0, rest
+    got = read_at(window[FILE], window[ADDRESS] + rest, room, window[FROM])
+    if got <= 0:
+        return False
+    window[END] += got
+    window[FROM] += got
+    return True

@@ -1,0 +1,197 @@
+"""By which rhythm a job's steps are told: its streams vote.
+
+Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes replace its change points in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.kernels.edges import Edge, sending
+from prism.kernels.handover import handover
+from prism.kernels.intervals import Ints
+from prism.kernels.layers import grouped
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
+from prism.kernels.sharded import sharded
+from prism.kernels.sums import counted, numbered
+from prism.model import Parallelism, Stream
+
+Rows = NDArray[np.intp]
+
+
+class Beat(NamedTuple):
+    """The rhythm of a job's steps; whether no other stream shows them as it does (`alone`), and whether each step consists
+    of many `calls`.
+    """
+
+    clock: Rhythm
+    alone: bool = False
+    calls: bool = False
+
+
+def beat(
+    flows: Flows,
+    parallelism: Parallelism,
+    streams: Sequence[Stream],
+    *,
+    seen: Callable[[Ints], Ints] = lambda times: times,
+    voters: int = 64,
+    tolerances: Sequence[float] = (0.02, 0.08),
+    sure: float = 0.8,
+    agreed: float = 0.5,
+    layered: float = 0.9,
+) -> Beat:
+    """How a job's steps are told, from its `streams`, the heaviest first; of clock `NONE` where none are seen.
+
+    `seen` turns times of the flows into those at which they were seen. `voters` bounds how many streams vote. Volumes are
+    equal within the first of `tolerances`; where that explains less than `sure` of the octets, records were lost, and the next
+    is tried. Where streams of less than `agreed` of the octets keep the same time there are no steps. All edges of a sharded
+    model together show steps if they explain the share `layered` of what moved.
+    """
+    start = sending(flows)
+    for clock, calls in ((drained(flows, parallelism, start), False), (_layered(flows, streams, start), True)):
+        if clock is not NONE:
+            return Beat(clock, True, calls)
+    voices = _voices(flows, streams, voters)
+    clock, heard = NONE, list[tuple[bool, Rhythm]]()
+    for tolerance in tolerances:
+        heard = [(s.kind == "dp", rhythm_of(flows, start, rows, tolerance, s.kind == "dp")) for s, rows in voices]
+        clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
+        if heard and heard[0][0] and heard[0][1].explained >= layered and heard[0][1].period_ns > 3 * clock.period_ns > 0:
+            clock = heard[0][1]  # the edges of a sharded model show its layers, all of them together its steps
+            break
+        asked = [i for i, (reduces, _) in enumerate(heard) if reduces] or list(range(len(heard)))
+        weight = np.array([float(flows.octets[voices[i][1]].sum()) for i in asked])
+        in_time = np.array([same_period(heard[i][1].period_ns, clock.period_ns) for i in asked], np.bool_)
+        if weight[in_time].sum() < agreed * weight.sum():
+            clock = NONE
+        if clock.explained >= sure:
+            break
+    if clock is NONE:
+        return Beat(NONE)
+    whole = next(
+        grouped(r, *_stream(flows, start, rows)) for (_, rows), (_, r) in zip(voices, heard, strict=True) if r is clock
+    )
+    reductions = [
+        (_stream(flows, start, rows), r)
+        for (s, rows), (reduces, r) in zip(voices, heard, strict=True)
+        if reduces and rows is s.rows
+    ]
+    after = np.diff(seen(np.minimum(whole.quiet, FOREVER // 2)), axis=1)[:, 0]
+    return Beat(_completed(whole, reductions, after), whole is not clock)
+
+
+def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
+    """Steps of a job that reduces no gradients: its first stage's pair runs empty once a step; `NONE` where none are seen."""
+    if any(stream.kind == "dp" for stream in parallelism.streams):
+        return NONE
+    rows = {s.members: s.rows for s in parallelism.streams if s.kind == "pp"}
+    for (src, dst), there in rows.items():
+        back = rows.get((dst, src))
+        if parallelism.stages.get(src) != 0 or parallelism.stages.get(dst) != 1 or back is None:
+            continue
+        found = handover(_edge(flows, there, start), _edge(flows, back, start))
+        if found is not None and len(found.first.empty) >= 3:
+            begun = np.sort(start[there])
+            after = np.append(begun, FOREVER)[np.searchsorted(begun, found.first.empty, "right")]
+            return Rhythm(np.stack([found.first.empty, after], axis=1), 0, 1.0)
+    return NONE
+
+
+def _layered(flows: Flows, streams: Sequence[Stream], start: Ints) -> Rhythm:
+    """Steps of a sharded model, from the heaviest edge of a job that does nothing but reduce and gather; else `NONE`."""
+    if not streams or any(stream.kind != "dp" for stream in streams):
+        return NONE
+    rows = streams[0].rows
+    pair, at = np.unique(flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows], return_inverse=True)
+    heaviest = int(np.argmax(np.bincount(at, flows.octets[rows], len(pair))))
+    return sharded(*_stream(flows, start, rows[at == heaviest]))
+
+
+def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    return Edge(int(flows.src[rows[0]]), int(flows.dst[rows[0]]), rows, start[rows], flows.end_ns[rows], flows.octets[rows])
+
+
+def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[Stream, Rows]]:
+    """Streams whole, then their single edges: each may show the job's step."""
+    whole = [(s, s.rows) for s in streams[:most]]
+    edges: list[tuple[Stream, Rows]] = []
+    for stream, rows in whole:
+        number, at = numbered(flows.src[rows], flows.dst[rows]) if len(edges) < most else (rows, rows[:0])
+        if len(at) > 1:
+            order, begins = counted(number, len(at), np.arange(len(rows)))
+            first = np.lexsort((flows.dst[rows[at]], flows.src[rows[at]]))[: most - len(edges)]
+            edges += [(stream, rows[order[begins[i] : begins[i + 1]]]) for i in first.tolist()]
+    return [*whole, *edges]
+
+
+def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: bool) -> Rhythm:
+    """The rhythm of some records; those that reduce gradients may pause."""
+    return rhythm(*_stream(flows, start, rows), tolerance=tolerance, pauses=reduces)
+
+
+def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:
+    """Start, end and octets of a stream's records, in order of start."""
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    return start[rows], flows.end_ns[rows], flows.octets[rows]
+
+
+def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
+    """The rhythm that most streams share, from one that reduces gradients if any does, since they end the step.
+
+    Streams may show a multiple or a part of the step (micro-batches, pauses every few steps); they are outvoted. Of those
+    in time, the one that has most steps and rests longest, but for those that have far more than most: they have parts of some
+    steps. `NONE` without any.
+    """
+    reducing = [voice for voice in voices if voice[0]]
+    voices = reducing or voices
+    if not voices:
+        return NONE
+    period = np.array([r.period_ns for _, r in voices])
+    near = np.array([[same_period(a, b) for b in period] for a in period])
+    votes = near.sum(axis=1)
+    best = max(range(len(voices)), key=lambda i: (votes[i], period[i]))
+    usual = np.median([len(voices[i][1].quiet) for i in np.flatnonzero(near[best])])
+    fit = [voices[i] for i in np.flatnonzero(near[best]) if len(voices[i][1].quiet) <= 1.25 * usual]
+    return max(fit, key=lambda v: (v[0], len(v[1].quiet), v[1].rest))[1]
+
+
+def _completed(
+    clock: Rhythm, reductions: list[tuple[tuple[Ints, Ints, Ints], Rhythm]], after: Ints, *, silent: float = 2.0
+) -> Rhythm:
+    """A clock without the steps before a silence that other reductions did not complete; `after` is how long each gap was, ns.
+
+    A rank that goes away may do so when the gradients of one stage are reduced and those of another are not. What lasts
+    `silent` periods is a silence.
+    """
+    period, quiet = clock.period_ns, clock.quiet
+    asked = np.flatnonzero(after[:-1] >= silent * period).tolist()
+    asked_of = [(stream, own) for stream, own in reductions if same_period(own.period_ns, period)]
+    short = {k for k in asked for stream, own in asked_of if _cut_short(stream, own, quiet[k])}
+    kept = [k for k in range(len(quiet)) if k not in short]
+    return replace(clock, quiet=quiet[kept]) if short and kept else clock
+
+
+def _cut_short(stream: tuple[Ints, Ints, Ints], own: Rhythm, gap: Ints, *, slack: float = 0.05) -> bool:
+    """Whether a stream had moved some but not all of a step's octets when another fell silent for a `gap`, begin and end, ns.
+
+    What it moved until it ended its next step is that and a whole step; a step that hung is done with what it lacked.
+    """
+    start, _, octets = stream
+    ends = np.concatenate([[start[0] - 1], own.quiet[:, 0], [FOREVER]])
+    done = int(np.searchsorted(ends, gap[1])) - 1
+    low, high, later = np.searchsorted(start, [ends[done], gap[1], ends[done + 1]], "right")
+    so_far, until = octets[low:high].sum() / own.octets, octets[low:later].sum() / own.octets
+    return bool(slack < so_far < 1 - slack and until > 1 + slack)
+
+
+def same_period(a: float, b: float) -> bool:
+    """Whether two periods are the same within 15 %."""
+    return a > 0 and b > 0 and abs(float(np.log(a / b))) < 0.15

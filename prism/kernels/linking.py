@@ -1,0 +1,238 @@
+"""What each point of a job's operations follows, in order of time: loops over points, compiled. `whatif` says what they are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from collectors.record import Ints, Mask
+from prism.kernels.intervals import Floats
+from prism.kernels.sums import counted, numbered
+
+WORK, MOVE, JOINED, DONE, CALL = range(5)
+
+
+class Events(NamedTuple):
+    """Points before they know what they follow. `mark` is their transfer's or collective's number.
+
+    `need` is when its input had come, of a MOVE when its last part was sent, ns; −1 where unknown. int64[n] each.
+    """
+
+    time: Ints
+    kind: Ints
+    rank: Ints
+    op: Ints
+    mark: Ints
+    peer: Ints
+    need: Ints
+    octets: Ints
+
+    @property
+    def who(self) -> Ints:
+        """The rank that did something or was given something; −1 for JOINED."""
+        return np.where(self.kind == MOVE, self.peer, self.rank)
+
+
+class Links(NamedTuple):
+    """`before` are the points that all points follow, on end, and `begins` where those of each begin; int64[n + 1].
+
+    `outer` is one more that each comes no sooner than, −1 without; `base` when the last of those before was, ns; `shaded`
+    whether a point may have come later than its rank's own work would have let it.
+    """
+
+    before: Ints
+    begins: Ints
+    outer: Ints
+    base: Ints
+    shaded: Mask
+
+
+def linked(events: Events, pipe: Mask, heard: Ints, soon: Floats, *, prompt: float = 0.1) -> Links:
+    """What events, in order of time, follow. `pipe` tells which of the streams are pipelines.
+
+    `heard` is when the one a rank speaks to had last given word, 0 where it had not; `soon` how soon each rank answers.
+    """
+    acting, who = np.flatnonzero(events.kind != JOINED), events.who
+    said = np.where(events.kind == WORK, -1, events.op)[acting]
+    number, at = numbered(who[acting], said)
+    of, slots = counted(who[acting[at]], len(soon), np.arange(len(at)))  # a slot for each rank and stream, as they appear
+    place = np.empty(len(at), np.int64)
+    place[of] = np.arange(len(at))
+    slot = np.full(len(who), -1, np.int64)
+    slot[acting] = place[number]
+    pipes = np.append(pipe, False)[said[at[of]]]
+    marks = int(events.mark.max(initial=0)) + 1
+    acted = counted(who, len(soon), acting)
+    came = counted(slot, len(at), np.flatnonzero(events.kind == MOVE))
+    begun = counted(events.mark, marks, np.flatnonzero(events.kind == WORK))
+    size = np.ones(len(who), np.int64)
+    works, joins = events.kind == WORK, np.isin(events.kind, (JOINED, MOVE))
+    size[works] = np.diff(slots)[events.rank[works]]
+    size[joins] = np.diff(begun[1])[events.mark[joins]]
+    columns = (events.time, events.kind, events.rank, events.op, events.mark, events.peer, events.need, slot, heard)
+    return Links(*_linked(*columns, soon, pipe, slots, pipes, *acted, *came, *begun, int(size.sum()), prompt))
+
+
+@compiled
+def _below(points: Ints, low: int, high: int, time: Ints, at: int) -> int:
+    """The place, from `low` to `high`, of the first of some points that is not before a moment."""
+    while low < high:
+        middle = (low + high) // 2
+        if time[points[middle]] < at:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _linked(
+    time: Ints,
+    kind: Ints,
+    rank: Ints,
+    op: Ints,
+    mark: Ints,
+    peer: Ints,
+    need: Ints,
+    slot: Ints,
+    heard: Ints,
+    soon: Floats,
+    pipe: Mask,
+    slots: Ints,
+    pipes: Mask,
+    acted: Ints,
+    acts: Ints,
+    came: Ints,
+    comes: Ints,
+    begun: Ints,
+    begin: Ints,
+    room: int,
+    prompt: float,
+) -> tuple[Ints, Ints, Ints, Ints, Mask]:
+    n = len(time)
+    before, begins, base = np.empty(room, np.int64), np.zeros(n + 1, np.int64), np.empty(n, np.int64)
+    outer, shaded, first = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.empty(n, np.int64)
+    latest, sent = np.full(len(pipes), -1, np.int64), np.full(len(pipe), -1, np.int64)
+    joined = np.full(len(begin), -1, np.int64)
+    acts_end, comes_end, begin_end = acts.copy(), comes.copy(), begin.copy()  # what of each there was so far
+    k = 0
+    for i in range(n):
+        if kind[i] == WORK:
+            r = rank[i]
+            for s in range(slots[r], slots[r + 1]):
+                known = pipes[s] and need[i] >= 0
+                p = _given(came, comes[s], comes_end[s], time, first, need[i]) if known and latest[s] >= 0 else latest[s]
+                if p >= 0:
+                    before[k] = p
+                    k += 1
+            begin_end[mark[i]] += 1
+        elif kind[i] == DONE:
+            before[k] = joined[mark[i]]
+            k += 1
+        else:
+            own = begun[begin[mark[i]] : begin_end[mark[i]]]
+            before[k : k + len(own)] = own
+            k += len(own)
+        begins[i + 1] = k
+        base[i] = time[before[begins[i] : k]].max() if k > begins[i] else time[i]
+        if kind[i] == JOINED:
+            joined[mark[i]] = i
+            continue
+        if kind[i] == WORK:
+            most = prompt * (time[i] - base[i])
+            queue = sent[op[i]] if pipe[op[i]] else -1
+            if heard[i] > base[i] and time[i] - heard[i] <= min(soon[rank[i]], most):
+                shaded[i] = True
+                outer[i] = _last(latest[slots[peer[i]] : slots[peer[i] + int(pipe[op[i]])]], time, heard[i])
+            elif queue >= 0 and time[queue] > base[i] and time[i] - time[queue] <= most:
+                shaded[i], outer[i] = True, queue
+        elif kind[i] == MOVE:
+            first[i] = time[before[begins[i]]] if k > begins[i] else time[i]
+            sent[op[i]] = i
+            at = _below(acted, acts[peer[i]], acts_end[peer[i]], time, need[i]) - 1
+            if need[i] >= 0 and at >= acts[peer[i]] and need[i] - time[acted[at]] <= prompt * (need[i] - first[i]):
+                shaded[i], outer[i] = True, acted[at]  # the rest was sent when the receiver was ready
+            comes_end[slot[i]] += 1
+        latest[slot[i]] = i
+        acts_end[peer[i] if kind[i] == MOVE else rank[i]] += 1
+    return before[:k].copy(), begins, outer, base, shaded
+
+
+@compiled
+def _given(came: Ints, low: int, high: int, time: Ints, first: Ints, need: int) -> int:
+    """The transfer, of those at `low` to `high`, that had come when what a rank needed had; −1 without."""
+    at = _below(came, low, high, time, need)
+    if at == high or first[came[at]] > need:
+        at -= 1
+    return came[at] if at >= low else -1
+
+
+@compiled
+def _last(points: Ints, time: Ints, heard: int) -> int:
+    """The last of some points that was when word was heard; −1 without any point."""
+    out, most = -1, -2
+    for p in points:
+        moment = time[p] if time[p] <= heard else -1
+        if p >= 0 and moment > most:
+            out, most = p, moment
+    return out
+
+
+@compiled
+def gathered(
+    src: Ints, dst: Ints, begin: Ints, end: Ints, octets: Ints, cuts: Ints, ranks: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first, its octets.
+
+    `src` and `dst` are the ranks of its records, in order of begin; those of collective k are at `cuts` k to k + 1. First its
+    senders begin, then it is joined, then each of its members is done, as they appear.
+    """
+    room = 3 * len(src) + len(cuts)
+    time, kind, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    mark, peer, moved = np.empty(room, np.int64), np.full(room, -1, np.int64), np.zeros(room, np.int64)
+    sent, known, last = np.full(ranks, -1, np.int64), np.full(ranks, -1, np.int64), np.zeros(ranks, np.int64)
+    members = np.empty(ranks, np.int64)
+    n = 0
+    for c in range(len(cuts) - 1):
+        count, whole, joined, opened = 0, 0, 0, n
+        for i in range(cuts[c], cuts[c + 1]):
+            if sent[src[i]] != c:
+                sent[src[i]] = c
+                time[n], kind[n], rank[n], peer[n] = begin[i], WORK, src[i], dst[i]
+                joined = max(joined, begin[i]) if n > opened else begin[i]
+                n += 1
+            for one in (src[i], dst[i]):
+                if known[one] != c:
+                    known[one], last[one], members[count] = c, end[i], one
+                    count += 1
+                last[one] = max(last[one], end[i])
+            whole += octets[i]
+        time[n], kind[n], rank[n] = joined + 1, JOINED, -1
+        n += 1
+        for one in members[:count]:
+            time[n], kind[n], rank[n], moved[n] = max(last[one], joined + 1), DONE, one, whole
+            n += 1
+        mark[opened:n] = c
+    return time[:n], kind[:n], rank[:n], mark[:n], peer[:n], moved[:n]
+
+
+@compiled
+def messages(octets: NDArray[Any], slack: float) -> tuple[Ints, Ints]:
+    """Where the messages begin whose parts are of so many octets, and the last part of each: as large as the largest part.
+
+    A one-sided sender stops where the receiver's window is full. `slack` is by what share a message may be larger.
+    """
+    starts, lasts = np.empty(len(octets), np.int64), np.empty(len(octets), np.int64)
+    most = octets.max() * (1 + slack) if len(octets) else 0.0
+    n, held = 0, 0.0
+    for i in range(len(octets)):
+        if n and held + octets[i] <= most:
+            held += octets[i]
+        else:
+            starts[n], held = i, octets[i]
+            n += 1
+        lasts[n - 1] = i
+    return starts[:n], lasts[:n]

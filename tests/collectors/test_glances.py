@@ -1,0 +1,95 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors import packet
+from collectors.addresses import AddressBook
+from collectors.batch import Batch
+from collectors.commonframes import COMMON
+from collectors.following import MEANING
+from collectors.glances import ACKNOWLEDGES, GOES_ON, HINT, SEGMENT, STARTS, UNCOMMON, glance_frames, seek, syndrome
+from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS
+from collectors.record import TCP
+from collectors.state import ANSWERS, LANE, REQUESTS, empty_table
+from collectors.wire import compiled
+from tests.collectors.frames import SAMPLES
+
+NEAR = np.full(1024, -1, np.int32)
+
+
+@compiled
+def hints_of(data, frames, hints, near, pairs):
+    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near, pairs)
+
+
+@compiled
+def sought(t, hints):
+    seek(t, hints, np.uint64(len(hints)))
+
+
+@compiled
+def said(hints):
+    return syndrome(hints[0])
+
+
+def hinted(frames):
+    """The hints of frames of Ethernet."""
+    batch, hints = Batch.of((7, frame, len(frame)) for frame in frames), np.zeros(len(frames), HINT)
+    columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
+    octets = np.frombuffer(batch.data, np.uint8)
+    hints_of(octets.ctypes.data, columns, hints, NEAR, AddressBook().pairs)
+    return octets, hints
+
+
+def check(frame):
+    """A hint says what the plain decoder does."""
+    octets, (hint,) = hinted([frame])
+    assert (hint["time_ns"], hint["captured"], hint["wire"]) == (7, len(frame), len(frame))
+    if hint["what"] == UNCOMMON:
+        return UNCOMMON
+    plain = packet.unpack(frame, len(frame), 1)
+    if hint["what"] == SEGMENT and isinstance(plain, str):
+        return UNCOMMON  # an offset that is none: seen when it is unpacked
+    assert int(hint["ends"]) == int.from_bytes(plain.src[12:] + plain.dst[12:], "big")
+    assert int(hint["flow"]) < len(NEAR)
+    if hint["what"] == SEGMENT:
+        assert int(hint["rest"]) == LANE << 60 | TCP << 32 | plain.src_port << 16 | plain.dst_port
+        return SEGMENT
+    meaning = int(MEANING[plain.opcode])
+    assert int(hint["rest"]) == (ANSWERS if meaning & ANSWER else REQUESTS) << 60 | plain.dst_qp
+    assert (hint["number"], hint["octets"], hint["ecn"]) == (plain.sequence, plain.octets, plain.ecn)
+    assert bool(hint["ended"]) == (meaning & ENDS != 0)
+    if hint["what"] == ACKNOWLEDGES:
+        assert meaning == ACKNOWLEDGMENT
+        assert said(np.array([hint], HINT)) == plain.syndrome
+    else:
+        assert (meaning & 7, hint["what"] == STARTS) == (DATA, meaning & BEGINS != 0)
+    assert len(octets) >= len(frame)
+    return int(hint["what"])
+
+
+def test_every_sample_and_every_cut_of_it():
+    found = {check(frame[:cut]) for kind, frame in SAMPLES if kind == 1 for cut in range(len(frame) + 1)}
+    assert found >= {UNCOMMON, STARTS, SEGMENT}
+
+
+@given(st.sampled_from([f for kind, f in SAMPLES if kind == 1 and len(f) >= COMMON]), st.integers(0, 53), st.integers(0, 255))
+def test_an_octet_changed(frame, at, value):
+    check(frame[:at] + bytes([value]) + frame[at + 1 :])
+
+
+def test_every_opcode():
+    roce = next(frame for kind, frame in SAMPLES if kind == 1 and frame[36:38] == b"\x12\xb7" and frame[12:15] == b"\x08\0E")
+    assert {check(roce[:42] + bytes([opcode]) + roce[43:]) for opcode in range(256)} == {
+        UNCOMMON,
+        GOES_ON,
+        STARTS,
+        ACKNOWLEDGES,
+    }
+
+
+def test_flows_are_sought_where_hints_lead():
+    _, hints = hinted([frame for kind, frame in SAMPLES if kind == 1])
+    table = empty_table()._replace(near=np.full(1024, 5, np.int32))
+    sought(table, hints)
+    assert hints["flow"].tolist() == [5 if hint["what"] in (GOES_ON, STARTS, SEGMENT) else -1 for hint in hints]

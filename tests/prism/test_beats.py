@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from prism.beats import beat
+from prism.kernels.rhythm import NONE
+from prism.model import Layout, Parallelism, Stream
+from tests.prism.traffic import MS, T0, Wire
+
+
+def told(wire, groups):
+    """The beat of streams that reduce gradients, each among some ranks."""
+    flows = wire.flows()
+    rows = [np.flatnonzero(np.isin(flows.src, members)) for members in groups]
+    streams = tuple(Stream("dp", tuple(flows.endpoints[m] for m in own), r) for own, r in zip(groups, rows, strict=True))
+    return beat(flows, Parallelism(Layout(2, 2, 1, 1, 1, 1.0), (), (), {}, streams), streams)
+
+
+def reductions(wire, members, at, share=1.0):
+    for a, b in (members, members[::-1]):
+        for k in range(round(8 * share)):
+            wire.send(a, b, 1_000_000, at + k * MS)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_step_that_one_stage_completed_and_another_did_not_is_none(share):
+    """The second stage reduces when the first has: a rank that goes away meanwhile leaves a step cut short."""
+    wire, at = Wire(), T0
+    for step in range(16):
+        broken = step == 7 and share < 1
+        reductions(wire, (2, 3), at + 60 * MS)
+        reductions(wire, (0, 1), at + 80 * MS, share if broken else 1.0)
+        at += (2000 if step == 7 else 100) * MS
+    assert len(told(wire, ((0, 1), (2, 3))).clock.quiet) == (16 if share == 1 else 15)
+
+
+def test_a_hang_inside_a_step_cuts_nothing_short():
+    wire, at = Wire(), T0
+    for step in range(16):
+        reductions(wire, (2, 3), at + 60 * MS)
+        reductions(wire, (0, 1), at + 80 * MS, 0.5)
+        reductions(wire, (0, 1), at + (2084 if step == 7 else 84) * MS, 0.5)
+        at += (2100 if step == 7 else 100) * MS
+    assert len(told(wire, ((0, 1), (2, 3))).clock.quiet) == 16
+
+
+def test_without_streams_there_is_none():
+    wire = Wire()
+    reductions(wire, (0, 1), T0)
+    assert told(wire, ()).clock is NONE
