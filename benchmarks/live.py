@@ -1,27 +1,29 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
-    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--hour [DIR]] [--ingest DIR] [--explain]
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--healthy] [--explain]
+    python -m benchmarks.live --hour [DIR]
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
 second later, and the next one waits for it. `delay` is from a fault's start until a case that names its culprit is told, in
-steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `wrong` claims name nobody at
+steps of the job and in seconds; `late` of them took longer than two steps and longer than 5 s. `after` is from when the
+fault's second step was over as it then went (slow steps are longer), `later` of them took 1 s more than that, and more than
+5 s. `early` are faults whose case closed before they were over. `wrong` claims name nobody at
 fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the share of the recorded
 time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
-unless they were found. Cases of the grid are played with more healthy steps before, none shorter than 0.8 s.
+unless they were found. Cases of the grid are made longer (`live_cases`); with `--healthy`, nothing is wrong in them. `hours`
+are those recorded.
 
 `--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
-recorded time, and prints for every ten minutes how time and memory go with it. `--ingest` prints how fast batches of records
-are taken while windows of a folder's flows are analysed all the time, and how long one of them waits at worst.
+recorded time, and prints for every ten minutes how time and memory go with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +31,19 @@ import numpy as np
 
 from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
+from benchmarks.endurance import hour, small
+from benchmarks.live_cases import longer, well
 from benchmarks.score import names_culprit, period_of
-from collectors.record import Transits
-from collectors.sinks import Nowhere
-from prism.analysing import Watched
 from prism.board import Board, Case
 from prism.following import loud
-from prism.playing import Tick, play, ticks
-from prism.spread import workers
-from prism.synth.spec import Cluster, Job, Spec
+from prism.playing import play, ticks
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND
 
-OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
 SMALL = Path()  # stands for a cluster that is simulated
+HEADS = ("faults", "found", "late", "steps", "s", "after", "later", "early", "claims", "wrong", "healthy", "flaps")
+COSTS = ("hours", "cpu", "window", "MiB")
 ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
 
 
@@ -56,29 +57,17 @@ class Told:
     faults: int = 0
     found: int = 0
     late: int = 0
+    later: int = 0
+    early: int = 0
+    after: list[float] = field(default_factory=list)
     claims: int = 0
     wrong: int = 0
     flaps: int = 0
     cpu: float = 0.0
     window_s: float = 0.0
     peak_mib: float = 0.0
+    recorded_s: float = 0.0
     lines: list[str] = field(default_factory=list)
-
-
-def longer(case: grid.Case, *, warm: int = 16, least_s: float = 0.8) -> grid.Case:
-    """A case of the grid with steps of at least `least_s`, and `warm` more of them before anything goes wrong."""
-    jobs = []
-    for job in case.spec.jobs:
-        step = (job.forward_ms + job.backward_ms) * (job.micro + job.pp - 1) * job.accumulation / 1e3
-        pace = max(least_s / max(step, 1e-3), 1.0)
-        times: dict[str, Any] = {name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms")}
-        octets: dict[str, Any] = {name: int(getattr(job, name) * pace) for name in OCTETS}
-        jobs.append(replace(job, steps=job.steps + warm, **times, **octets))
-    faults = tuple(
-        replace(f, first=f.first + warm, stop=None if f.stop is None else f.stop + warm) if f.first or f.stop else f
-        for f in case.spec.faults
-    )
-    return replace(case, spec=replace(case.spec, jobs=tuple(jobs), faults=faults))
 
 
 class Timed(Watch):
@@ -123,7 +112,8 @@ def measured(one: Input) -> Told:
                     known.append(case.state)
     told = _judged(one.name, truth, list(cases.values()), first)
     told.flaps = sum(known.count("open") - 1 for known in states.values())
-    told.cpu = watch.spent_s * SECOND / max(source.end_ns - source.start_ns, 1)
+    told.recorded_s = (source.end_ns - source.start_ns) / SECOND
+    told.cpu = watch.spent_s / max(told.recorded_s, 1e-9)
     told.window_s, told.peak_mib = watch.slowest_s, peak_mib()
     return told
 
@@ -147,9 +137,19 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: M
         timed = own and fault["start_ns"] >= begin + ALWAYS * step
         if timed:
             told.delays.append((delay * SECOND / step, delay))
+            after = delay - (_second(fault, truth, step) - fault["start_ns"]) / SECOND
+            told.after.append(after)
             told.late += delay > max(2 * step / SECOND, 5.0) + 1e-9
+            told.later += delay > max(delay - after + 1.0, 5.0)
+        told.early += bool(own) and all(0 < c.closed_ns < fault.get("end_ns", 0) - step for c in own)
         culprit = fault.get("switch", fault.get("ranks"))
-        when = f"{delay:.1f} s, {delay * SECOND / step:.1f} steps" if own else "MISSED"
+        when = (
+            f"{delay:.1f} s, {delay * SECOND / step:.1f} steps, {after:+.1f} s"
+            if timed
+            else f"{delay:.1f} s"
+            if own
+            else "MISSED"
+        )
         told.lines.append(f"  fault {fault['kind']} {culprit}: {when}")
     told.wrong = len({c.id for c in cases} - right)
     zero = begin
@@ -163,6 +163,14 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: M
     return told
 
 
+def _second(fault: Mapping[str, Any], truth: Mapping[str, Any], step: float) -> float:
+    """When the second step after a fault's start was over, as it then went; of one that nobody goes on after, as steps go."""
+    rows = truth["jobs"].get(fault.get("job", ""), {}).get("steps", {})
+    ends = sorted(row[2] for row in next(iter(rows.values()), ()) if row[2] > fault["start_ns"])
+    stands = fault["kind"] in ("hang", "crash") or len(ends) < 2
+    return float(fault["start_ns"] + 2 * step if stands else ends[1])
+
+
 def _json(case: Case) -> dict[str, Any]:
     return {"subject": {"type": case.finding.subject, "ids": list(case.finding.ids)}}
 
@@ -170,8 +178,7 @@ def _json(case: Case) -> dict[str, Any]:
 def table(runs: Sequence[Told]) -> str:
     """One row per run, and a pooled one."""
     width = max(len(run.name) for run in runs) + 2
-    heads = ("faults", "found", "late", "steps", "s", "claims", "wrong", "healthy", "flaps", "cpu", "window", "MiB")
-    lines = [f"{'run':{width}}" + "".join(f"{head:>8}" for head in heads)]
+    lines = [f"{'run':{width}}" + "".join(f"{head:>8}" for head in HEADS + COSTS)]
     lines += [_row(run.name, [run], width) for run in runs]
     return "\n".join([*lines, _row(f"pooled ({len(runs)})", runs, width)])
 
@@ -180,89 +187,24 @@ def _row(name: str, runs: Sequence[Told], width: int) -> str:
     delays = [delay for run in runs for delay in run.delays]
     steps, seconds = np.median(delays, axis=0) if delays else (np.nan, np.nan)
     counts = [sum(getattr(run, key) for run in runs) for key in ("faults", "found", "late")]
-    rest = [sum(r.claims for r in runs), sum(r.wrong for r in runs), sum(r.claims for r in runs if r.healthy)]
-    rest.append(sum(r.flaps for r in runs))
+    after = [second for run in runs for second in run.after]
+    rest = [sum(getattr(run, key) for run in runs) for key in ("later", "early", "claims", "wrong")]
+    rest += [sum(r.claims for r in runs if r.healthy), sum(r.flaps for r in runs)]
     return (
         f"{name:{width}}"
         + "".join(f"{n:8}" for n in counts)
-        + f"{steps:8.1f}{seconds:8.1f}"
+        + f"{steps:8.1f}{seconds:8.1f}{np.median(after) if after else np.nan:8.1f}"
         + "".join(f"{n:8}" for n in rest)
-        + f"{np.mean([r.cpu for r in runs]):8.3f}{max(r.window_s for r in runs):8.2f}{max(r.peak_mib for r in runs):8.0f}"
+        + f"{sum(r.recorded_s for r in runs) / 3600:8.2f}{np.mean([r.cpu for r in runs]):8.3f}"
+        + f"{max(r.window_s for r in runs):8.2f}{max(r.peak_mib for r in runs):8.0f}"
     )
 
 
-def small() -> Input:
-    """A small healthy cluster in steps of two seconds: an hour of it can be played in minutes."""
-    job = Job(
-        pp=2, dp=4, micro=4, steps=48, forward_ms=120, backward_ms=240, gradient_octets=40_000_000, activation_octets=4_000_000
-    )
-    return of_case(grid.Case("small", "pp2dp4", "small", "none", "none", "none", Spec("small", Cluster(hosts=8), (job,)), 1))
-
-
-def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]:
-    """An input played again and again: analysis time per recorded second and memory, in equal parts of the time."""
-    flows, _, source, placed, _ = one.open()
-    length = source.end_ns - source.start_ns
-    gap = int(np.median(np.diff(np.sort(flows.start_ns)))) + 1
-
-    def again() -> Iterator[Tick]:
-        for lap in range(int(np.ceil(seconds * SECOND / length))):
-            yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
-
-    yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
-    watch = Watch(placed)
-    began, since, part = time.process_time(), source.start_ns, seconds * SECOND / rows
-    for board in play(watch, again()):
-        if board.at_ns - since >= part:
-            now = time.process_time()
-            told = sum(loud(case.finding) for case in board.cases)
-            yield (
-                f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
-                f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
-            )
-            began, since = now, board.at_ns
-
-
-def ingest(one: Input, *, seconds: float = 4.0, records: int = 2000) -> Iterator[str]:
-    """How fast batches of `records` are taken, and how long one may wait, while windows of an input are analysed all the time.
-
-    By nobody, in a thread of this process, and in a process of its own.
-    """
-    flows, _, source, placed, _ = one.open()
-    batch = flows.take(np.arange(min(records, len(flows))))
-    yield f"{'analysis':>12}{'records/s':>12}{'slowest ms':>12}{'windows':>9}"
-    for how in ("none", "thread", "process"):
-        with workers(2 if how == "process" else 1) as executor:
-            watch, idle, stop = Watch(placed, executor=executor), Watch(placed), threading.Event()
-            done = [0]
-            watch.add(flows, source.end_ns)
-            watch.look(source.end_ns)
-            thread = threading.Thread(target=_look, args=(watch, source.end_ns, stop, done))
-            if how != "none":
-                thread.start()
-            sink, taken, slowest, since = Watched(Nowhere(), idle), 0, 0.0, time.perf_counter()
-            while (began := time.perf_counter()) < since + seconds:
-                sink.write(batch)
-                taken += len(batch)
-                slowest = max(slowest, time.perf_counter() - began)
-                if taken % (500 * len(batch)) == 0:
-                    idle = Watch(placed)
-                    sink = Watched(Nowhere(), idle)
-            stop.set()
-            if how != "none":
-                thread.join()
-        yield f"{how:>12}{taken / seconds:12.0f}{slowest * 1e3:12.1f}{done[0]:9}"
-
-
-def _look(watch: Watch, now_ns: int, stop: threading.Event, done: list[int]) -> None:
-    while not stop.is_set():
-        watch.look(now_ns)
-        done[0] += 1
-
-
-def _resident_mib() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+def compiled() -> None:
+    """See to it that no window that is measured waits for compilers."""
+    for fault in ((), (Fault("compute_slow", ranks=(3,), first=20, stop=30),)):
+        job = Job(pp=2, dp=4, micro=4, steps=40, gradient_octets=40_000_000, activation_octets=4_000_000)
+        measured(of_case(grid.Case("", "", "", "", "", "", Spec("", Cluster(hosts=8), (job,), fault), 1)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -271,25 +213,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
+    parser.add_argument("--healthy", action="store_true", help="cases of the grid without their faults")
     parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
-    parser.add_argument("--ingest", type=Path, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
     asked = parser.parse_args(argv)
-    if asked.ingest:
-        for row in ingest(of_folder(asked.ingest, asked.ingest.name)):
-            print(row, flush=True)
-        return 0
     if asked.hour:
         for row in hour(small() if asked.hour == SMALL else of_folder(asked.hour, asked.hour.name)):
             print(row, flush=True)
         return 0
     todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
     for seed, count in (text.split(":") for text in asked.grid):
-        todo += [of_case(longer(case)) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",)))]
+        drawn = (longer(case) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",))))
+        todo += [of_case(well(case) if asked.healthy else case) for case in drawn]
     if not todo:
         print(f"no capture with a truth.json there, nor any of {', '.join(DUMPS)}", file=sys.stderr)
         return 2
     runs = []
+    compiled()
     for one in todo:
         runs.append(measured(one))
         if asked.explain:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 from collectors.clickhouse import StoreError
 from collectors.evidence import Evidence
+from collectors.ledger import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
 from collectors.logs import say
 from collectors.metrics import Count, keyed
 from collectors.record import Flows
 from collectors.sinks import Sink
 from collectors.testimony import waits
 from prism.board import Board
+from prism.hearing import Heard
 from prism.records import Records
 from prism.store import State
 from prism.watch import Watch
@@ -24,16 +26,52 @@ from prism.windows import SECOND
 TURN_S = 0.05
 
 
-def witnessing(drain: Callable[[], Evidence], watch: Watch, *, clock: Callable[[], int] = time.time_ns) -> Callable[[], None]:
-    """A function that hands on to a watch what exporters told of delays in switches since it was called last."""
+@runtime_checkable
+class Counting(Protocol):
+    """A decoder of exports; see `collectors.ledger`."""
+
+    @property
+    def exporters(self) -> Mapping[str, Mapping[str, int]]:
+        """The tally of each exporter."""
+
+
+def witnessing(
+    drain: Callable[[], Evidence],
+    watch: Watch,
+    decoders: Iterable[Counting] = (),
+    *,
+    every_s: float = 0.25,
+    clock: Callable[[], int] = time.time_ns,
+) -> Callable[[], None]:
+    """A function that hands on to a watch what exporters told of delays in switches since it was called last, and who is heard.
+
+    It is called in the thread in which the `decoders` work, and asks them every so often.
+    """
     names: list[str] = []
+    known: dict[str, tuple[int, Heard]] = {}  # datagrams that came of each exporter, and what that tells
+    due = 0
 
     def hand_on() -> None:
-        delays = drain().delays
+        nonlocal due
+        delays, now = drain().delays, clock()
         if delays:
-            watch.add(waits(delays, names), clock())
+            watch.add(waits(delays, names), now)
+        if now >= due:
+            due = now + int(every_s * SECOND)
+            for decoder in {id(one): one for one in decoders}.values():
+                for name, tally in decoder.exporters.items():
+                    known[name] = _heard(tally, known.get(name), now)
+            watch.hear({name: heard for name, (_, heard) in known.items()})
 
     return hand_on
+
+
+def _heard(tally: Mapping[str, int], before: tuple[int, Heard] | None, now_ns: int) -> tuple[int, Heard]:
+    """How many datagrams have come of an exporter, and what is known of it then."""
+    came = tally.get(counter(DATAGRAMS, RECEIVED), 0)
+    lost = sum(tally.get(counter(unit, LOST), 0) for unit in (DATAGRAMS, RECORDS))
+    count, told = before if before is not None else (0, Heard(0))
+    return came, Heard(now_ns if came != count else told.at_ns, lost, now_ns if lost != told.lost else told.lost_ns)
 
 
 class Watched:
@@ -148,12 +186,21 @@ class Analysis:
         yield Count("prism_analysis_window_seconds", "what the newest window took", {(): took}, level=True)
         yield Count("prism_analysis_lag_seconds", "time not yet analysed", {(): self._lag_s()}, level=True)
         yield Count("prism_analysis_rows", "records in memory", {(): len(watch.shelf)}, level=True)
+        silent = "exporters that fell silent while others did not"
+        yield Count("prism_analysis_quiet_exporters", silent, {(): len(watch.quiet)}, level=True)
 
     def health(self) -> Mapping[str, Any]:
         """How the analysis is: not well when it hears nothing any more while jobs run."""
         board = self.watch.boards.newest
         took = board.windows[0].took_s if board.windows else 0.0
-        told = {"failed": self.failed, "unheard": self.watch.unheard, "lag_s": self._lag_s(), "window_s": took}
+        quiet = sorted(self.watch.quiet)
+        told = {
+            "failed": self.failed,
+            "unheard": self.watch.unheard,
+            "quiet_exporters": quiet,
+            "lag_s": self._lag_s(),
+            "window_s": took,
+        }
         return {"ok": (self.failed == 0 or self._lag_s() < 60) and not self.watch.unheard, **told}
 
     def _lag_s(self) -> float:

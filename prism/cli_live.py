@@ -72,6 +72,10 @@ def serve(
     ] = None,
     topology: TopologyOption = None,
     allow: Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Which exporters to listen to; all, without.")] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://…", help="Dask's workers look at one job each, without --listen from the store."),
+    ] = None,
     http: Annotated[
         str, typer.Option(metavar="[ADDRESS:]PORT", help="Pages and REST there, on loopback unless named; none for none.")
     ] = "8080",
@@ -109,7 +113,7 @@ def serve(
         logs.start()
         folder = made(data)
         placed = _topology(topology) if topology else None
-        wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow)
+        wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow, scheduler=scheduler or "")
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or ())
         try:
             run(wish, shown=[to_all(pages, alerts)], tell=typer.echo, as_json=json)

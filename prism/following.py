@@ -7,7 +7,7 @@ what it says has not gone on for some steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ NO_STEPS = np.zeros(0, np.int64)
 class Watched:
     """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns.
 
-    `final` says that the window is the last of all, and the first that is sure of the job.
+    `final` says that the window is the last of all, and the first that is sure of the job. `since_ns` is when it began.
     """
 
     step_ns: float
@@ -33,6 +33,7 @@ class Watched:
     running: bool
     ends: NDArray[np.int64]
     final: bool = False
+    since_ns: int = 0
 
     def before(self, time_ns: int, *, least: int = 2, most: int = 32) -> float:
         """The usual step before a time, ns; 0 where too few are known."""
@@ -92,7 +93,7 @@ def follow(
             out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end))
         elif at not in found:
             found.add(at)
-            out[at] = _again(out[at], finding, step, now_ns)
+            out[at] = _again(out[at], finding, jobs[finding.job], now_ns)
     told = {out[i].case.finding.job for i in found if out[i].told and loud(out[i].case.finding)}
     for i, trail in enumerate(out):
         job = jobs.get(trail.case.finding.job)
@@ -104,19 +105,6 @@ def follow(
 def loud(finding: Finding) -> bool:
     """Whether a finding claims that something is wrong and who is to blame."""
     return finding.severity is not Severity.INFO
-
-
-def unsure(findings: Iterable[Finding], heard_ns: int, *, most: float = 0.8) -> Iterator[Finding]:
-    """Findings of a job that is all that was heard, until `heard_ns`: it may go on since then and nobody listens.
-
-    So that it stands still is less sure.
-    """
-    for finding in findings:
-        if finding.kind in OUTAGES and finding.end_ns >= heard_ns:
-            text = f"{finding.message}; nothing else is heard either, so its collection may have stopped"
-            yield replace(finding, confidence=min(finding.confidence, most), message=text)
-        else:
-            yield finding
 
 
 def waits(trail: Trail, *, most: int = 6) -> bool:
@@ -150,16 +138,17 @@ def _blamed(finding: Finding, topology: Topology | None) -> set[str]:
     return names | {host for name in names if topology is not None and (host := topology.host(name)) is not None}
 
 
-def _again(trail: Trail, finding: Finding, step: float, now_ns: int) -> Trail:
-    """A trail with what a later window says of it."""
-    known = trail.case.finding
+def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
+    """A trail with what a later window says of it; one that it fills from its beginning on cannot tell when it began."""
+    known, step = trail.case.finding, job.step_ns
     if loud(known) and not loud(finding):
         return replace(trail, active_ns=max(trail.active_ns, finding.end_ns))
     if trail.case.state == "closed":
         if finding.end_ns <= trail.active_ns + 2 * step:
             return trail
         trail = replace(trail, case=replace(trail.case, state="open", closed_ns=0))
-    start = min(known.start_ns, finding.start_ns)
+    fills = finding.start_ns <= job.since_ns + 2 * step
+    start = known.start_ns if fills else min(known.start_ns, finding.start_ns)
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
     told = replace(finding, start_ns=start, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))

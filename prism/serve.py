@@ -25,9 +25,11 @@ from collectors.logs import say
 from collectors.metrics import Count, flat
 from collectors.receiving import endpoint
 from collectors.storing import Storing
-from prism.analysing import Analysis, Watched, witnessing
+from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.records import Records
+from prism.scheduling import Scheduled
+from prism.spread import Kept, beside, cores, workers
 from prism.store import State
 from prism.stored import StoredRecords
 from prism.telling import changes, json_line, line
@@ -41,7 +43,9 @@ KINDS = ("sflow", "netflow", "ipfix")
 class Wish:
     """The options of `prism serve`. `listen` are URLs such as sflow://127.0.0.1:6343; `store` as in `clickhouse.opened`.
 
-    Records on their way to the store wait in the folder `spool`.
+    Records on their way to the store wait in the folder `spool`. Jobs are looked at by the workers of the Dask `scheduler`
+    if there is one: what is collected here is sent to them, what others keep on a server they read there. Without, processes
+    beside this one look at what it collects, so that what comes in does not wait for that.
     """
 
     store: str
@@ -53,6 +57,7 @@ class Wish:
     exporters: int = 1000
     rate: float | None = None
     buffer: int = 32 << 20
+    scheduler: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,10 @@ def serve(
     with signals() as asked, ExitStack() as undo:
         database = clickhouse.opened(wish.store)
         undo.callback(database.close)
-        read, watch = StoredRecords(database), Watch(wish.topology)
+        apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
+        executor = undo.enter_context(apart)
+        kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
+        read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept)
         analysis = Analysis(watch, State(database), None if places else read, past=read)
         listener: Listener | None = None
         sink: Storing | None = None
@@ -118,8 +126,9 @@ def serve(
                 yield from listener.counts()
 
         def health() -> Mapping[str, Any]:
-            kept = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
-            return {"analysis": analysis.health(), **kept}
+            store = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
+            away = {"scheduler": executor.health()} if isinstance(executor, Scheduled) else {}
+            return {"analysis": analysis.health(), **store, **away}
 
         parts = Parts(watch, analysis, database, read, counts, health)
         stop = threading.Event()
@@ -131,7 +140,8 @@ def serve(
         say("serving", store=database.where, listening=len(places))
         try:
             if listener is not None:
-                listener.run(asked.stop, between=witnessing(listener.drain, watch))
+                counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
+                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting))
             while not asked.stop.is_set():
                 stop.wait(0.1)
         finally:

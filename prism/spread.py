@@ -10,14 +10,16 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import signal
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
@@ -31,11 +33,13 @@ from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
 from prism.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
+from prism.scheduling import scheduled
 from prism.stored import StoredRecords
 from prism.topology import Topology
 
 P = ParamSpec("P")
 T = TypeVar("T")
+LOST = (BrokenExecutor, CancelledError)  # an executor lost the work: its processes, its scheduler are gone
 PAYS = 2_000_000  # records from which on several processes are sooner done: each needs seconds to begin
 
 
@@ -88,17 +92,26 @@ def glanced(glance: Glance) -> Diagnosis:
     )
 
 
-def all_glanced(executor: Executor | None, glances: Sequence[Glance | None]) -> Iterator[Diagnosis | None]:
-    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here."""
+def all_glanced(
+    executor: Executor | None, glances: Sequence[Glance | None], *, patience_s: float = 60.0
+) -> Iterator[Diagnosis | None]:
+    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here.
+
+    So are those for which nobody answered within `patience_s`: a cluster may have no workers.
+    """
     if executor is None:
         yield from (None if glance is None else glanced(glance) for glance in glances)
         return
     handed = [None if glance is None else _handed(executor, glance) for glance in glances]
+    until = time.monotonic() + patience_s
     for glance, future in zip(glances, handed, strict=True):
+        told = None
         try:
-            yield None if glance is None else future.result() if future is not None else glanced(glance)
-        except BrokenExecutor:
-            yield glanced(glance) if glance is not None else None
+            told = future.result(max(until - time.monotonic(), 0.0)) if future is not None else None
+        except (*LOST, TimeoutError):
+            if future is not None:
+                future.cancel()
+        yield told if told is not None or glance is None else glanced(glance)
 
 
 def _handed(executor: Executor, glance: Glance) -> Future[Diagnosis] | None:
@@ -246,7 +259,7 @@ def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work])
         work = waiting.pop(future)
         try:
             answer = future.result()
-        except BrokenExecutor:
+        except LOST:
             answer = done(work)
         for one in answer:
             if isinstance(one, Told):
@@ -259,8 +272,12 @@ def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work])
 
 def worth(records: int) -> int:
     """In how many processes so many records are best analysed here: in as many as there are cores, or, if few, in this one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if records >= PAYS else 1
+    return cores() if records >= PAYS else 1
+
+
+def cores() -> int:
+    """How many processors there are for us."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Processes(ProcessPoolExecutor):
@@ -270,7 +287,7 @@ class Processes(ProcessPoolExecutor):
     """
 
     def __init__(self, count: int, folder: str) -> None:
-        super().__init__(count, mp_context=get_context("spawn"))
+        super().__init__(count, mp_context=get_context("spawn"), initializer=_begun)
         self._folder, self._number = Path(folder), itertools.count()
 
     def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
@@ -281,12 +298,34 @@ class Processes(ProcessPoolExecutor):
         return super().submit(_called, path)
 
 
+def _begun() -> None:
+    """Leaves Ctrl-C to who began this process, and ends with that, however it does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
 def _called(path: Path) -> Any:
     """What a call in a file gives; the file goes."""
     with open(path, "rb") as file:
         call, args, options = pickle.load(file)
     path.unlink()
     return call(*args, **options)
+
+
+@contextmanager
+def beside(count: int) -> Iterator[Executor]:
+    """Processes that do work meanwhile, so that what comes in here does not wait for it. They begin at once."""
+    with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
+        for _ in range(count):
+            pool.submit(os.getpid)
+        yield pool
 
 
 @contextmanager
@@ -299,12 +338,8 @@ def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Ite
         if count < 2:
             yield None
             return
-        with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
+        with beside(count) as pool:
             yield pool
         return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("--scheduler needs Dask: pip install 'llm-prism[distributed]'") from None
-    with Client(scheduler, timeout=patience_s, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        yield client.get_executor(pure=False)
+    with scheduled(scheduler, patience_s=patience_s) as cluster:
+        yield cluster

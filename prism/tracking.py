@@ -241,19 +241,31 @@ def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0,
 def uneasy(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.0), slow: float = 1.15) -> bool:
     """Whether something may be wrong with a job, so that it should be looked at again soon.
 
-    Of its payload nothing has been seen for so many steps (for more of them nothing new can be learnt), or one of its two
-    newest steps, the last of which may not be whole, was `slow` times as long as usual or longer.
+    Of its payload nothing has been seen for so many steps, or no step was over for `slow` steps (for more of them nothing new
+    can be learnt), or one of its two newest steps was `slow` times as long as usual or longer.
     """
-    quiet = (now_ns - one.talked_ns) / max(one.step_ns, 1.0)
-    if silent[0] <= quiet <= silent[1]:
+    step = max(one.step_ns, 1.0)
+    if silent[0] <= (now_ns - one.talked_ns) / step <= silent[1]:
         return True
     ends = job_ends(one.found.timeline) if one.found is not None else np.zeros(0, np.int64)
-    return len(ends) > AGREE and bool(np.diff(ends[-3:]).max() >= slow * one.step_ns)
+    if len(ends) <= AGREE:
+        return False
+    return slow <= (now_ns - int(ends[-1])) / step <= silent[1] or bool(np.diff(ends[-3:]).max() >= slow * step)
+
+
+def steps_on(one: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05) -> bool:
+    """Whether a step should have ended after a time, and the share `settled` of one has passed: what is new can be seen."""
+    ends = job_ends(one.found.timeline) if one.found is not None and one.trusted else np.zeros(0, np.int64)
+    if not len(ends):
+        return False
+    over = int((now_ns - int(ends[-1])) / one.step_ns - settled)  # steps that should have ended since the newest that has
+    return over > 0 and int(ends[-1]) + over * one.step_ns > since_ns - settled * one.step_ns
 
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
     """Share of the payload in `flows` that is not between two members of one job that is followed."""
-    if not len(flows) or not flows.octets.sum():
+    octets = np.where(flows.control(), 0, flows.octets) if len(flows) else np.zeros(0)
+    if not octets.any():
         return 0.0
     inside = np.zeros(len(flows), np.bool_)
     names = np.array(flows.endpoints)
@@ -261,7 +273,7 @@ def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
         if one.trusted and not one.other:
             members = np.isin(names, one.job.endpoints)
             inside |= members[flows.src] & members[flows.dst]
-    return float(1 - flows.octets[inside].sum() / flows.octets.sum())
+    return float(1 - octets[inside].sum() / octets.sum())
 
 
 def by_id(followed: Iterable[Followed]) -> Mapping[str, Followed]:

@@ -9,23 +9,25 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
-from prism.following import NO_STEPS, Trail, Watched, follow, loud, unsure, waits
+from prism.following import NO_STEPS, Trail, Watched, follow, loud, waits
+from prism.hearing import Heard, Quiet, by_some, losses, quiet, reporters, weighed
 from prism.jobs import recognize
-from prism.model import Diagnosis, Finding, Source
+from prism.model import Diagnosis, Finding, Job, Source
 from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import Followed, after, aged, around, known_as, rests, sighted, uneasy, unheard, unknown
-from prism.windows import SECOND, Delays, Shelf, hop_ns, trimmed
+from prism.tracking import Followed, after, aged, around, known_as, rests, sighted, steps_on, uneasy, unheard, unknown
+from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "later than its window"
+GIVEN_UP_S = 1800  # an exporter is waited for so long before what it alone saw is taken to have ended
 
 
 class Watch:
@@ -63,10 +65,18 @@ class Watch:
         self._unexplained: tuple[str, ...] = ()
         self.known = Board()  # what had been told before it went on from there
         self.unheard = False  # whether records have stopped coming from where jobs were seen
+        self.quiet: dict[str, Quiet] = {}  # exporters that have fallen silent while others have not
+        self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
+        self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # of jobs
+        self._anew = dict[str, int]()  # when windows of jobs begin at the earliest, ns
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
         """Records that arrived, in any order. From any thread."""
         self._inbox.append((records, arrived_ns))
+
+    def hear(self, heard: Mapping[str, Heard]) -> None:
+        """What collectors know of exporters now, all of it. From any thread."""
+        self._heard = dict(heard)
 
     def resume(
         self,
@@ -113,14 +123,22 @@ class Watch:
         return self._search / SECOND
 
     def due(self, clock_ns: int) -> bool:
-        """Whether a window should end now: enough time has passed since the one before, less where somebody is suspected."""
+        """Whether a window should end now: enough time has passed since the one before, or a step is over that it did not see.
+
+        Less time is enough where somebody is suspected.
+        """
         if not self._first:
             return False
-        mark = self.watermark(clock_ns)
+        mark, until = self.watermark(clock_ns), self._until or self._first
         running = [one for one in self.jobs if one.trusted and one.state == "running"]
+        steps = [one.step_ns for one in running]
+        if mark >= until + hop_ns(steps):
+            return True
         known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and loud(t.case.finding)}
         urgent = any(waits(t) for t in self.trails) or any(uneasy(one, mark) for one in running if one.id not in known)
-        return mark >= (self._until or self._first) + hop_ns((one.step_ns for one in running), urgent=urgent)
+        if urgent:
+            return mark >= until + hop_ns(steps, urgent=True)
+        return mark >= until + rest_ns(steps) and any(steps_on(one, until, mark) for one in running)
 
     def watermark(self, clock_ns: int) -> int:
         """Up to when nearly all records are there, ns."""
@@ -147,25 +165,30 @@ class Watch:
         """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it."""
         began = time.perf_counter()
         self.take()
+        held = self._hold(now_ns)
         if self._first:
-            self._know(now_ns)
+            self._know(now_ns, held)
         findings: list[Finding] = []
-        words: list[str] = list(unheard(self.shelf.heard_ns, self.jobs, now_ns))
+        words = [*unheard(self.shelf.heard_ns, self.jobs, now_ns)]
         self.unheard = bool(words)
+        words += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
+        self._told_of = self._heard
         jobs, looked_at = [], dict[str, Watched]()
-        glances = [self._glance(one, now_ns) for one in self.jobs]
+        glances = [None if one.id in held else self._glance(one, now_ns) for one in self.jobs]
         for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
+            if one.id in held:
+                jobs.append(one)
+                continue
             seen = self._seen(one, glance, told, last) if glance else aged(one, now_ns)
             jobs.append(seen)
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
-                heard = min(now_ns, self.shelf.heard_ns)
-                blind = glance.window[1] > heard + one.step_ns
-                findings += () if seen.doubtful else unsure(told.findings, heard) if blind else told.findings
+                lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
+                findings += () if seen.doubtful else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
-                final = last and not one.trusted
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final)
+                final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final, began_ns)
         self.jobs = tuple(jobs)
         self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
         self._unexplained = tuple(dict.fromkeys(words))
@@ -178,8 +201,23 @@ class Watch:
         self.boards.publish(board)
         return board
 
-    def _know(self, now_ns: int) -> None:
-        """See who trains, when there is reason to."""
+    def _hold(self, now_ns: int) -> Collection[str]:
+        """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
+        newest = self.shelf.newest_by
+        reach = max((now_ns - self._since(one, now_ns) for one in self.jobs if one.trusted and one.state != "ended"), default=0)
+        lagging = [name for name, at in newest.items() if now_ns - reach <= at < self.shelf.heard_ns - SECOND]
+        found = quiet(self.shelf.between(now_ns - reach, now_ns), self.jobs, self._heard) if lagging else ()
+        still = {name: one for name, one in self.quiet.items() if newest.get(name, 0) <= one.since_ns}
+        for name, one in still.items():  # nobody else could tell of a job that it alone saw
+            unseen = tuple(job for job in one.jobs if self._by.get(job, frozenset()) <= still.keys())
+            still[name] = replace(one, jobs=unseen if now_ns - one.since_ns < GIVEN_UP_S * SECOND else ())
+        self.quiet = {**still, **{one.exporter: one for one in found}}
+        held = {job for one in self.quiet.values() for job in one.jobs}
+        self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | dict.fromkeys(held, now_ns)
+        return held
+
+    def _know(self, now_ns: int, held: Collection[str]) -> None:
+        """See who trains, when there is reason to; those that are `held` stay as they are."""
         lately = self.shelf.between(self._until or self._first, now_ns)
         settled = all(one.trusted and not one.other and not one.missed for one in self.jobs)
         self._looked += 1
@@ -190,32 +228,58 @@ class Watch:
         flows = self.shelf.between(now_ns - reach, now_ns)
         flows = flows.take(flows.end_ns <= now_ns)
         if len(flows):
-            self.jobs = known_as(self.jobs, recognize(flows, self.topology), now_ns)
+            kept = tuple(one for one in self.jobs if one.id in held)
+            members = {address for one in kept for address in one.job.endpoints}
+            jobs = [job for job in recognize(flows, self.topology) if members.isdisjoint(job.endpoints)]
+            self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
     def _since(self, one: Followed, now_ns: int) -> int:
-        return max(one.since(now_ns, self._search), self._first)
+        return max(one.since(now_ns, self._search), self._first, self._anew.get(one.id, 0))
 
     def _glance(self, one: Followed, now_ns: int) -> Glance | None:
         """What is to be looked at of a job; None where it moves nothing."""
         since = self._since(one, now_ns)
-        flows = self.shelf.between(since, now_ns)
-        flows = trimmed(flows.take(around(flows, one.job)))
+        whole = self.shelf.between(since, now_ns)
+        flows = trimmed(whole.take(around(whole, one.job)))
         flows = flows.take(flows.end_ns <= now_ns)
         job = sighted(one.job, flows)
         if job is None:
             return None
-        heard = min(now_ns, self.shelf.heard_ns)
+        self._by[one.id] = reporters(flows, one)
+        until = self._until_when(one, job, whole, now_ns)
         return Glance(
             self._kept or Memory(flows),
             since,
             now_ns,
             flows.endpoints if self._kept else (),
             job,
-            (since, now_ns if self._blind(one, since, heard) else heard),
+            (since, until),
             self._source(len(flows)),
             self.topology,
             self.shelf.transits(since, now_ns),
         )
+
+    def _until_when(self, one: Followed, job: Job, whole: Flows, now_ns: int) -> int:
+        """Up to when a job would have been seen, ns.
+
+        Its exporters have told until then, of whatever. Where nothing but the job itself tells whether they do, because nobody
+        else speaks there more often than it steps, a silence may be either: a hang is urgent, so it is told, but as less sure.
+        """
+        heard = min(now_ns, self.shelf.heard_ns)
+        self._blind_ns.pop(one.id, None)
+        if not one.trusted or now_ns - job.end_ns <= one.step_ns:
+            return heard
+        by = self._by[one.id]
+        sent = max((self._heard[name].at_ns for name in by if name in self._heard), default=0) - self.delays.lag_ns
+        own = by_some(whole, by)
+        heard = min(now_ns, max(int(own.end_ns.max()), sent))
+        near = [o for o in self.jobs if o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by)]
+        alive = sent >= job.end_ns + 1.5 * one.step_ns
+        if alive or near or rests(own.take(own.start_ns < heard), one.job) <= 0.75 * one.step_ns:
+            return heard
+        if now_ns > heard + one.step_ns:
+            self._blind_ns[one.id] = heard
+        return now_ns
 
     def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:
         """A job after its window, which told so much of it."""
@@ -223,16 +287,6 @@ class Watch:
             talked = max(one.talked_ns, glance.job.end_ns)
             return aged(replace(one, lately=(), doubtful=True, talked_ns=talked), glance.now_ns)
         return aged(after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last), glance.now_ns)
-
-    def _blind(self, one: Followed, since_ns: int, heard_ns: int) -> bool:
-        """Whether nothing but a job itself tells that records are still collected: nobody else speaks more often than it steps.
-
-        Several jobs do not hang at once, nor do monitors and storage stop with a job that does. Where there are none of these a
-        silence may be either; a hang is urgent, so it is told, but as less sure.
-        """
-        if not one.trusted or sum(other.trusted and other.state != "ended" for other in self.jobs) > 1:
-            return False
-        return rests(self.shelf.between(since_ns, heard_ns), one.job) > 0.75 * one.step_ns
 
     def _source(self, flows: int) -> Source:
         skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}

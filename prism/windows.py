@@ -19,6 +19,7 @@ from collectors.record import Flows, Transits, concatenated
 SECOND = 1_000_000_000
 TRANSITS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
+EXPORTERS = 4096  # known by name; names can be forged
 FUTURE, FORGOTTEN = "from the future", "too late for what is kept"
 
 
@@ -52,6 +53,7 @@ class Shelf:
         self.skipped: Counter[str] = Counter()
         self.ahead: dict[str, float] = {}  # exporters whose records come from the future, and by how much, s
         self.heard_ns = 0  # when the newest record of all ended
+        self.newest_by: dict[str, int] = {}  # when that of each exporter did
         self._flows, self._parts = NO_FLOWS, list[Flows]()
         self._transits = Transits.empty()
         self._most, self._ahead = most_rows, int(ahead_s * SECOND)
@@ -76,6 +78,11 @@ class Shelf:
         if len(flows):
             self._parts.append(flows)
             self.heard_ns = max(self.heard_ns, int(flows.end_ns.max()))
+            for code, name in enumerate(flows.exporters):
+                own = flows.end_ns[flows.exporter == code] if len(flows.exporters) > 1 else flows.end_ns
+                self.newest_by[name] = max(self.newest_by.get(name, 0), int(own.max(initial=0)))
+            while len(self.newest_by) > EXPORTERS:
+                del self.newest_by[min(self.newest_by, key=self.newest_by.__getitem__)]
         return flows
 
     @property
@@ -150,10 +157,15 @@ def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: floa
     return int(np.clip(np.ceil(least_s * SECOND / max(step_ns, 1.0)), steps, most))
 
 
-def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 2.0) -> int:
-    """How long to wait for the next window: the shortest step of the jobs, in bounds; a quarter of that if it is `urgent`."""
+def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 4.0) -> int:
+    """How long to wait for the next window: the shortest step of the jobs, in bounds; `urgent`: at most 0.5 s."""
     hop = int(np.clip(min(steps_ns, default=0.0), least_s * SECOND, most_s * SECOND))
-    return hop // 4 if urgent else hop
+    return min(hop, 2 * SECOND) // 4 if urgent else hop
+
+
+def rest_ns(steps_ns: Iterable[float], *, least_s: float = 1.0) -> int:
+    """For how long no window follows another one, though a step is over, where nobody is suspected."""
+    return max(hop_ns(steps_ns) // 2, int(least_s * SECOND))
 
 
 def taken(transits: Transits, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Transits:

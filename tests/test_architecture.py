@@ -41,7 +41,7 @@ prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism
 prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.incoming prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
-prism.uploaded prism.uploads prism.watch prism.webhooks
+prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks
 """,
     )
 )

@@ -1,8 +1,7 @@
 from pathlib import Path
 
-from benchmarks import grid
 from benchmarks.accuracy import of_folder
-from benchmarks.live import hour, ingest, longer, main, measured, table
+from benchmarks.live import main, measured, table
 
 PCAPS = Path(__file__).parents[2] / "pcaps"
 
@@ -14,24 +13,6 @@ def test_a_capture_is_judged():
     assert "slow_nic" in table([told])
 
 
-def test_laps_follow_one_another():
-    lines = list(hour(of_folder(PCAPS / "two_jobs", "two_jobs"), seconds=8, rows=2))
-    assert len(lines) >= 2
-
-
-def test_cases_are_made_longer_fault_and_all():
-    for case in grid.cases(3, 6):
-        more = longer(case)
-        assert all(b.steps == a.steps + 16 for a, b in zip(case.spec.jobs, more.spec.jobs, strict=True))
-        assert all(b.first - a.first in (0, 16) for a, b in zip(case.spec.faults, more.spec.faults, strict=True))
-
-
 def test_nothing_to_play_is_said(tmp_path, capsys):
     assert main([str(tmp_path)]) == 2
     assert "truth.json" in capsys.readouterr().err
-
-
-def test_batches_are_taken_while_windows_are_analysed():
-    lines = list(ingest(of_folder(PCAPS / "two_jobs", "two_jobs"), seconds=0.05))
-    assert [line.split()[0] for line in lines] == ["analysis", "none", "thread", "process"]
-    assert all(float(line.split()[1]) > 0 for line in lines[1:])

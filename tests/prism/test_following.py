@@ -114,3 +114,16 @@ def test_info_is_a_case_of_its_own_and_a_claim_told_as_info_is_still_that_claim(
 def test_jobs_that_were_not_looked_at_are_left_alone():
     trails = opened()
     assert follow(trails, [], {}, 99 * S) == trails
+
+
+def test_a_window_that_a_claim_fills_does_not_say_when_it_began():
+    def seen(now, since):
+        return {"j": replace(job(now)["j"], since_ns=since * S)}
+
+    trails = follow((), [finding(10, 12)], seen(12, 0), 12 * S)
+    trails = follow(trails, [finding(9, 13)], seen(13, 0), 13 * S)
+    assert told(trails)[0].finding.start_ns == 9 * S  # it saw what was before
+    trails = follow(trails, [finding(7, 14)], seen(14, 6), 14 * S)
+    assert told(trails)[0].finding.start_ns == 9 * S
+    trails = follow(trails, [finding(13, 16)], seen(16, 12), 16 * S)
+    assert told(trails)[0].finding.start_ns == 9 * S

@@ -37,9 +37,9 @@ receivers:
 class Service(Child):
     """`prism serve` with a folder, on any free ports."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         words = ["--data", folder / "data", "--listen", "ipfix://127.0.0.1:0", "--listen", "sflow://127.0.0.1:0"]
-        words += ["--http", "0", "--alerts", folder / "alerts.yaml", "--topology", folder / "topology.json", "--json"]
+        words += ["--http", "0", "--alerts", folder / "alerts.yaml", "--topology", folder / "topology.json", "--json", *more]
         super().__init__("serve", *map(str, words), command=PRISM)
         self.port = int(self.expect(r"event=listening kind=ipfix .*port=(\d+)")[1])
         self.url = self.expect(r"event=pages url=(\S+)")[1]
@@ -130,10 +130,34 @@ def test_a_slow_rank_is_told_once_shown_at_once_and_still_known_after_a_kill(fol
             sent.stop.set()
             assert service.end() == 0
             more = int(re.search(r" sink_records_kept=(\d+)", service.said[-1])[1])
-            assert "Traceback" not in "\n".join(service.said)
+        assert "Traceback" not in "\n".join(service.said)
         assert stored(data) == left + more
     assert len(heard.posts) == posts == 1
     (body,) = heard.bodies("/hook")
     assert (body["version"], body["status"], body["groupLabels"]) == ("4", "firing", {"job": job["id"]})
     assert [alert["labels"]["ids"] for alert in body["alerts"]] == [SLOW]
     page.close()
+
+
+def test_a_cluster_looks_at_the_jobs_and_when_it_is_gone_the_service_does(folder):
+    pytest.importorskip("chdb")
+    distributed = pytest.importorskip("distributed")
+    folder, flows = folder
+    made = Datagrams(flows, 0)
+    (folder / "alerts.yaml").write_text(ALERTS.format(url="http://127.0.0.1:9"))
+    workers = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    with ExitStack() as undo:
+        cluster = undo.enter_context(distributed.LocalCluster(**workers))
+        with Service(folder, "--scheduler", cluster.scheduler_address) as service:
+            made.port = service.port
+            undo.enter_context(exporting(made))
+            until(lambda: service.items("/jobs"))
+            assert service.get("/api/v1/health")["parts"]["scheduler"]["reached"]
+            cluster.close()
+            until(lambda: not service.get("/api/v1/health")["parts"]["scheduler"]["reached"])
+            at = service.count("prism_board_revision")
+            until(lambda: service.count("prism_board_revision") > at + 3)
+            assert service.count("prism_analysis_failed_total") == 0
+            assert [job["state"] for job in service.items("/jobs")] == ["running"]
+            assert service.end() == 0
+        assert "Traceback" not in "\n".join(service.said)

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -121,3 +123,22 @@ def test_processes_are_begun_where_they_pay():
     with workers(1) as none, workers(2) as two:
         assert none is None
         assert isinstance(two, ProcessPoolExecutor)
+
+
+def test_processes_end_with_who_began_them_even_if_that_is_killed():
+    """Their standard error is a pipe of ours, which ends when the last of them has."""
+    text = (
+        "import os, sys\n"
+        "from prism.spread import beside\n"
+        "if __name__ == '__main__':\n"
+        "    with beside(1) as pool:\n"
+        "        print(pool.submit(os.getpid).result(), flush=True)\n"
+        "        sys.stdin.read()\n"
+    )
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", text], **streams) as parent:
+        worker = int(parent.stdout.readline())
+        assert worker != parent.pid
+        parent.kill()
+        _, said = parent.communicate(timeout=120)
+    assert "Traceback" not in said

@@ -4,8 +4,9 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
+from prism.stitching import job_ends
 from prism.store import job_from, job_json
-from prism.tracking import Followed, after, aged, around, known_as, placed, rests, sighted, unheard, unknown
+from prism.tracking import Followed, after, aged, around, known_as, placed, rests, sighted, steps_on, uneasy, unheard, unknown
 from tests.conftest import make_timeline
 
 S = 1_000_000_000
@@ -140,3 +141,17 @@ def test_what_comes_more_often_than_steps_tells_that_records_are_collected():
     assert rests(bursts, members) > S
     assert rests(every.take(np.arange(3)), members) == float("inf")
     assert rests(every, job(1, 2, 9)) == float("inf")
+
+
+def test_a_job_is_looked_at_when_a_step_should_be_over_and_often_when_it_is_not():
+    one = trusted(job(1, 2, 3, 4))
+    last = int(job_ends(one.found.timeline)[-1])
+    assert not steps_on(one, last + S // 10, last + S // 2)  # nothing new
+    assert not steps_on(one, last + S // 10, last + S)  # it may not be seen yet
+    assert steps_on(one, last + S // 10, last + S + S // 10)
+    assert not steps_on(one, last + S + S // 10, last + S + S // 2)  # it was looked for
+    assert steps_on(one, last + S + S // 10, last + 2 * S + S // 10)
+    assert not steps_on(Followed(job(1, 2), 0), 0, 9 * S)
+    calm = replace(one, talked_ns=last + 10 * S)
+    late = [uneasy(calm, last + int(steps * S)) for steps in (0.5, 1.0, 1.2, 3.0, 5.0)]
+    assert late == [False, False, True, True, False]

@@ -103,7 +103,7 @@ def test_clocks_that_are_wrong_hold_up_nobody():
     assert told[-1].source.skipped[FUTURE] > 100
     assert told[-1].source.skipped[LATE] > 5
     assert any("ahead" in text for text in told[-1].unexplained)
-    assert len(told) >= len(boards("two_jobs")) - 1
+    assert len(told) >= 0.8 * len(boards("two_jobs"))
     assert claims(told) == []
 
 

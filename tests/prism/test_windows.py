@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.record import Flows, Transits
-from prism.windows import FORGOTTEN, FUTURE, SECOND, Delays, Shelf, hop_ns, steps_back, taken, trimmed
+from prism.windows import FORGOTTEN, FUTURE, SECOND, Delays, Shelf, hop_ns, rest_ns, steps_back, taken, trimmed
 
 
 def flows(starts, *, lasted=10, exporters=("a",)):
@@ -89,7 +89,11 @@ def test_windows_are_as_long_as_steps_say():
     assert steps_back(1e6) == 64
     assert hop_ns([]) == hop_ns([1e8]) == SECOND
     assert hop_ns([1.5e9, 9e9]) == int(1.5e9)
-    assert hop_ns([9e9]) == 2 * SECOND
+    assert hop_ns([9e9]) == 4 * SECOND
+    assert hop_ns([9e9], urgent=True) == SECOND // 2
+    assert hop_ns([1e9], urgent=True) == SECOND // 4
+    assert rest_ns([1e9]) == SECOND
+    assert rest_ns([9e9]) == 2 * SECOND
 
 
 def test_delays_between_switches_are_kept_by_time():

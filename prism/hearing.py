@@ -1,0 +1,150 @@
+"""Which exporters are heard: one that falls silent must be told from traffic that has ceased.
+
+All that an exporter sees ends at one instant where its export stops, while the same jobs go on elsewhere or others that it saw
+end with them; a job that hangs ends everywhere, and alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+from collectors.record import Flows, Ints, Mask
+from prism.following import OUTAGES
+from prism.model import Finding
+from prism.tracking import Followed, rests
+from prism.windows import SECOND
+
+UNSURE, REFUTED = 0.8, 0.5  # how sure an outage can be of what is not heard at all, and of what was lost meanwhile
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a collector knows of an exporter: when its newest datagram of any kind came, how many it lost and when last, ns."""
+
+    at_ns: int
+    lost: int = 0
+    lost_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """An exporter whose records ceased, the last at `since_ns`, and the jobs that cannot be judged for it."""
+
+    exporter: str
+    since_ns: int
+    jobs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        held = f"; nobody is blamed meanwhile in {', '.join(self.jobs)}" if self.jobs else ""
+        return (
+            f"no records from {self.exporter} since {_clock(self.since_ns)}, while others send theirs: "
+            f"its export has stopped, or the switch has{held}"
+        )
+
+
+def reporters(flows: Flows, one: Followed) -> frozenset[str]:
+    """The exporters that report payload between members of a job."""
+    counts = np.bincount(flows.exporter[_payload(flows, one)], minlength=len(flows.exporters))
+    return frozenset(name for name, count in zip(flows.exporters, counts.tolist(), strict=False) if count)
+
+
+def by_some(flows: Flows, exporters: Collection[str]) -> Flows:
+    """The records of some exporters; all, where it is none or no record names one."""
+    wanted = np.isin(np.array(flows.exporters or ("",)), list(exporters))
+    return flows if wanted.all() or not wanted.any() else flows.take(wanted[flows.exporter])
+
+
+def quiet(
+    flows: Flows, followed: Iterable[Followed], heard: Mapping[str, Heard], *, steps: float = 2.0, pauses: float = 2.0
+) -> Iterator[Quiet]:
+    """Exporters that have fallen silent, of the newest records of all.
+
+    Nothing came from them for `pauses` times their longest pause, while a job that they saw went on elsewhere for `steps`, or
+    several that have nothing in common ended. Who has sent a datagram of any kind since is heard.
+    """
+    newest = _newest(flows)
+    if len(newest) < 2:
+        return
+    jobs = [one for one in followed if one.trusted and one.state != "ended"]
+    for code in np.flatnonzero(newest > 0).tolist():
+        name, since = flows.exporters[code], int(newest[code])
+        own = flows.exporter == code
+        ends = np.sort(flows.end_ns[own])
+        silence = int(newest.max()) - since
+        told = heard.get(name)
+        alive = told is not None and told.at_ns > since + silence // 2
+        if alive or len(ends) < 8 or silence <= max(pauses * int(np.diff(ends).max()), SECOND):
+            continue
+        mine = [one for one in jobs if (own & _payload(flows, one)).any()]
+        ahead = {one.id: _ahead(flows, one, since) for one in mine}
+        on = [one for one in mine if ahead[one.id] >= steps]
+        alone = [one for one in mine if reporters(flows, one) == {name}]
+        together = alone and all(_ended_with(flows.take(own), one, since) for one in mine)
+        if on or together:
+            yield Quiet(name, since, tuple(one.id for one in mine if one in on or one in alone))
+
+
+def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int | None = None) -> Iterator[Finding]:
+    """Findings of a job, outages less sure where its exporters `lost` datagrams meanwhile, and where nothing at all was heard.
+
+    `blind_ns` is when something was heard last, if only the job itself tells whether records are collected.
+    """
+    for finding in findings:
+        gaps = sorted(
+            n for n, told in lost.items() if told.lost and finding.start_ns <= told.lost_ns <= finding.end_ns + SECOND
+        )
+        if finding.kind in OUTAGES and gaps:
+            yield _unsure(finding, REFUTED, f"{', '.join(gaps)} lost datagrams meanwhile, so it may have gone on unseen")
+        elif finding.kind in OUTAGES and blind_ns is not None and finding.end_ns >= blind_ns:
+            yield _unsure(finding, UNSURE, "nothing else is heard either, so its collection may have stopped")
+        else:
+            yield finding
+
+
+def losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
+    """What exporters lost since, in words."""
+    for name, told in sorted(now.items()):
+        more = told.lost - (before[name].lost if name in before else 0)
+        if more > 0:
+            yield f"{name}: {more:,} of what it sent until {_clock(told.lost_ns)} was lost; something may be missing then"
+
+
+def _unsure(finding: Finding, most: float, why: str) -> Finding:
+    evidence = {**finding.evidence, "collection": why}
+    return replace(finding, confidence=min(finding.confidence, most), message=f"{finding.message}; {why}", evidence=evidence)
+
+
+def _payload(flows: Flows, one: Followed) -> Mask:
+    members = np.isin(np.array(flows.endpoints), one.job.endpoints)
+    return members[flows.src] & members[flows.dst] & ~flows.control()
+
+
+def _newest(flows: Flows) -> Ints:
+    """When the newest record of each exporter ended, ns."""
+    newest = np.zeros(len(flows.exporters), np.int64)
+    if len(newest):
+        order = np.argsort(flows.end_ns, kind="stable")
+        newest[flows.exporter[order]] = flows.end_ns[order]  # the last one stays
+    return newest
+
+
+def _ahead(flows: Flows, one: Followed, since_ns: int) -> float:
+    """For how many steps a job has gone on since a time."""
+    ends = flows.end_ns[_payload(flows, one)]
+    return float((int(ends.max(initial=since_ns)) - since_ns) / max(one.step_ns, 1.0))
+
+
+def _ended_with(flows: Flows, one: Followed, since_ns: int) -> bool:
+    """Whether records that are not a job's came more often than its steps, and ended when all did."""
+    members = np.isin(np.array(flows.endpoints), one.job.endpoints)
+    others = flows.end_ns[~(members[flows.src] & members[flows.dst])]
+    often = rests(flows, one.job) <= 0.75 * one.step_ns
+    return often and since_ns - int(others.max(initial=0)) <= one.step_ns
+
+
+def _clock(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns // SECOND, UTC).strftime("%H:%M:%S UTC")
