@@ -15,7 +15,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
 from prism.kernels.sums import last_before, numbered, places_in
-from prism.kernels.waits import needs, preceded
+from prism.kernels.waits import flushed, needs
 from prism.model import Job, Parallelism
 
 COLLECTIVES = ("dp", "cp", "ep")
@@ -132,5 +132,5 @@ def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends
             given = hands[sources[0]] if sources else hands[dst, src]
             out[rows] = needs(flows.take(given), flows.take(rows), ends[place[src]], first=turn and down)
         for pair in given_to[src]:
-            before = preceded(flows.take(hands[pair]), flows.take(rows), ends[place[src]])
+            before = flushed(flows.take(hands[pair]), flows.take(rows), ends[place[src]])
             out[rows] = np.where(out[rows] >= 0, np.maximum(out[rows], before), out[rows])

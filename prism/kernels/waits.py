@@ -183,58 +183,18 @@ def _needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends:
     return out
 
 
-def preceded(given: Flows, handed: Flows, ends: Ints, *, parts: int = 64, often: float = 0.95) -> Ints:
-    """When what had always been `given` before each of the records `handed` on had come, ns; -1 where nothing had.
+def flushed(given: Flows, handed: Flows, ends: Ints, *, often: float = 0.9) -> Ints:
+    """When all had come that was `given` in the step of each of the records `handed` on, ns; -1 unless all is awaited first.
 
-    A stage works in an order: what came before in `often` of the steps, by share of the step's octets, it needs for its turn,
-    whatever it hands on. `ends` are its step ends.
+    That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
+    forward before the first goes backward (GPipe). `ends` are the step ends.
     """
-    came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
-    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], sending(handed)[went])
-    part, before = _before(*columns, ends, parts)
-    low = np.full(parts + 1, 0.0)  # the last: records of steps in which nothing was given
-    for k in np.unique(part[part < parts]).tolist():
-        low[k] = quantile(np.sort(before[part == k]), 1 - often)
-    out = np.empty(len(handed), np.int64)
-    out[went] = _had_come(*columns[:3], ends, low[part])
-    return out
-
-
-@compiled
-def _before(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: Ints, parts: int) -> tuple[Ints, Floats]:
-    """In which part of its step's octets each record handed on lies; and the share of what is given that had come before."""
-    part, before, i, j = np.full(len(went), parts), np.zeros(len(went)), 0, 0
-    so_far, place = np.append(0, np.cumsum(given)), np.searchsorted(came, begun, "right")
-    for step in range(len(ends) + 1):
-        a, b = i, j
-        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
-            i += 1
-        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
-            j += 1
-        whole, total = given[a:i].sum(), handed[b:j].sum()
-        if a == i or whole <= 0 or total <= 0:
-            continue
-        grown = 0
-        for k in range(b, j):
-            grown += handed[k]
-            part[k] = min(int((grown - handed[k] / 2) / total * parts), parts - 1)
-            before[k] = (so_far[min(max(place[k], a), i)] - so_far[a]) / whole
-    return part, before
-
-
-@compiled
-def _had_come(came: Ints, given: Ints, went: Ints, ends: Ints, share: Floats) -> Ints:
-    """When a share of what is given in its step had come, for each record handed on; -1 for none of it."""
-    out, i, j, so_far = np.full(len(went), -1, np.int64), 0, 0, np.append(0, np.cumsum(given))
-    for step in range(len(ends) + 1):
-        a, b = i, j
-        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
-            i += 1
-        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
-            j += 1
-        whole = so_far[i] - so_far[a]
-        for k in range(b, j):
-            last = np.searchsorted(so_far[a : i + 1], so_far[a] + share[k] * whole * (1 + 1e-9), "right") - 2
-            if last >= 0:
-                out[k] = came[a + last]
-    return out
+    steps, never = len(ends) + 1, np.iinfo(np.int64).max
+    step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
+    last, first = np.full(steps, -1), np.full(steps, never)
+    np.maximum.at(last, step_in, given.end_ns)
+    np.minimum.at(first, step_out, sending(handed))
+    known = (last >= 0) & (first < never)
+    if not known.any() or np.mean(first[known] >= last[known]) < often:
+        return np.full(len(handed), -1)
+    return np.asarray(last[step_out], dtype=np.int64)
