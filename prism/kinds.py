@@ -24,24 +24,37 @@ Members = frozenset[int]
 
 def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> list[tuple[GroupKind, Collective]]:
     """What each collective is for, by how it lies to the others of its members."""
-    rest: dict[tuple[frozenset[Pair], int], float] = {}  # most collectives stay what they were from round to round
+    beats: dict[tuple[frozenset[Pair], int], Rhythm] = {}  # most collectives stay what they were from round to round
     while True:
         by_set: dict[Members, list[Collective]] = defaultdict(list)
         for one in found:
             by_set[one.members].append(one)
-            if (one.edges, len(one.rows)) not in rest:
-                rest[one.edges, len(one.rows)] = steps_of(flows, one.rows).rest
-        calm = {members: max(rest[one.edges, len(one.rows)] for one in ones) for members, ones in by_set.items()}
+            if (one.edges, len(one.rows)) not in beats:
+                beats[one.edges, len(one.rows)] = steps_of(flows, one.rows)
+        own = {members: [beats[one.edges, len(one.rows)] for one in ones] for members, ones in by_set.items()}
+        step = _step([beat for found in own.values() for beat in found])
+        calm = {members: max(_rest(beat, step) for beat in found) for members, found in own.items()}
         reductions = _reductions(calm)
         split = _split_exchanges(set(by_set) - reductions)
         if not split:
-            reductions |= _also_reduce(flows, by_set, reductions, calm)
+            reductions |= _also_reduce(flows, by_set, reductions, calm, step)
             split = set() if pure else _split_reductions(by_set, reductions)
         if not split:
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
     inner = _inner_kinds(flows, by_set, reductions)
     return [(inner.get(one.members, "dp"), one) for one in found]
+
+
+def _step(beats: list[Rhythm], *, few: int = 6) -> float:
+    """How long a step is, ns: what the slowest of some rhythms show, but for those that may show groups of steps, so `few`."""
+    sure = [beat.period_ns for beat in beats if len(beat.quiet) >= few]
+    return max(sure or [beat.period_ns for beat in beats], default=0.0)
+
+
+def _rest(beat: Rhythm, step: float) -> float:
+    """For which share of a step a rhythm rests; that of parts of a step rests for less of it."""
+    return beat.rest * min(beat.period_ns / step, 1.0) if step > 0 else 0.0
 
 
 def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
@@ -59,6 +72,7 @@ def _also_reduce(
     by_set: Mapping[Members, list[Collective]],
     reductions: set[Members],
     calm: Mapping[Members, float],
+    step: float,
     *,
     most: float = 0.8,
     kept: float = 0.6,
@@ -81,7 +95,7 @@ def _also_reduce(
         for members, whole in own[:3]:
             both = np.concatenate([one.rows for one in (*by_set[members], *by_set[whole])])
             follows = _follows(flows, by_set[members], by_set[whole]) >= most
-            votes += follows and steps_of(flows, both).rest >= kept * calm[whole]
+            votes += follows and _rest(steps_of(flows, both), step) >= kept * calm[whole]
         if 2 * votes > len(own[:3]):
             out |= {members for members, _ in own}
     return out

@@ -189,11 +189,13 @@ def flushed(given: Flows, handed: Flows, ends: Ints, *, often: float = 0.9) -> I
     That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
     forward before the first goes backward (GPipe). `ends` are the step ends.
     """
-    steps, never = len(ends) + 1, np.iinfo(np.int64).max
+    steps, never, begun = len(ends) + 1, np.iinfo(np.int64).max, sending(handed)
     step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
-    last, first = np.full(steps, -1), np.full(steps, never)
+    begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
+    np.minimum.at(begins, step_in, given.end_ns)
     np.maximum.at(last, step_in, given.end_ns)
-    np.minimum.at(first, step_out, sending(handed))
+    step_out -= (begun < begins[step_out]) & (step_out > 0)  # the end of a step may be put before its last records
+    np.minimum.at(first, step_out, begun)
     known = (last >= 0) & (first < never)
     if not known.any() or np.mean(first[known] >= last[known]) < often:
         return np.full(len(handed), -1)
