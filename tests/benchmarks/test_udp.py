@@ -12,7 +12,7 @@ def test_every_receiver_is_measured_on_what_was_sent(capsys):
 
 @pytest.mark.parametrize("kind", sorted(udp.MAKERS))
 def test_datagrams_are_all_decoded(kind):
-    result = udp.whole(kind, 2000, 0.1)
+    result = udp.whole(kind, 2000, 0.1, 32 << 20)
     each = udp.RECORDS if kind == "ipfix" else udp.SAMPLES
     assert result.received == result.sent - result.lost
     assert result.records == (result.received - (kind == "ipfix")) * each

@@ -2,14 +2,14 @@ import struct
 
 import numpy as np
 
-from collectors.framing import DAMAGED, WHOLE, Frames, scan_blocks, scan_records
+from collectors.framing import DAMAGED, WHOLE, Frames, Records, scan_blocks, scan_records
 from tests.collectors.captures import enhanced, interface, pcap, section
 
 
 def scanned(octets, end, *, room=50, limit=65535):
     columns = [column[:room] for column in Frames().room(100)]
     buffer = np.frombuffer(octets, np.uint8)
-    n, at, fault = scan_records(buffer.ctypes.data, 24, end, 16, False, 1, limit, 1, tuple(columns))
+    n, at, fault = scan_records(buffer.ctypes.data, 24, end, Records(16, False, 1, limit, 1), tuple(columns))
     return [column[:n].tolist() for column in columns], at, fault
 
 
