@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from collectors.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.lanes import lanes
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class Cut(NamedTuple):
 
 @dataclass(eq=False)
 class _Stream:
-    """Payload, or words of readiness, from one rank to another; times of its records, ns, and what each counts.
+    """Payload of one lane, or words of readiness, from one rank to another; times of its records, ns, and what each counts.
 
     `low` to `high` are those of the cut step. By compared step: `due`, when it would have gone on, `first`, when it began, ns
     since the step's begin; `place`, the record that was due; whether the time is `halfway` in a transfer.
@@ -98,7 +99,9 @@ def _streams(flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, sla
     place = np.full(len(flows.endpoints), -1)
     place[codes] = np.arange(len(codes))
     inside = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & (flows.octets > 0))
-    key = (flows.src[inside].astype(np.int64) * len(place) + flows.dst[inside]) * 2 + control[inside]
+    lane = np.zeros(len(inside), np.int64)
+    lane[~control[inside]] = 1 + lanes(flows, inside[~control[inside]])
+    key = (flows.src[inside].astype(np.int64) * len(place) + flows.dst[inside]) * (lane.max(initial=0) + 1) + lane
     by = np.lexsort((start[inside], key))
     zero = np.min(like[:, :, 0], axis=0)
     out = []
