@@ -204,7 +204,7 @@ class View:
         there, other = self.durations[inside], self.durations[~inside]
         if not np.isfinite(there).any() or not np.isfinite(other).any():
             return 1.0
-        return max(float(np.nanmedian(there) / np.nanmedian(other)), 1.0)
+        return max(float(np.nanmedian(there) / max(np.nanmedian(other), 1.0)), 1.0)
 
     def path(self, edge: Edge) -> tuple[str, ...]:
         """The switches most of an edge's octets crossed, in order; from the topology where no switch was named."""
