@@ -10,7 +10,7 @@ Source: LLMPrism (arXiv 2505.00342), parallelism identification; graph shape and
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 import numpy as np
@@ -141,7 +141,11 @@ def _balanced(edge: Edge, back: Edge) -> bool:
 
 def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Mapping[Pair, Edge]) -> tuple[Stream, ...]:
     streams = [Stream(kind, tuple(flows.endpoints[m] for m in sorted(one.members)), one.rows) for kind, one in kinds]
-    streams += [Stream("pp", (flows.endpoints[src], flows.endpoints[dst]), edge.rows) for (src, dst, *_), edge in hands.items()]
+    handed: dict[Pair, list[Rows]] = defaultdict(list)  # on several lanes, where connections take turns
+    for (src, dst, *_), edge in hands.items():
+        handed[src, dst].append(edge.rows)
+    for (src, dst), parts in handed.items():
+        streams.append(Stream("pp", (flows.endpoints[src], flows.endpoints[dst]), np.sort(np.concatenate(parts))))
     return tuple(streams)
 
 
