@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors import flowrows
+from collectors import flowrows, halves
 from collectors.clickhouse import Database, Table, opened
 from collectors.clickhouse_tables import MOST
 from collectors.record import Flows
@@ -175,7 +175,7 @@ def asked(where: str, count: int) -> Iterator[tuple[str, float]]:
     stored = StoredRecords(database)
     fill(database, count, end)
     job = [f"10.0.0.{i}" for i in range(RANKS)]
-    condition, ends = flowrows.among(job)
+    condition, ends = halves.among(job)
     last: dict[str, Any] = {"first": end - 60 * NS, "end": end, "from": (end - 60 * NS) // flowrows.BUCKET_NS, **ends}
     where_sql = f"intDiv(start_ns, {flowrows.BUCKET_NS}) >= {{from:Int64}} AND start_ns >= {{first:Int64}} AND {condition}"
     series = f"SELECT intDiv(start_ns, {NS}) AS s, sum(octets) AS o FROM flows WHERE {where_sql} GROUP BY s ORDER BY s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Codes
+from collectors.wire import part
 
 Longs = NDArray[np.uint64]
 
@@ -43,19 +45,26 @@ class Endpoints:
 
     def codes(self, high: Longs, low: Longs) -> Codes:
         """The codes of addresses given as their upper and lower 64 bits, [n] each. They are good until `refresh`."""
-        codes = np.empty(len(high), np.int32)
+        return self._codes(len(high), lambda *how: look_up(high, low, *how), lambda i: (int(high[i]), int(low[i])))
+
+    def short_codes(self, four: NDArray[np.uint32]) -> Codes:
+        """The codes of IPv4 addresses, as `codes` has them."""
+        return self._codes(len(four), lambda *how: look_up_short(four, *how), lambda i: (0, MAPPED | int(four[i])))
+
+    def _codes(self, n: int, look: Callable[..., tuple[int, int]], pair: Callable[[int], tuple[int, int]]) -> Codes:
+        codes = np.empty(n, np.int32)
         done = 0
         while done < len(codes):
             count = len(self._texts)
             room = len(self._slots) // 2
             if self._table.shape[1] < room:
                 self._table = np.concatenate([self._table, np.zeros((2, room - self._table.shape[1]), np.uint64)], axis=1)
-            done, after = look_up(high, low, codes, done, self._table, self._slots, count)
+            done, after = look(codes, done, self._table, self._slots, count)
             self._texts += [address(h, w) for h, w in zip(*self._table[:, count:after].tolist(), strict=True)]
             if done < len(codes) and after == room:
                 self._grow()
             elif done < len(codes):
-                codes[done] = self._learn_odd(int(high[done]), int(low[done]))
+                codes[done] = self._learn_odd(*pair(done))
                 done += 1
         return codes
 
@@ -100,30 +109,45 @@ def slot_of(high: Any, low: Any, mask: Any) -> Any:
 @compiled
 def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
     """Fill in codes from `begin` on, learning what is new; how far it came, and how many addresses there are then."""
-    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     room = min(table.shape[1], len(slots) // 2)
     for i in range(np.uint64(begin), np.uint64(len(high))):
-        slot = np.uint64(slot_of(high[i], low[i], mask))
-        found = False
-        for _ in range(PROBES):
-            code = slots[slot]
-            if code < 0:
-                if count >= room:
-                    return np.int64(i), count
-                table[0, count], table[1, count] = high[i], low[i]
-                slots[slot] = codes[i] = count
-                count += 1
-                found = True
-                break
-            at = np.uint64(code)
-            if table[1, at] == low[i] and table[0, at] == high[i]:
-                codes[i] = code
-                found = True
-                break
-            slot = slot + one & mask
-        if not found:
+        code, count = _code_of(high[i], low[i], table, slots, count, room)
+        if code < 0:
             return np.int64(i), count
+        codes[i] = code
     return len(high), count
+
+
+@compiled
+def look_up_short(four: NDArray[np.uint32], codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
+    """The same of IPv4 addresses."""
+    room, none, mapped = min(table.shape[1], len(slots) // 2), np.uint64(0), np.uint64(MAPPED)
+    for i in range(np.uint64(begin), np.uint64(len(four))):
+        code, count = _code_of(none, mapped | np.uint64(four[i]), table, slots, count, room)
+        if code < 0:
+            return np.int64(i), count
+        codes[i] = code
+    return len(four), count
+
+
+@part
+def _code_of(high: Any, low: Any, table: Any, slots: Any, count: Any, room: Any) -> Any:
+    """The code of an address, -1 where there is no room near enough, and how many addresses there are then."""
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
+    slot = np.uint64(slot_of(high, low, mask))
+    for _ in range(PROBES):
+        code = np.int64(slots[slot])
+        if code < 0:
+            if count >= room:
+                return np.int64(-1), count
+            table[0, count], table[1, count] = high, low
+            slots[slot] = count
+            return count, count + 1
+        at = np.uint64(code)
+        if table[1, at] == low and table[0, at] == high:
+            return code, count
+        slot = slot + one & mask
+    return np.int64(-1), count
 
 
 @compiled

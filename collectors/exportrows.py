@@ -6,6 +6,7 @@ unlike those of records that we made from packets ourselves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,31 +14,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
 from collectors.elements import Meaning
 from collectors.endpoints import MAPPED, Endpoints
-from collectors.record import Ints, Mask
-from collectors.templates import Layout
+from collectors.record import Codes, Ints, Mask
+from collectors.templates import PLAIN, Layout
 
 Column = NDArray[Any]
 Raw = NDArray[np.uint64]
 
 _1900 = 2_208_988_800  # seconds from NTP's epoch to ours, RFC 7011 section 6.1.10
-_MOST = np.uint64((1 << 63) - 1)
-_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
-_PLAIN = ("src_port", "dst_port", "protocol", "tcp_flags", "dst_qp")
+_UNITS = {"us": 1_000, "ns": 1}
 _COUNTS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 REVERSED = {"octets": "reverse_octets", "packets": "reverse_packets", "tcp_flags": "reverse_tcp_flags"}
 _SWAPPED = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src_port"}
 
 
 @dataclass(frozen=True, eq=False)
+class Members:
+    """Which set each record is of: `rows` are sets, and `count` says how many records each has."""
+
+    rows: Ints
+    count: Ints
+
+    @cached_property
+    def of(self) -> Ints:
+        """The set of each record."""
+        return np.repeat(self.rows, self.count)
+
+    def spread(self, values: Column) -> Column:
+        """What sets have, for each of their records; one value for all (of no strides) where it is the same everywhere."""
+        mine = values[self.rows]
+        if len(mine) and (mine == mine[0]).all():
+            return np.broadcast_to(mine[:1], int(self.count.sum()))
+        return np.repeat(mine, self.count)
+
+
+@dataclass(frozen=True, eq=False)
 class Context:
-    """What the messages around records said: `of` [n] is the message of each; of each message its time, when it was received,
-    the exporter's uptime and boot time (-1: not said).
+    """What the messages around records said: of each message (set) its time, when it was received, the exporter's uptime and
+    boot time (-1: not said).
     """
 
-    of: Ints
+    members: Members
     export_ns: Ints
     received_ns: Ints
     uptime_ms: Ints
@@ -46,69 +64,48 @@ class Context:
     @cached_property
     def sent(self) -> Ints:
         """When the message of each record was sent, as far as is known, [n]."""
-        return np.where(self.export_ns > 0, self.export_ns, self.received_ns)[self.of]
+        return np.where(self.export_ns > 0, self.export_ns, self.received_ns)[self.members.of]
 
 
 class Numbers:
-    """The numbers of the records of one layout, by column."""
+    """The numbers of the records of one layout, by column; `values` are those of its slots, [n] each."""
 
-    def __init__(self, layout: Layout, raw: Raw) -> None:
-        self.raw, self.meanings = raw, layout.meanings
+    def __init__(self, layout: Layout, values: Sequence[Column], n: int) -> None:
+        self.values, self.meanings, self.n = values, layout.meanings, n
         self.rows: dict[tuple[str, str], list[int]] = {}
         for row, meaning in enumerate(layout.meanings):
             part = meaning.unit if meaning.column in ("src", "dst") else ""
             self.rows.setdefault((meaning.column, part), []).append(row)
 
-    def get(self, column: str) -> tuple[Raw, Meaning] | None:
+    def get(self, column: str) -> tuple[Column, Meaning] | None:
         """The numbers of a column and what they mean; None where the records have none."""
         rows = self.rows.get((column, ""))
-        return None if rows is None else (self.raw[rows[0]], self.meanings[rows[0]])
+        return None if rows is None else (self.values[rows[0]], self.meanings[rows[0]])
 
-    def count(self, column: str) -> Ints | None:
-        """The numbers of a column as counts."""
+    def count(self, column: str) -> Column | None:
+        """The numbers of a column; None where the records have none."""
         found = self.get(column)
-        return None if found is None else counts(found[0])
+        return None if found is None else found[0]
 
-    def address(self, column: str) -> tuple[Raw, Raw] | None:
-        """Upper and lower half of addresses: IPv6 where there is one, else IPv4."""
+    def codes(self, column: str, endpoints: Endpoints) -> Codes | None:
+        """Addresses: IPv6 where there is one, else IPv4. None where the records have none."""
         six, four = self.rows.get((column, "ipv6")), self.rows.get((column, "ipv4"))
-        if six is None and four is None:
-            return None
         if six is None:
-            low = self.raw[four[0]] | np.uint64(MAPPED)  # type: ignore[index]
-            return np.zeros_like(low), low
-        high, low = self.raw[six[0]], self.raw[six[1]]
+            return None if four is None else endpoints.short_codes(self.values[four[0]])
+        high, low = self.values[six[0]], self.values[six[1]]
         if four is not None:  # a template for both families: the one that is not used is zero
-            low = np.where((high | low) == 0, self.raw[four[0]] | np.uint64(MAPPED), low)
-        return high, low
-
-
-def counts(numbers: Raw) -> Ints:
-    """Numbers as 64-bit counts; what is more than that is the most there can be."""
-    return capped(numbers, _MOST, 1)
-
-
-@compiled
-def capped(numbers: Raw, most: np.uint64, unit: int) -> Ints:
-    """Numbers, at most so much, times a unit."""
-    out: Ints = np.empty(len(numbers), np.int64)
-    for i in range(len(numbers)):
-        out[i] = np.int64(min(numbers[i], most)) * unit
-    return out
+            low = np.where((high | low) == 0, self.values[four[0]] | np.uint64(MAPPED), low)
+        return endpoints.codes(high, low)
 
 
 def flow_columns(numbers: Numbers, context: Context, endpoints: Endpoints) -> dict[str, Column]:
     """The columns of flow records that the numbers give: times always; src and dst, if any, as codes into endpoints."""
     columns: dict[str, Column] = dict(zip(("start_ns", "end_ns"), times(numbers, context), strict=True))
     for column in ("src", "dst"):
-        address = numbers.address(column)
-        if address is not None:
-            columns[column] = endpoints.codes(*address)
-    for column in _PLAIN:
-        found = numbers.get(column)
-        if found is not None:
-            columns[column] = found[0]
-    for column in _COUNTS:
+        codes = numbers.codes(column, endpoints)
+        if codes is not None:
+            columns[column] = codes
+    for column in (*PLAIN, *_COUNTS):
         count = numbers.count(column)
         if count is not None:
             columns[column] = count
@@ -120,13 +117,14 @@ def flow_columns(numbers: Numbers, context: Context, endpoints: Endpoints) -> di
 def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, Ints]:
     """Start and end, ns since the epoch: what is not said is when the message was sent, else when it was received."""
     first, last = (_time(numbers, prefix + name, context) for name in ("start", "end"))
-    duration = numbers.get("duration")
-    lasted = None if duration is None else _scaled(duration[0], _UNITS[duration[1].unit])
+    lasted = numbers.count("duration")
     if last is None:
         last = context.sent if first is None or lasted is None else first + lasted
     if first is None:
         first = last if lasted is None else last - lasted
-    first = np.maximum(first, 0)
+    begin = numbers.get(prefix + "start")
+    if begin is None or begin[1].unit not in ("s", "ms"):  # those cannot be before the epoch
+        first = np.maximum(first, 0)
     return first, np.maximum(first, last)
 
 
@@ -136,16 +134,16 @@ def _time(numbers: Numbers, column: str, context: Context) -> Ints | None:
         return None
     value, unit = found[0], found[1].unit
     if unit in ("s", "ms"):
-        return _scaled(value, _UNITS[unit])
+        return value
     if unit == "delta_us":
-        return context.sent - _scaled(value, 1000)
+        return context.sent - value
     if unit in ("us", "ns"):
         return _ntp(value, _UNITS[unit])
     return _since_boot(numbers, value, context)
 
 
 def _scaled(value: Raw, unit: int) -> Ints:
-    return capped(value, np.uint64(((1 << 62) - 1) // unit), unit)
+    return np.minimum(value, np.uint64(((1 << 62) - 1) // unit)).astype(np.int64) * unit
 
 
 def _ntp(value: Raw, unit: int) -> Ints:
@@ -162,9 +160,9 @@ def _since_boot(numbers: Numbers, value: Raw, context: Context) -> Ints:
     last packet counts as seen when the message was sent, so that the duration at least is right.
     """
     boot, end = numbers.get("boot"), numbers.get("end")
-    boot_ns = context.boot_ns[context.of] if boot is None else _scaled(boot[0], 1_000_000)
+    boot_ns = context.boot_ns[context.members.of] if boot is None else boot[0]
     last = end[0] if end is not None and end[1].unit == "uptime" else value
-    uptime_ms = context.uptime_ms[context.of]
+    uptime_ms = context.uptime_ms[context.members.of]
     now = np.where(uptime_ms >= 0, uptime_ms, last.astype(np.int64))
     ago = (now - value.astype(np.int64)).astype(np.int32).astype(np.int64) * 1_000_000
     return np.where((uptime_ms < 0) & (boot_ns >= 0), boot_ns + _scaled(value, 1_000_000), context.sent - ago)
@@ -177,7 +175,7 @@ def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Conte
         return None
     back = {_SWAPPED.get(name, name): column for name, column in columns.items()}
     for column, known in found.items():
-        back[column] = np.zeros(numbers.raw.shape[1], np.int64) if known is None else counts(known[0])
+        back[column] = np.zeros(numbers.n, np.int64) if known is None else known[0]
     for name in ("dst_qp", "messages", "retransmits", "ecn", "cnp", "busy_ns"):
         back.pop(name, None)  # they are not the other direction's
     if numbers.get("reverse_start"):
@@ -192,7 +190,7 @@ def rates(numbers: Numbers, told: Ints) -> Ints:
     probability, plain = numbers.get("sampling_probability"), numbers.count("sampling_rate")
     if plain is None and interval is None and size is None and probability is None:
         return told
-    rate = np.zeros(numbers.raw.shape[1], np.int64)
+    rate = np.zeros(numbers.n, np.int64)
     if plain is not None:
         rate = plain
     elif interval is not None:  # RFC 5477 section 8.2: so many sampled, so many not; or the interval alone is one in so many

@@ -12,6 +12,7 @@ from collectors import ledger, walks
 from collectors.accounts import Accounts
 from collectors.datagrams import Datagrams
 from collectors.exporters import Exporter, Source, Template
+from collectors.grouping import grouped, numbered
 from collectors.layouts import Layouts
 from collectors.ledger import DATAGRAMS, RECORDS
 from collectors.record import Codes, Ints, Mask
@@ -21,6 +22,7 @@ from collectors.waiting import Ticket, Waiter, WaitingRoom
 REASONS = (*walks.FAULTS, "bad template", "too many exporters", "too many sets without a template")
 BAD_TEMPLATE, TOO_MANY, TOO_MANY_WAIT = range(len(walks.FAULTS), len(REASONS))
 CUT_RECORD = walks.CUT_OFF
+_TOLD = np.array([fault not in (walks.SHORT, walks.UNKNOWN, walks.MESSAGE) for fault in range(len(walks.FAULTS))])
 MOST_WAITING = 64  # sets of one datagram that may wait
 
 
@@ -67,10 +69,10 @@ class Sorter:
         n = len(datagrams)
         octets = datagrams.octets
         many = -1
-        for room in (4 * n, int(datagrams.length.sum()) // 4 + n):  # there are rarely more than two sets in a datagram
+        self.heads: Ints = np.empty((walks.HEADS, n), np.int64)
+        for room in (2 * n, int(datagrams.length.sum()) // 4 + n):  # there are rarely more than two sets in a datagram
             if many < 0:
-                self.heads: Ints = np.zeros((walks.HEADS, n), np.int64)
-                table: Ints = np.zeros((walks.SETS, room + 1), np.int64)
+                table: Ints = np.empty((walks.SETS, room + 1), np.int64)
                 many = walks.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
         self.sets = table[:, :many].copy()
         self.status: Ints = self.heads[walks.FAULT].copy()
@@ -87,11 +89,10 @@ class Sorter:
     def _find_sources(self, refused: Mask) -> None:
         heads = self.heads
         version = heads[walks.VERSION]
-        hurt = np.isin(heads[walks.FAULT], (walks.SHORT, walks.UNKNOWN, walks.MESSAGE))
-        good = np.flatnonzero(~hurt & ~refused)
+        good = np.flatnonzero(_TOLD[heads[walks.FAULT]] & ~refused)
         mark = (version == V9).astype(np.int64) + 2 * (version == IPFIX)
         keys = self.datagrams.sender.astype(np.int64) << 34 | mark << 32 | heads[walks.DOMAIN]
-        distinct, which = np.unique(keys[good], return_inverse=True)
+        distinct, which = numbered(keys[good])
         self.source: Ints = np.full(len(keys), -1, np.int64)
         self.source[good] = which
         self.owners = (distinct >> 34).tolist()
@@ -115,9 +116,8 @@ class Sorter:
             & (self.sets[walks.END] > self.sets[walks.BEGIN])
         )
         s = self.sets[:, data_sets]
-        distinct, which = np.unique(self.source[s[walks.DATAGRAM]] << 16 | s[walks.ID], return_inverse=True)
-        order = np.argsort(which, kind="stable")
-        bounds = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+        distinct, which = numbered(self.source[s[walks.DATAGRAM]] << 16 | s[walks.ID])
+        order, bounds = grouped(which, len(distinct))
         book = _Book()
         layout: Ints = np.full(len(data_sets), -1, np.int64)
         position = data_sets.astype(np.int64)
@@ -219,7 +219,7 @@ class Sorter:
         if released:
             more = self._released_table(released, len(data))
             table = {name: np.concatenate([column, more[name]]) for name, column in table.items()}
-            data += b"".join(waiter.octets for waiter in self.released)
+            data = b"".join([data, *(waiter.octets for waiter in self.released)])  # never in place: the memory is used again
         owner = np.array(self.owners, np.int32)
         return Sets(
             data=data,

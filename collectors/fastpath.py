@@ -13,10 +13,11 @@ from collectors import packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.following import Scratch, Settings
+from collectors.links import LINK_TYPES, NOT_IP, UNKNOWN
 from collectors.record import Ints, Packets
 from collectors.state import Table
 from collectors.straight import Means, follow_frames
-from collectors.unpacking import LINK_TYPES, NOT_IP, PLACE, ROW, UNKNOWN, packets_of, unpack_frames
+from collectors.unpacking import PLACE, ROW, packets_of, unpack_frames
 from collectors.wire import SEED
 
 Rows = NDArray[Any]  # of unpacking.ROW

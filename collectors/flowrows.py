@@ -7,16 +7,15 @@ computed when asked for.
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from collectors.halves import HALVES, coded, known, table_of
 from collectors.record import COLUMNS, Codes, Column, Flows, Ints, Mask
 from collectors.tables import BATCH, Table, TableColumn
 
@@ -25,8 +24,6 @@ KEEP_S, PAIRS_KEEP = 7 * DAY, 10  # rows of pairs are kept for so many times as 
 MOST_KEPT_S = 50 * 365 * DAY  # a DateTime, of which TTL is made, ends in 2106
 BUCKET_NS = 300 * 10**9  # rows are in order of five minutes, then of addresses (akvorado)
 MINUTE = 60 * 10**9
-HALVES = ("_high", "_low")
-MAPPED = 0xFFFF
 HEX = "substring(concat('0000000000000000', hex({0}_{1})), -16)"
 SHOWN = (
     "if({0}_high = 0 AND intDiv({0}_low, 4294967296) = 65535, IPv4NumToString(toUInt32({0}_low % 4294967296)), "
@@ -94,20 +91,9 @@ def kept_for(keep_s: int) -> tuple[Table, Table]:
     return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MOST_KEPT_S))
 
 
-@lru_cache(1 << 17)
-def halves(address: str) -> tuple[int, int] | None:
-    """The upper and lower 64 bits of an address; None for what is none."""
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return None
-    number = MAPPED << 32 | int(known) if known.version == 4 else int(known)
-    return number >> 64, number & 0xFFFFFFFFFFFFFFFF
-
-
 def addressed(flows: Flows) -> Mask:
     """Which records are from an address to an address."""
-    good = _good(flows.endpoints)
+    good = known(flows.endpoints)
     return np.broadcast_to(np.True_, len(flows)) if good.all() else np.asarray(good[flows.src] & good[flows.dst])
 
 
@@ -124,7 +110,7 @@ def ordered(flows: Flows) -> Flows:
     early = None if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
     if early is not None:
         start, src, dst = start[early], src[early], dst[early]
-    low = _ends(flows.endpoints)[:, 1]
+    low = table_of(flows.endpoints)[:, 1]
     rank = np.unique(low, return_inverse=True)[1].astype(np.int64)
     bucket, many, bits = start // BUCKET_NS, len(low), len(flows).bit_length()
     bucket -= bucket[0]
@@ -139,7 +125,7 @@ def ordered(flows: Flows) -> Flows:
 
 def rows(flows: Flows) -> dict[str, Any]:
     """The columns of `FLOWS` but for the batch's number. Every record is from an address to an address."""
-    table = _ends(flows.endpoints)
+    table = table_of(flows.endpoints)
     found: dict[str, Any] = {}
     for column in COLUMNS:
         values = getattr(flows, column.name)
@@ -170,7 +156,7 @@ def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
     at = np.flatnonzero(new)
     at_by_minute = np.argsort(minute[at], kind="stable")  # the order of the table where upper halves are alike, as mostly
     records = np.diff(at, append=len(flows))
-    table = _ends(flows.endpoints)
+    table = table_of(flows.endpoints)
     sums = {name: _added(getattr(flows, name), at, records) for name in SUMS}
     found = {
         "minute_ns": minute[at] * MINUTE,
@@ -210,70 +196,12 @@ def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
     return Flows.build(columns, endpoints=endpoints, exporters=exporters, paths=paths)
 
 
-def coded(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]]:
-    """Codes of addresses given as [n, 2] halves each, and their texts, in order of address."""
-    whole = np.concatenate(ends)
-    if (
-        len(whole) and (whole[:, 0] == whole[0, 0]).all()
-    ):  # as of IPv4: to find values by their hash is faster than to sort them
-        found = pa.array(np.ascontiguousarray(whole[:, 1])).dictionary_encode()
-        low = found.dictionary.to_numpy()
-        rank = np.empty(len(low), np.int32)
-        rank[np.argsort(low)] = np.arange(len(low))
-        told = tuple(text(int(whole[0, 0]), one) for one in np.sort(low).tolist())
-        return tuple(np.split(rank[found.indices.to_numpy()], np.cumsum([len(end) for end in ends])[:-1])), told
-    order = np.lexsort((whole[:, 1], whole[:, 0]))
-    ordered = whole[order]
-    new = np.ones(len(whole), np.bool_)
-    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
-    codes = np.empty(len(whole), np.int32)
-    codes[order] = np.cumsum(new) - 1
-    texts = tuple(text(high, low) for high, low in ordered[new].tolist())
-    return tuple(np.split(codes, np.cumsum([len(end) for end in ends])[:-1])), texts
-
-
-def text(high: int, low: int) -> str:
-    """An address as text, from its halves."""
-    known = ipaddress.IPv6Address(high << 64 | low)
-    return str(known.ipv4_mapped or known)
-
-
-def among(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """A condition that both ends are among endpoints, and its parameters."""
-    known = sorted({pair for pair in map(halves, endpoints) if pair})
-    parameters, parts = dict[str, Any](both=known), list[str]()
-    halved = {half: sorted({pair[i] for pair in known}) for i, half in enumerate(("high", "low"))}
-    for half, values in halved.items():
-        if values and values[-1] - values[0] == len(values) - 1:  # without a gap: to compare is faster than to look up
-            parameters |= {f"{half}_first": values[0], f"{half}_last": values[-1]}
-            asked = f"BETWEEN {{{half}_first:UInt64}} AND {{{half}_last:UInt64}}"
-        else:
-            parameters[half], asked = values, f"IN {{{half}:Array(UInt64)}}"
-        parts += [f"{end}_{half} {asked}" for end in ("src", "dst")]
-    if len(halved["high"]) > 1:  # else the halves say it all, and an index reads them faster
-        parts += [f"({end}_high, {end}_low) IN {{both:Array(Tuple(UInt64, UInt64))}}" for end in ("src", "dst")]
-    return " AND ".join(parts), parameters
-
-
 def pieces(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
     """The rows of each partition, by its number."""
     number = start_ns // partition_ns if partition_ns else np.zeros(len(start_ns), np.int64)
     if not len(number) or number.min() == number.max():
         return {int(number[0]): np.arange(len(number))} if len(number) else {}
     return {int(one): np.flatnonzero(number == one) for one in np.unique(number)}
-
-
-@lru_cache(4)
-def _good(endpoints: tuple[str, ...]) -> Mask:
-    return np.array([halves(name) is not None for name in endpoints] or [False])
-
-
-@lru_cache(4)
-def _ends(endpoints: tuple[str, ...]) -> NDArray[np.uint64]:
-    """[n, 2] halves of addresses, 0 of what is none; at least one row."""
-    table = np.array([halves(name) or (0, 0) for name in endpoints] or [(0, 0)], np.uint64)
-    table.setflags(write=False)
-    return table
 
 
 def _one(values: NDArray[Any]) -> NDArray[Any]:

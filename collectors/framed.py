@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.addresses import AddressBook, Longs
-from collectors.batch import PAD, Batch
+from collectors.batch import Batch
 from collectors.fastpath import Decoder
 from collectors.headers import CNP
 from collectors.record import ROCE_PORT, UDP, Codes, Ints, Packets
@@ -56,7 +56,6 @@ class Frames:
         A frame is one packet: its octets are payload, as in records that are made from captures.
         """
         before = self._decoder.skipped.copy()
-        data = bytes(data) + PAD
         parts: list[tuple[Columns, Ints]] = []
         for begin in range(0, max(len(offset), 1), MOST_FRAMES):
             some = slice(begin, begin + MOST_FRAMES)

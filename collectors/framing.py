@@ -26,6 +26,9 @@ class Records(NamedTuple):
     link_type: int
 
 
+BLOCKS = Records(28, False, 1, MAX_BLOCK, -1)  # the same of a pcapng's enhanced packet blocks, whose interfaces say more
+
+
 class Frames:
     """Room for what is known of the frames of a batch, used again and again: columns of one row per frame."""
 

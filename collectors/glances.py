@@ -15,7 +15,7 @@ from collectors.addresses import pair_slot
 from collectors.commonframes import AROUND, COMMON, HEADERS
 from collectors.framing import DAMAGED, WHOLE
 from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS, KIND_AT, MEANING
-from collectors.pcapng import SECOND
+from collectors.pcapng import ENHANCED, LEAST, MAX_BLOCK, SECOND
 from collectors.record import ROCE_PORT, TCP, UDP
 from collectors.state import ANSWERS, LANE, REQUESTS
 from collectors.wire import double, little, long, octet, part, prefetch
@@ -53,6 +53,7 @@ _8, _16, _32, _40, _48, _52, _56 = (np.uint64(bits) for bits in (8, 16, 32, 40, 
 _OCTET, _SHORT, _QP = np.uint64(0xFF), np.uint64(0xFFFF), np.uint64(0xFFFFFF)
 _CONGESTED = np.uint64(headers.CONGESTION_EXPERIENCED)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
+_LEAST = LEAST[ENHANCED]
 _AETH = 54  # where an acknowledgment says what it does
 
 
@@ -116,6 +117,35 @@ def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: A
         if captured >= COMMON and ethernet:
             glance(hint, near, pairs)
         at += header + captured
+        n += _1
+    return n, at, WHOLE
+
+
+@part
+def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, hints: Any, near: Any, pairs: Any) -> Any:
+    """The same of the enhanced packet blocks of a pcapng of little-endian numbers; stops at any other block too.
+
+    `interfaces`: see `pcapng.Section.plain`.
+    """
+    n, most = _0, np.uint64(len(hints))
+    while n < most and at + 12 <= end:
+        length = little(buffer + at + 4)
+        if little(buffer + at) != ENHANCED or length < _LEAST or length > MAX_BLOCK or length & 3:
+            return n, at, DAMAGED
+        if at + length > end:
+            break
+        number, captured = little(buffer + at + 8), little(buffer + at + 20)
+        if little(buffer + at + length - 4) != length or number >= len(interfaces) or captured > length - _LEAST:
+            return n, at, DAMAGED
+        hint, link_type = hints[n], interfaces[number, 0]
+        ticks = np.uint64(little(buffer + at + 12)) << _32 | np.uint64(little(buffer + at + 16))
+        hint.time_ns = np.int64(ticks * np.uint64(interfaces[number, 1]) + np.uint64(interfaces[number, 2]))
+        hint.at = buffer + at + 28
+        hint.captured, hint.wire, hint.link_type = captured, little(buffer + at + 24), link_type
+        hint.what = UNCOMMON
+        if captured >= COMMON and link_type == 1:
+            glance(hint, near, pairs)
+        at += length
         n += _1
     return n, at, WHOLE
 

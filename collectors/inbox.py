@@ -37,12 +37,12 @@ class Inbox:
         self.held_octets = self.held_datagrams = 0
         self._parcels: deque[Parcel] = deque()
         self._changed = threading.Condition()
-        self._closed = False
+        self.closed = False
 
     def put(self, parcel: Parcel) -> None:
         """Add a parcel; waits while there is no room, unless closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not self._parcels or self.held_octets < self.octets)
+            self._changed.wait_for(lambda: self.closed or not self._parcels or self.held_octets < self.octets)
             self._parcels.append(parcel)
             self.held_octets += _octets(parcel)
             self.held_datagrams += len(parcel.datagrams)
@@ -52,14 +52,14 @@ class Inbox:
     def close(self) -> None:
         """No more parcels come: nobody waits from now on."""
         with self._changed:
-            self._closed = True
+            self.closed = True
             self._changed.notify_all()
 
     def take(self, *, within: float) -> list[Parcel]:
         """What has come, small parcels joined: as soon as it is enough, else after `within` seconds. Empty: nothing came."""
         until = time.monotonic() + within
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self.held_datagrams >= self.enough, until - time.monotonic())
+            self._changed.wait_for(lambda: self.closed or self.held_datagrams >= self.enough, until - time.monotonic())
             taken: list[Parcel] = []
             count = 0
             while self._parcels and count < self.enough:

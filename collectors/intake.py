@@ -14,9 +14,12 @@ import numpy as np
 from collectors.admission import Admission, Admitted
 from collectors.datagrams import Datagrams
 from collectors.inbox import Inbox, Parcel
-from collectors.receiving import STRIDE, Received, Receiver, drops
+from collectors.receiving import Receiver, drops
 from collectors.record import Ints
+from collectors.slabs import Received
 
+ENOUGH = 1024  # datagrams: fewer are copied
+_PATIENCE = 0.1  # seconds between looks at whether anybody still decodes
 _FAREWELL = 1.0  # seconds: the longest that what is still in the kernel is read after the end was asked for
 
 
@@ -104,8 +107,7 @@ class Intake:
 
     def _hand_over(self, kind: str, receiver: Receiver, *, last: bool = False) -> None:
         """Pass on what has been received, past the allow-list and the limits."""
-        full = receiver.count == receiver.slots
-        if not receiver.count or (not full and not last and not receiver.can_turn):
+        if not receiver.count or not (receiver.full or last or receiver.can_turn):
             return
         received = receiver.received()
 
@@ -115,10 +117,12 @@ class Intake:
         now_ns = int(received.time_ns[-1])
         with self._admitting:
             admitted = self.admission.admit(received.senders, received.sender, now_ns, precious=precious)
-        near = int(np.max(received.length)) <= STRIDE and receiver.count * 8 >= receiver.slots
-        if near and receiver.can_turn and admitted.weight.max(initial=1) == 1:
+        enough = received.whole and (receiver.full or len(received) >= ENOUGH) and admitted.weight.max(initial=1) == 1
+        while enough and not receiver.wait(_PATIENCE):  # what is too much stays in the kernel
+            enough = not self.inbox.closed
+        if enough:
             slab = received.slab
-            datagrams = _datagrams(received, admitted, slab.data, admitted.rows * STRIDE)  # type: ignore[arg-type]
+            datagrams = _datagrams(received, admitted, slab.data, received.places(admitted.rows))  # type: ignore[arg-type]
             receiver.turn()
             self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)))
             return

@@ -21,6 +21,7 @@ from collectors.flag import Flag
 from collectors.inbox import Inbox, Parcel
 from collectors.intake import Intake
 from collectors.logs import say
+from collectors.memory import keep_freed
 from collectors.metrics import PREFIX, Count, keyed
 from collectors.record import Flows
 from collectors.sinks import Sink
@@ -62,6 +63,7 @@ class Listener:
 
         Raises what the sink raises, and OSError where a socket fails.
         """
+        keep_freed()
         self.intake.start()
         try:
             while not stop.is_set() and self.intake.is_alive():
@@ -111,7 +113,12 @@ class Listener:
         yield Count(PREFIX + "datagrams_refused", "received and not taken", keyed(refused), ("reason",))
         yield Count(PREFIX + "datagrams_failed", "lost to a fault in a decoder", {(): self.failed})
         lost = keyed(self.intake.lost())
-        yield Count(PREFIX + "kernel_lost", "datagrams dropped for want of receive buffer", lost, ("kind",))
+        yield Count(
+            PREFIX + "kernel_lost",
+            "dropped for want of receive buffer; what it had joined counts as one",
+            lost,
+            ("kind",),
+        )
         yield Count(PREFIX + "inbox_datagrams", "wait for their decoder", {(): self.inbox.held_datagrams}, level=True)
         for kind, decoder in {id(d): (kind, d) for kind, d in self.decoders.items()}.values():
             yield Count(PREFIX + kind, "what the decoder says of datagrams and records", keyed(decoder.tally), ("what",))

@@ -21,7 +21,6 @@ from collectors.elements import DEFAULT, Elements
 from collectors.endpoints import Endpoints
 from collectors.evidence import Evidence
 from collectors.exporters import Exporter, Exporters
-from collectors.exportrows import counts
 from collectors.exportsets import CUT_RECORD, Sets, Sorter
 from collectors.framed import Frames
 from collectors.layouts import Layouts
@@ -30,7 +29,7 @@ from collectors.options import Told, read_options
 from collectors.record import Flows, Ints, concatenated
 from collectors.recordsets import RecordSets
 from collectors.sequences import follow
-from collectors.templates import IPFIX, V5, V9
+from collectors.templates import IPFIX, V9
 from collectors.templatesets import read_templates
 from collectors.waiting import Waiter, WaitingRoom
 
@@ -48,7 +47,6 @@ _SMALL = struct.pack(">HHIII", IPFIX, 16 + sum(map(len, _SETS)), 1, 0, 0) + b"".
 def warm() -> None:
     """Compile all that decoding needs, which takes seconds the first time: before datagrams come, so that none has to wait."""
     NetflowDecoder().decode(Datagrams.of([("::", _SMALL, 0)]))
-    counts(np.zeros(1, np.uint64))
 
 
 class NetflowDecoder:
@@ -183,8 +181,7 @@ class NetflowDecoder:
         count: Ints = np.where(version == V9, 1, np.where(unsure, -1, n))
         expected = np.array([source.expected for source in sources], np.int64)
         found: NDArray[np.int64] = np.zeros((3, len(sources)), np.int64)
-        source = np.where(np.isin(version, (V5, V9, IPFIX)), sorter.source, -1)
-        follow(source, heads[walks.SEQUENCE], count, expected, found)
+        follow(sorter.source, heads[walks.SEQUENCE], count, expected, found)
         for i, known in enumerate(sources):
             known.expected = int(expected[i])
         for i in np.flatnonzero(found.any(axis=0)).tolist():

@@ -11,7 +11,7 @@ from collectors import ledger
 from collectors.accounts import Accounts
 from collectors.evidence import Notices
 from collectors.exporters import Source
-from collectors.exportrows import Numbers, counts, rates
+from collectors.exportrows import Members, Numbers, rates
 from collectors.pieces import run_sizes, run_starts
 from collectors.record import Ints
 from collectors.recordsets import RecordSets
@@ -33,16 +33,18 @@ class Told:
                 self._first[source] = before
             self._news.setdefault(source, []).append((position, sampler, rate))
 
-    def rates(self, source: Ints, position: Ints, of: Ints, sampler: Ints | None) -> Ints:
-        """The rate of each record. `source` and `position` [sets]; `of`: the set of each record, in order; its `sampler`."""
+    def rates(self, source: Ints, position: Ints, members: Members, sampler: Ints | None) -> Ints:
+        """The rate of each record. `source` and `position` [sets]; `members`: the records' sets; their `sampler`."""
         if sampler is None:
             each = np.array([known.rate() for known in self.sources] or [1], np.int64)[source]
-            found = each[of] if (each != 1).any() else np.ones(len(of), np.int64)
-            for mine, past in self._swept(source, position, of):
+            if not self._news:
+                return members.spread(each)
+            found = each[members.of]
+            for mine, past in self._swept(source, position, members.of):
                 found[mine] = past.rate()
             return found
-        found = _looked_up(self.sources, source[of] << 32 | (sampler & 0xFFFFFFFF))
-        for mine, past in self._swept(source, position, of):
+        found = _looked_up(self.sources, source[members.of] << 32 | (sampler & 0xFFFFFFFF))
+        for mine, past in self._swept(source, position, members.of):
             found[mine] = _looked_up([past], sampler[mine] & 0xFFFFFFFF)
         return found
 
@@ -82,7 +84,8 @@ def read_options(records: RecordSets, told: Told, domains: list[int], accounts: 
     news: list[tuple[int, int, int, int]] = []
     notices: list[Notices] = []
     for layout in records.options:
-        numbers, of = records.numbers(layout)
+        numbers, members = records.numbers(layout)
+        of = members.of
         accounts.add_all(ledger.counter(ledger.RECORDS, ledger.MERGED), sets.exporter[of])
         rate = rates(numbers, np.zeros(len(of), np.int64))
         sampler = numbers.count("sampler")
@@ -90,10 +93,9 @@ def read_options(records: RecordSets, told: Told, domains: list[int], accounts: 
         known = np.flatnonzero(rate > 0)
         columns = (sets.position[of[known]], sets.source[of[known]], sampler[known], rate[known])
         news += zip(*(column.tolist() for column in columns), strict=True)
-        boot = numbers.get("boot")
+        boot = numbers.count("boot")
         if boot is not None:
-            boots = np.minimum(counts(boot[0]), (1 << 62) // 1_000_000) * 1_000_000
-            for source, boot_ns in zip(sets.source[of].tolist(), boots.tolist(), strict=True):
+            for source, boot_ns in zip(sets.source[of].tolist(), boot.tolist(), strict=True):
                 told.sources[source].boot_ns = boot_ns
         notices += _notices(records, numbers, of, domains, accounts)
     for position, source, number, one_in in sorted(news, key=lambda event: event[0]):
@@ -113,7 +115,7 @@ def _notices(records: RecordSets, numbers: Numbers, of: Ints, domains: list[int]
             "exporter": sets.exporter[every],
             "domain": np.array(domains, np.int64)[sets.source[every]],
             "element": np.repeat(np.arange(len(rows)), len(of)),
-            "value": np.concatenate([counts(numbers.raw[row]) for row in rows]),
+            "value": np.concatenate([numbers.values[row] for row in rows]),
         },
         exporters=records.senders,
         elements=tuple(numbers.meanings[row].name for row in rows),

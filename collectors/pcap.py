@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from collectors import pcapng, windows
 from collectors.batch import Batch
 from collectors.compression import GZIP, ZSTD, Stream
-from collectors.framing import DAMAGED, Frames, Records, scan_blocks, scan_records
+from collectors.framing import BLOCKS, DAMAGED, Frames, Records, scan_blocks, scan_records
 from collectors.packet import DecodeError
 from collectors.pcapng import MAX_SNAPLEN, SECOND
 from collectors.record import Ints
@@ -47,6 +47,8 @@ class Capture:
         self._batch_octets = batch_octets
         self._stream, self._frames, self._used = Stream(windows.opened(file)), Frames(), 0
         self.records: Records | None = None
+        self.interfaces: Ints | None = np.zeros((0, 3), np.int64)  # of a pcapng, see `Section.plain`
+        self._section = pcapng.Section("<")
         self._stream.advance(0, max(batch_octets, 24))
         self._batches = self._recognized()
 
@@ -64,12 +66,16 @@ class Capture:
 
     def window(self) -> Ints | None:
         """A window on what comes next, in `records`, see `windows.window`; None where there is none, or they are no such."""
-        return windows.window(self._stream, self._used) if self.records and not self.records.big else None
+        if self.records is None or self.records.big or self.interfaces is None:
+            return None
+        return windows.window(self._stream, self._used)
 
     def moved(self, window: Ints, packets: int) -> None:
         """Take note of how far a window was moved on, past so many packets: the next batch begins there."""
         self._used = windows.moved(self._stream, window)
         self.packets += packets
+        if packets:
+            self._section.last_ns = int(window[windows.LAST])
 
     def close(self) -> None:
         """Close the file, unless it is standard input."""
@@ -137,35 +143,39 @@ class Capture:
             self._used = 0
 
     def _pcapng(self) -> Iterator[Batch]:
-        stream, section, used = self._stream, pcapng.Section("<"), 0
+        stream, self.records, self.interfaces = self._stream, BLOCKS, None
         while True:
-            rows = self._frames.room((stream.end - used) // 12 + 1)[0]
-            n, used = scan_blocks(stream.address, used, stream.end, section.order == ">", rows)
+            rows, section = self._frames.room((stream.end - self._used) // 12 + 1)[0], self._section
+            n, self._used = scan_blocks(stream.address, self._used, stream.end, section.order == ">", rows)
             if n:
                 batch, fault = section.batch(stream.buffer, rows[:n])
+                self.interfaces = None if fault else self.interfaces
                 if len(batch):
                     yield batch
                 if fault:
                     self._corrupt(int(rows[len(batch)]), fault)
                     return
-            left, need = stream.end - used, 12
+                continue  # meanwhile somebody may have read on
+            left, need = stream.end - self._used, 12
             if left >= 12:
-                block = bytes(stream.buffer[used : used + 12])
+                block = bytes(stream.buffer[self._used : self._used + 12])
                 if block.startswith(pcapng.MAGIC) and block[8:] in pcapng.ORDERS:
-                    section = pcapng.Section(pcapng.ORDERS[block[8:]])
+                    self._section = section = pcapng.Section(pcapng.ORDERS[block[8:]])
+                    self.interfaces = None
                 kind, need = struct.unpack_from(section.order + "II", block)
                 if not pcapng.is_sound(kind, need, block[8:]):
-                    self._corrupt(used, f"damaged block of type {kind:#x} and {need} octets")
+                    self._corrupt(self._used, f"damaged block of type {kind:#x} and {need} octets")
                     return
                 if need <= left:
                     if kind == pcapng.INTERFACE:
-                        section.describe(bytes(stream.buffer[used : used + need]))
-                    used += need
+                        section.describe(bytes(stream.buffer[self._used : self._used + need]))
+                        self.interfaces = section.plain()
+                    self._used += need
                     continue
             if self._ended(left, "block"):
                 return
-            stream.advance(used, max(need, self._batch_octets))
-            used = 0
+            stream.advance(self._used, max(need, self._batch_octets))
+            self._used = 0
 
 
 def read(path: str | Path, *, batch_octets: int = 1 << 20) -> Capture:

@@ -20,7 +20,9 @@ ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6  # block types
 LEAST = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}  # octets of such a block; of others 12
 MAX_BLOCK = MAX_SNAPLEN = 1 << 24
+MOST_PLAIN = 64  # interfaces
 SECOND = 1_000_000_000
+_ALL = 0xFFFFFFFFFFFFFFFF
 
 
 class Interface(NamedTuple):
@@ -53,6 +55,17 @@ class Section:
                 interface = interface._replace(offset=struct.unpack(self.order + "q", value)[0])
             at += 4 + (length + 3 & ~3)
         self.interfaces.append(interface)
+
+    def plain(self) -> Ints | None:
+        """Link type, ns per unit of time and ns of the offset of all interfaces, [n, 3].
+
+        None where that does not say all, and where they are so many that telling it for each new one would take long.
+        """
+        few = 0 < len(self.interfaces) <= MOST_PLAIN
+        if self.order != "<" or not few or any(interface.resolution > 9 for interface in self.interfaces):
+            return None
+        rows = [(i.link_type, 10 ** (9 - i.resolution), i.offset * SECOND & _ALL) for i in self.interfaces]
+        return np.array(rows, np.uint64).view(np.int64)
 
     def batch(self, buffer: Octets, offset: Ints) -> tuple[Batch, str]:
         """The packets of the blocks at these offsets, up to the first faulty one; what is wrong with that, if any."""
@@ -107,4 +120,4 @@ def _nanoseconds(ticks: NDArray[np.uint64], interface: Interface) -> Ints:
         since = ticks * np.uint64(10) ** (np.uint64(9) - power)
     else:
         since = ticks // np.uint64(10 ** (int(power) - 9)) if power <= 28 else ticks * np.uint64(0)
-    return (since + np.uint64(interface.offset * SECOND & 0xFFFFFFFFFFFFFFFF)).view(np.int64)
+    return (since + np.uint64(interface.offset * SECOND & _ALL)).view(np.int64)

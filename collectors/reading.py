@@ -14,14 +14,16 @@ import numpy as np
 
 from collectors.fastpath import Decoder, How, Left, Undecoded, Unread
 from collectors.framing import DAMAGED
-from collectors.glances import glance_records
+from collectors.glances import glance_blocks, glance_records
+from collectors.links import LINK_TYPES
 from collectors.pcap import Capture
 from collectors.state import Table
 from collectors.straight import follow_some, room_for
-from collectors.windows import ADDRESS, AT, END, FILE, FROM, ROOM
+from collectors.windows import ADDRESS, AT, END, FILE, FROM, LAST, ROOM
 from collectors.wire import compiled, move, part, read_at
 
 ADDRESSES = 1 << 12  # there is room for at least so many more
+_1 = np.uint64(1)
 MOST = 1 << 26  # octets read before anything else is done
 
 
@@ -34,11 +36,12 @@ class Rest(Unread):
 
     def follow_on(self, table: Table, how: How, clock: int) -> Left:
         """Follow what comes next, as far as it goes; `clock`: the time of the last packet before."""
-        window, records = self.capture.window(), self.capture.records
-        if window is None or records is None:
+        window, records, interfaces = self.capture.window(), self.capture.records, self.capture.interfaces
+        if window is None or records is None or interfaces is None or not np.isin(interfaces[:, 0], LINK_TYPES).all():
             return Left(0, 0, False, clock)
         means, known = self.decoder.means(ADDRESSES, how)
-        past, followed, back, known, clock = follow_records(table, window, records, MOST, means, known, clock)
+        most = window[FROM] + MOST
+        past, followed, back, known, clock = follow_records(table, window, records, interfaces, most, means, known, clock)
         self.capture.moved(window, past)
         self.decoder.followed(known, np.array([records.link_type]))
         return Left(past, followed, back, clock)
@@ -58,19 +61,22 @@ def read(capture: Capture, decoder: Decoder) -> Iterator[Undecoded | Unread]:
 
 
 @compiled
-def follow_records(t: Any, window: Any, how: Any, most: int, means: Any, known: int, clock: int) -> Any:
-    """Take the next records of a pcap, read from a file until `most` octets are done, as `straight.follow_frames` does.
+def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, means: Any, known: int, clock: int) -> Any:
+    """Take the next records of a pcap, or blocks of a pcapng where there are `interfaces`, as `straight.follow_frames` does.
 
-    How many frames it came past; the rest as there. `window`: see `windows.window`, is kept up to date. `how`: see
-    `framing.Records`. Stops where anything is out of the ordinary, before it.
+    Reads on in the file up to a place in it. How many frames it came past; the rest as there. `window`: see `windows.window`,
+    is kept up to date. `how`: see `framing.Records`. Stops where anything is out of the ordinary, before it.
     """
     hints = means.scratch.hints
     past: Any = np.int64(0)
     followed: Any = np.int64(0)
-    until: Any = window[FROM] + most
     whole = True
     while whole and room_for(t, means, known):
-        n, at, fault = glance_records(window[ADDRESS], window[AT], window[END], how, hints, t.near, means.pairs)
+        begin, at, end = window[ADDRESS], window[AT], window[END]
+        if len(interfaces):
+            n, at, fault = glance_blocks(begin, at, end, interfaces, hints, t.near, means.pairs)
+        else:
+            n, at, fault = glance_records(begin, at, end, how, hints, t.near, means.pairs)
         if n == 0:
             if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
                 break
@@ -79,6 +85,8 @@ def follow_records(t: Any, window: Any, how: Any, most: int, means: Any, known: 
         whole = upto == n
         followed += taken
         past += np.int64(upto)
+        if upto > 0:
+            window[LAST] = hints[upto - _1].time_ns
         window[AT] = at if whole else hints[upto].at - window[ADDRESS] - how[0]
     return past, followed, not whole, known, clock
 

@@ -21,6 +21,7 @@ Mask = NDArray[np.bool_]
 
 TCP, UDP = 6, 17
 ROCE_PORT = 4791
+SMALL = 256
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
 
@@ -161,14 +162,18 @@ class Flows:
             paths=tuple(compress(self.paths, ways)),
         )
 
-    def control(self, *, small: int = 256) -> Mask:
-        """Which records carry only control messages (readiness, credits, barriers): at most `small` octets a message.
+    def control(self) -> Mask:
+        """Which records carry only control messages (readiness, credits, barriers): at most `SMALL` octets a message.
 
         Where nobody counted messages, as in most exports, a packet. A segment of real work fills the path's MTU, at least 536
         octets (RFC 9293 section 3.7.1), except its tail.
         """
+        return self._control
+
+    @cached_property
+    def _control(self) -> Mask:
         parts = np.where(self.messages > 0, self.messages, self.packets)
-        return np.asarray((self.octets <= small * parts) | (self.octets == 0), dtype=np.bool_)
+        return np.asarray((self.octets <= SMALL * parts) | (self.octets == 0), dtype=np.bool_)
 
 
 def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArray[Any]:

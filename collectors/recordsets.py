@@ -6,19 +6,20 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from collectors import ledger, walks
+from collectors import ledger, recordwalks
 from collectors.accounts import Accounts
 from collectors.datagrams import octets_of
 from collectors.endpoints import Endpoints
-from collectors.exportrows import Column, Context, Numbers, flow_columns, rates, reverse_columns
+from collectors.exportrows import Column, Context, Members, Numbers, flow_columns, rates, reverse_columns
 from collectors.exportsets import Sets
 from collectors.framed import ETHERNET, RAW_IP, Frames
-from collectors.record import COLUMNS, ROCE_PORT, Codes, Flows, Ints, Mask
+from collectors.grouping import grouped
+from collectors.record import COLUMNS, ROCE_PORT, Flows, Ints, Mask
 
 NO_ADDRESSES, NO_FLOW = "no addresses", "no flow in the frame"
-Rates = Callable[[Ints, Ints, Ints, Ints | None], Ints]
+EMITTED = ledger.counter(ledger.RECORDS, ledger.EMITTED)
+Rates = Callable[[Ints, Ints, Members, Ints | None], Ints]
 
 
 class RecordSets:
@@ -35,16 +36,15 @@ class RecordSets:
         self.count: Ints = np.zeros(n, np.int64)
         self.cut: Ints = np.zeros(n, np.int64)
         self._octets = octets_of(sets.data)
-        order = np.argsort(sets.layout, kind="stable")
-        bounds = np.searchsorted(sets.layout[order], np.arange(len(sets.layouts) + 1))
-        self._rows = [np.sort(order[begin:end]) for begin, end in pairwise(bounds)]
+        order, bounds = grouped(sets.layout, len(sets.layouts))
+        self._rows = [order[begin:end] for begin, end in pairwise(bounds.tolist())]
         for layout, rows in zip(sets.layouts, self._rows, strict=True):
             begin, end = sets.begin[rows], sets.end[rows]
             if layout.fixed:
                 self.count[rows] = (end - begin) // layout.size
             else:
                 count, cut = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-                walks.count_records(self._octets, begin, end, layout.lengths, layout.size, count, cut)
+                recordwalks.count_records(self._octets, begin, end, layout.lengths, layout.size, count, cut)
                 self.count[rows], self.cut[rows] = count, cut
         self.cut[self.count == 0] = 1
         self.cut[sets.trimmed] = 1
@@ -54,19 +54,24 @@ class RecordSets:
         """The layouts of options records."""
         return [i for i, layout in enumerate(self.sets.layouts) if layout.options]
 
-    def numbers(self, number: int) -> tuple[Numbers, Ints]:
+    def members(self, number: int) -> Members:
+        """Which sets have the records of a layout."""
+        rows = self._rows[number]
+        return Members(rows, self.count[rows])
+
+    def numbers(self, number: int) -> tuple[Numbers, Members]:
         """The numbers of the records of a layout, and which set each is of."""
-        sets, layout, rows = self.sets, self.sets.layouts[number], self._rows[number]
-        count = self.count[rows]
-        of = np.repeat(rows, count).astype(np.int64)
-        shape = (layout.slots.shape[1], len(of))
-        raw: NDArray[np.uint64] = np.empty(shape, np.uint64) if layout.fixed else np.zeros(shape, np.uint64)
-        begin = sets.begin[rows]
+        layout, members = self.sets.layouts[number], self.members(number)
+        begin, count = self.sets.begin[members.rows], members.count
+        values = recordwalks.columns_of(layout.slots, int(count.sum()))
+        places = recordwalks.addresses_of(values)
         if layout.fixed:
-            walks.fixed_records(self._octets, begin, count, layout.size, layout.slots, raw)
+            start = self._octets.ctypes.data
+            recordwalks.fixed_records(start, begin, count, layout.size, layout.slots, places)
         else:
-            walks.varying_records(self._octets, begin, sets.end[rows], count, layout.lengths, layout.slots, raw)
-        return Numbers(layout, raw), of
+            end = self.sets.end[members.rows]
+            recordwalks.varying_records(self._octets, begin, end, count, layout.lengths, layout.slots, places)
+        return Numbers(layout, values, int(count.sum())), members
 
     def flows(self, endpoints: Endpoints, frames: Frames, told: Rates, boot_ns: Ints, accounts: Accounts) -> list[Flows]:
         """The flow records: of those with addresses of their own, and of those with a frame."""
@@ -93,23 +98,26 @@ class _Parts:
         sets = self.sets
         known = {meaning.column for meaning in sets.layouts[number].meanings}
         if not {"src", "dst"} <= known and "frame" not in known:
-            rows = self.records._rows[number]
-            self.drop(NO_ADDRESSES, np.repeat(sets.exporter[rows], self.records.count[rows]))
+            members = self.records.members(number)
+            self.accounts.add_all(ledger.dropped(NO_ADDRESSES), sets.exporter[members.rows], members.count)
             return
-        numbers, of = self.records.numbers(number)
-        context = Context(of, sets.export_ns, sets.received_ns, sets.uptime_ms, self.boot_ns[sets.source])
+        numbers, members = self.records.numbers(number)
+        context = Context(members, sets.export_ns, sets.received_ns, sets.uptime_ms, self.boot_ns[sets.source])
         columns = flow_columns(numbers, context, self.endpoints)
-        columns["exporter"] = sets.exporter[of]
-        columns["sampling_rate"] = self.rates(numbers, of)
+        columns["exporter"] = members.spread(sets.exporter)
+        columns["sampling_rate"] = self.rates(numbers, members)
         if "dst_qp" in columns and {"src_port", "dst_port"} <= set(columns):
             rdma = (columns["dst_qp"] > 0) & (columns["dst_port"] == ROCE_PORT)
             columns["src_port"] = np.where(rdma, 0, columns["src_port"])
         if "frame" in known:
             columns, rows = self.read_frames(numbers, columns)
             if not {"src", "dst"} <= set(columns):
-                self.drop(NO_FLOW, sets.exporter[of[rows]])
+                self.accounts.add_all(ledger.dropped(NO_FLOW), sets.exporter[members.of[rows]])
                 return
-        self.emit(self.plain, columns)
+            self.emit(self.plain, columns)
+        else:
+            self.plain.append(columns)
+            self.accounts.add_all(EMITTED, sets.exporter[members.rows], members.count)
         back = reverse_columns(numbers, columns, context) if "frame" not in known else None
         if back is not None and back[1].any():
             reverse = {name: column[back[1]] for name, column in back[0].items()}
@@ -117,18 +125,18 @@ class _Parts:
             self.accounts.add_all(ledger.counter(ledger.RECORDS, ledger.DECODED), reverse["exporter"])
             self.emit(self.plain, reverse)
 
-    def rates(self, numbers: Numbers, of: Ints) -> Ints:
+    def rates(self, numbers: Numbers, members: Members) -> Ints:
         """One packet in so many."""
         sets = self.sets
-        told = self.told(sets.source, sets.position, of, numbers.count("sampler"))
+        told = self.told(sets.source, sets.position, members, numbers.count("sampler"))
         if sets.rate.any():
-            header = sets.rate[of]
+            header = members.spread(sets.rate)
             told = np.where(header > 0, header, told)
         return rates(numbers, told)
 
     def read_frames(self, numbers: Numbers, columns: dict[str, Column]) -> tuple[dict[str, Column], Ints]:
         """Records whose frame says what the packet was; the columns of the others, and which they are."""
-        place, length = (numbers.raw[row].astype(np.int64) for row in numbers.rows["frame", ""])
+        place, length = (numbers.values[row] for row in numbers.rows["frame", ""])
         kind = numbers.get("frame")
         link = ETHERNET if kind is not None and kind[1].unit == "ethernet" else RAW_IP
         whole = numbers.count("frame_octets")
@@ -146,10 +154,7 @@ class _Parts:
 
     def emit(self, parts: list[dict[str, Column]], columns: dict[str, Column]) -> None:
         parts.append(columns)
-        self.accounts.add_all(ledger.counter(ledger.RECORDS, ledger.EMITTED), columns["exporter"])
-
-    def drop(self, reason: str, exporter: Codes) -> None:
-        self.accounts.add_all(ledger.dropped(reason), exporter)
+        self.accounts.add_all(EMITTED, columns["exporter"])
 
     def joined(self) -> list[Flows]:
         """At most two: they have dictionaries of addresses of their own."""

@@ -10,9 +10,11 @@ from collectors.accounts import Accounts
 from collectors.datagrams import Datagrams
 from collectors.endpoints import address
 from collectors.framed import Columns
+from collectors.grouping import numbered_pairs
 from collectors.ledger import DATAGRAMS, RECORDS
 from collectors.record import Codes, Ints, Mask
 
+_TOLD = np.array([fault not in (walks.SHORT, walks.VERSION, walks.AGENT) for fault in range(len(walks.FAULTS))])
 TOO_MANY = "too many exporters"
 
 
@@ -31,12 +33,12 @@ class Samples:
         self.columns = table[:, :many].copy()
         self.count_all = many
         self.status: Ints = self.heads[walks.FAULT].copy()
-        good = np.flatnonzero(~np.isin(self.status, (walks.SHORT, walks.VERSION, walks.AGENT)))
+        good = np.flatnonzero(_TOLD[self.status])
         halves = self.heads[: walks.AGENT_LOW + 1, good]
-        distinct, which = np.unique(halves, axis=1, return_inverse=True)
-        self.agents = tuple(address(int(high) % (1 << 64), int(low) % (1 << 64)) for high, low in distinct.T)
+        first, which = numbered_pairs(*halves)
+        self.agents = tuple(address(int(high) % (1 << 64), int(low) % (1 << 64)) for high, low in halves[:, first].T)
         self.agent: Codes = np.full(n, len(self.agents), np.int32)
-        self.agent[good] = which.reshape(-1)
+        self.agent[good] = which
         self.exporter: Codes = self.agent[self.columns[walks.DATAGRAM]]
 
     def refuse(self, agents: Mask) -> None:

@@ -20,6 +20,7 @@ from collectors.datagrams import Datagrams
 from collectors.endpoints import MAPPED
 from collectors.evidence import Counters, Delays, Drops, Evidence, Rows
 from collectors.framed import Columns, Frames
+from collectors.grouping import numbered_pairs
 from collectors.ledger import DATAGRAMS, RECORDS
 from collectors.record import Codes, Flows, Ints
 from collectors.samples import Samples
@@ -138,15 +139,17 @@ class SflowDecoder:
             plain = rows[(s[walks.IP_VERSION, rows] == version) & said[rows]]
             parts.append((plain, _sampled_ip(samples.datagrams.data, s[walks.IP_AT, plain], version, self._frames.codes)))
         which = np.concatenate([part for part, _ in parts])
-        order = np.argsort(which, kind="stable")
         columns = {
-            name: np.concatenate([part.get(name, np.zeros(len(at), np.int64)) for at, part in parts])[order]
-            for name in found.columns
+            name: np.concatenate([part.get(name, np.zeros(len(at), np.int64)) for at, part in parts]) for name in found.columns
         }
-        which = which[order]
+        if (which[1:] < which[:-1]).any():
+            order = np.argsort(which, kind="stable")
+            which, columns = which[order], {name: column[order] for name, column in columns.items()}
         self._keep_delays(samples, which, columns, accounts)
         self._keep_drops(samples, which, columns, accounts)
-        lost = np.setdiff1d(rows[s[walks.KIND, rows] != walks.DROP], which)
+        told = np.zeros(samples.count_all, np.bool_)
+        told[which] = True
+        lost = rows[(s[walks.KIND, rows] != walks.DROP) & ~told[rows]]
         bare = (s[walks.HEADER_AT, lost] < 0) & (s[walks.IP_AT, lost] < 0)
         accounts.add_all(ledger.dropped(NO_PACKET), samples.exporter[lost[bare]])
         accounts.add_all(ledger.dropped(NO_FLOW), samples.exporter[lost[~bare]])
@@ -178,7 +181,7 @@ class SflowDecoder:
         rows = samples.of(walks.COUNTER, walks.EXPANDED_COUNTER)
         accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
         rows = rows[samples.columns[walks.COUNTERS_AT, rows] >= 0]
-        g = gather(samples.datagrams.data + PAD, samples.columns[walks.COUNTERS_AT, rows], _GENERIC)
+        g = gather(samples.datagrams.data + PAD if len(rows) else PAD, samples.columns[walks.COUNTERS_AT, rows], _GENERIC)
         columns: Columns = {
             "time_ns": samples.received_ns(rows),
             "exporter": samples.exporter[rows],
@@ -200,25 +203,26 @@ class SflowDecoder:
         """Follow the sequence numbers of datagrams, by agent, who sent them for it, and sub-agent."""
         heads, d = samples.heads, samples.datagrams
         known = np.flatnonzero(samples.agent < len(samples.agents))
-        keys = np.stack([samples.agent[known], d.sender[known], heads[walks.SUB_AGENT, known]])
-        distinct, which = np.unique(keys, axis=1, return_inverse=True)
+        agent, sender, sub = samples.agent[known], d.sender[known], heads[walks.SUB_AGENT, known]
+        first, which = numbered_pairs(agent.astype(np.int64) << 32 | sender, sub)
         source: Ints = np.full(len(d), -1, np.int64)
-        source[known] = which.reshape(-1)
-        owners = [(int(agent), d.senders[sender], int(sub)) for agent, sender, sub in distinct.T.tolist()]
+        source[known] = which
+        distinct = zip(agent[first].tolist(), sender[first].tolist(), sub[first].tolist(), strict=True)
+        owners = [(of, d.senders[who], domain) for of, who, domain in distinct]
         states = [
             known_agent.expected if (known_agent := books[a]) else OrderedDict[tuple[str, int], int]() for a, _, _ in owners
         ]
         expected = np.array([state.get((who, sub), -1) for state, (_, who, sub) in zip(states, owners, strict=True)], np.int64)
         found: Ints = np.zeros((3, len(owners)), np.int64)
         follow(source, heads[walks.SEQUENCE], np.ones(len(d), np.int64), expected, found)
-        for i, (agent, who, sub) in enumerate(owners):
-            states[i][who, sub] = int(expected[i])
-            states[i].move_to_end((who, sub))
+        for i, (of, who, domain) in enumerate(owners):
+            states[i][who, domain] = int(expected[i])
+            states[i].move_to_end((who, domain))
             if len(states[i]) > MOST_SEQUENCES:
                 states[i].popitem(last=False)
             names = (ledger.counter(DATAGRAMS, ledger.LOST), ledger.LATE, ledger.RESTARTED)
             for name, many in zip(names, found[:, i].tolist(), strict=True):
-                accounts.add(name, many, agent)
+                accounts.add(name, many, of)
 
 
 def _counted(numbers: Ints) -> Ints:
@@ -231,7 +235,7 @@ def _counted(numbers: Ints) -> Ints:
 
 def _sampled_ip(data: bytes, at: Ints, version: int, codes: Callable[..., Codes]) -> Columns:
     """Columns of sampled packets of which the switch tells addresses and ports (sampled_ipv4, sampled_ipv6)."""
-    said = gather(data + PAD, at, _SAMPLED[version])
+    said = gather(data + PAD if len(at) else PAD, at, _SAMPLED[version])
     columns: Columns = {name: said[name].astype(np.int64) for name in ("octets", "protocol", "src_port", "dst_port")}
     columns["tcp_flags"] = said["tcp_flags"] & 0xFF
     columns["packets"] = np.ones(len(at), np.int64)

@@ -180,10 +180,16 @@ def packed(flows: Flows) -> memoryview:
     books = {"endpoints": flows.endpoints, "exporters": flows.exporters, "paths": flows.paths}
     told = books | {"least": least, "records": len(flows)}
     table = pa.table(columns).replace_schema_metadata({"prism": json.dumps(told, separators=(",", ":"))})
-    sink = pa.BufferOutputStream()
+    size = pa.MockOutputStream()
+    _written(table, size)
+    octets = pa.allocate_buffer(size.size())  # at once: a buffer that grows is copied again and again
+    _written(table, pa.FixedSizeBufferWriter(octets))
+    return memoryview(octets)
+
+
+def _written(table: pa.Table, sink: Any) -> None:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return memoryview(sink.getvalue())
 
 
 def _unpacked(octets: bytes) -> Flows | None:

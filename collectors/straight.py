@@ -15,8 +15,9 @@ from collectors.addresses import codes_of
 from collectors.commonframes import common
 from collectors.following import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
 from collectors.glances import ACKNOWLEDGES, GOES_ON, UNCOMMON, glance_frames, near_slot, seek, syndrome
+from collectors.links import KEPT
 from collectors.messages import MEANING, goes_on
-from collectors.unpacking import KEPT, unpack_one
+from collectors.unpacking import unpack_one
 from collectors.wire import compiled, part, rare
 
 _AHEAD, _0 = np.uint64(AHEAD), np.uint64(0)

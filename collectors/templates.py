@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.elements import Elements, Meaning
-from collectors.record import Ints
+from collectors.record import COLUMNS, Ints
 
 V5, V9, IPFIX = 5, 9, 10
 TEMPLATES = {V9: 0, IPFIX: 2}  # set ids, RFC 3954 section 5.2, RFC 7011 section 3.3.2
@@ -20,8 +20,13 @@ ENTERPRISE = 0x8000
 SCOPE = 0xFFFFFFFF  # the enterprise we give v9's scope fields, whose numbers are not those of elements
 MOST_FIELDS = 10_000
 
+FIELD, SKIP, TAKE, WHAT, WITHIN, STORE, MOST, UNIT = range(8)  # rows of slots
 NUMBER, PLACE, LENGTH, REAL = range(4)  # what a slot takes from its field
+COUNT = -8  # how a slot is stored: signed, at most so much, times a unit
 _WIDEST = {"ipv4": (4,), "ipv6": (16,), "float": (4, 8), "ethernet": None, "ip": None}
+_UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "delta_us": 1_000}  # of times that are a count
+PLAIN = ("src_port", "dst_port", "protocol", "tcp_flags", "dst_qp")  # columns that are what the record says
+_NARROW = {column.name: np.dtype(column.dtype).itemsize for column in COLUMNS if column.name in PLAIN}
 _PAIR, _LONG = struct.Struct(">HH"), struct.Struct(">I")
 
 
@@ -117,9 +122,10 @@ class Layout:
     """Where in the records of a template our columns are.
 
     `lengths`: octets of each field that has any, -1 where the record says. `size`: octets of a record, the least it can have
-    if `fixed` is not set. A slot is one number of a record: `slots` [5, k] are its field, octets of the field to skip, octets
-    to take (-1: all of it), what to take (`NUMBER` ...), and its place in a record of fixed size; `meanings` are what they
-    mean. An IPv6 address has two slots, its upper and lower half; a frame two, its place and its length.
+    if `fixed` is not set. A slot is one number of a record: `slots` [8, k] are its field, octets of the field to skip, octets
+    to take (-1: all of it), what to take (`NUMBER` ...), and its place in a record of fixed size; then how it is stored: as an
+    unsigned number of so many octets, or (`COUNT`) signed, first at most `MOST` and then times `UNIT`. `meanings` are what
+    they mean. An IPv6 address has two slots, its upper and lower half; a frame two, its place and its length.
     """
 
     lengths: Ints
@@ -149,9 +155,9 @@ def layout_of(definition: Definition, elements: Elements) -> Layout:
     meanings: list[Meaning] = []
     for i, meaning in chosen:
         for skip, take, what in _parts(meaning, int(lengths[i])):
-            slots.append((i, skip, take, what, int(places[i]) + skip))
+            slots.append((i, skip, take, what, int(places[i]) + skip, *_stored(meaning)))
             meanings.append(meaning)
-    table = np.array(slots, np.int64).reshape(-1, 5).T
+    table = np.array(slots, np.int64).reshape(-1, 8).T
     fixed = not bool((lengths < 0).any())
     return Layout(lengths, int(places[-1]), fixed, definition.scope >= 0, np.ascontiguousarray(table), tuple(meanings))
 
@@ -184,3 +190,13 @@ def _parts(meaning: Meaning, length: int) -> tuple[tuple[int, int, int], ...]:
     if meaning.column == "frame":
         return (0, length, PLACE), (0, length, LENGTH)
     return ((0, length, REAL if meaning.unit == "float" else NUMBER),)
+
+
+def _stored(meaning: Meaning) -> tuple[int, int, int]:
+    """How a number is stored, at most how much, and times what; as it is where its meaning needs more than itself."""
+    if meaning.unit == "ipv4" or meaning.column in _NARROW:
+        return _NARROW.get(meaning.column, 4), 0, 1
+    unit = 1_000 if meaning[:2] == ("duration", "us") else _UNITS.get(meaning.unit, 0)
+    if unit:
+        return COUNT, ((1 << 62) - 1) // unit, unit
+    return (COUNT, (1 << 63) - 1, 1) if meaning.unit == "" or meaning.column == "frame" else (8, 0, 1)

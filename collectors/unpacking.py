@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from collectors import headers, packet
 from collectors.addresses import code_of, codes_of
 from collectors.commonframes import COMMON, common
+from collectors.links import BAD, FRAGMENT, KEPT, NESTED, NOT_TCP_OR_UDP, TRUNCATED, gre, link, of_type
 from collectors.record import ROCE_PORT, TCP, UDP, Packets
 from collectors.wire import compiled, double, long, octet, part, short
 
@@ -41,22 +42,13 @@ ROW = np.dtype(
 _WIDER = {"octets": np.int64}
 PLACE = np.dtype([(name, np.uint64) for name in ("src_high", "src_low", "dst_high", "dst_low")])  # its addresses
 
-# Verdicts on a frame: it has a row, or one of packet.REASONS, or it is of an unknown link type.
-KEPT, NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP, NESTED, UNKNOWN = range(8)
-
-_ETHERTYPES = np.array([(kind, *places) for kind, places in packet.ETHERTYPE_AT.items()], np.int64)
-_RAW = np.array(list(packet.RAW.items()), np.int64)
-_LOOPBACK = packet.LOOPBACK
-_FAMILIES = np.array(list(packet.FAMILIES.items()), np.int64)
 _EXTENDED_OCTETS, _RETH_AT = np.array(headers.EXTENDED_OCTETS, np.int64), np.array(headers.RETH_AT, np.int64)
 _AETH_AT = np.array(headers.AETH_AT, np.int64)
-_CUSTOMER, _SERVICE, _OLD = headers.TAGS
 _HOP_BY_HOP, _ROUTING, _, _, _DESTINATION = headers.EXTENSIONS
 _GRE, _VXLAN, _VXLAN_FRAME = 1, 2, 8 + headers.VXLAN_OCTETS  # where, after an UDP header, the frame starts
 _MOST_TUNNELS = packet.MOST_TUNNELS
 _MAPPED, _NONE, _1, _32 = np.uint64(0xFFFF << 32), np.uint64(0), np.uint64(1), np.uint64(32)
 _LOWER = np.uint64(0xFFFFFFFF)
-LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK)
 
 
 def packets_of(rows: NDArray[Any]) -> Packets:
@@ -112,7 +104,7 @@ def unpack_one(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, pl
 @part
 def _unpack(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, place: Any) -> Any:
     """The verdict on one frame; writes its row but for the time."""
-    verdict, version, at = _link(begin, end, link_type)
+    verdict, version, at = link(begin, end, link_type)
     if verdict != KEPT:
         return verdict
     for depth in range(_MOST_TUNNELS + 1):
@@ -128,9 +120,9 @@ def _unpack(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, place
             return _udp(at, end, room, row)
         if depth < _MOST_TUNNELS:
             if tunnel == _VXLAN:
-                verdict, version, at = _ethertype(at + _VXLAN_FRAME + 12, at + _VXLAN_FRAME + 14, end)
+                verdict, version, at = of_type(at + _VXLAN_FRAME + 12, at + _VXLAN_FRAME + 14, end)
             else:
-                verdict, version, at = _gre(at, end, at + room)
+                verdict, version, at = gre(at, end, at + room)
             if verdict != KEPT:
                 return verdict
     return NESTED
@@ -150,79 +142,6 @@ def _tunnel(protocol: Any, at: Any, end: Any, room: Any) -> Any:
     if at + _VXLAN_FRAME > end:
         return TRUNCATED, 0
     return KEPT, _VXLAN if octet(at + 8) & headers.VXLAN_VALID else 0
-
-
-@part
-def _link(begin: Any, end: Any, link_type: Any) -> Any:
-    """Verdict, IP version and where the IP header starts."""
-    if link_type == 1:
-        return _ethertype(begin + 12, begin + 14, end)
-    for k in range(len(_ETHERTYPES)):
-        if _ETHERTYPES[k, 0] == link_type:
-            return _ethertype(begin + _ETHERTYPES[k, 1], begin + _ETHERTYPES[k, 2], end)
-    for k in range(len(_RAW)):
-        if _RAW[k, 0] == link_type:
-            if begin == end:
-                return TRUNCATED, 0, begin
-            version = _RAW[k, 1] if _RAW[k, 1] else octet(begin) >> 4
-            return KEPT if version in (4, 6) else NOT_IP, version, begin
-    if link_type in _LOOPBACK:
-        return _loopback(begin, end)
-    return UNKNOWN, 0, begin
-
-
-@part
-def _loopback(begin: Any, end: Any) -> Any:
-    """The same of a loopback interface."""
-    at, verdict, version = begin + 4, NOT_IP, 0
-    if at > end:
-        return TRUNCATED, version, at
-    family = long(begin)
-    for k in range(len(_FAMILIES)):
-        if family in (_FAMILIES[k, 0], _FAMILIES[k, 0] << 24):
-            verdict, version = KEPT, _FAMILIES[k, 1]
-    return verdict, version, at
-
-
-@part
-def _ethertype(type_at: Any, at: Any, end: Any) -> Any:
-    """Verdict, IP version and where the IP header starts, after any tags; `at`: where the link header ends."""
-    if at > end:
-        return TRUNCATED, 0, at
-    ethertype = short(type_at)
-    while ethertype in (_CUSTOMER, _SERVICE, _OLD):
-        if at + 4 > end:
-            return TRUNCATED, 0, at
-        ethertype = short(at + 2)
-        at += 4
-    if ethertype == headers.IPV4:
-        return KEPT, 4, at
-    return KEPT if ethertype == headers.IPV6 else NOT_IP, 6, at
-
-
-@part
-def _gre(start: Any, end: Any, until: Any) -> Any:
-    """Verdict, IP version and place of the IP header inside GRE: of the packet it carries, or of the frame."""
-    if start + 4 > end:
-        return TRUNCATED, 0, start
-    flags, kind = short(start), short(start + 2)
-    if flags & headers.GRE_REFUSED:
-        return BAD, 0, start
-    packets = kind == headers.IPV4 or kind == headers.IPV6
-    if not packets and kind != headers.BRIDGED and kind != headers.ERSPAN and kind != headers.ERSPAN_III:
-        return NOT_TCP_OR_UDP, 0, start
-    at = start + 4 + 4 * ((flags >> 15 & 1) + (flags >> 13 & 1) + (flags >> 12 & 1))  # headers.GRE_OPTIONS
-    if kind == headers.ERSPAN_III:
-        if at + 12 > end:
-            return TRUNCATED, 0, at
-        at += 20 if octet(at + 11) & 1 else 12
-    elif kind == headers.ERSPAN and flags & headers.GRE_SEQUENCE:
-        at += 8
-    if at > until:
-        return BAD, 0, at
-    if packets:
-        return KEPT, 4 if kind == headers.IPV4 else 6, at
-    return _ethertype(at + 12, at + 14, end)
 
 
 @part

@@ -1,4 +1,4 @@
-"""Loops over the octets of NetFlow and IPFIX messages: sets in datagrams, records in sets, numbers in records.
+"""Loops over the octets of NetFlow and IPFIX messages: their headers, and the sets in them.
 
 Nothing here reads outside of what it is told to be within, and each octet is looked at a bounded number of times.
 """
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import wire
 from collectors.compiled import compiled
 from collectors.record import Ints
-from collectors.templates import IPFIX, LENGTH, PLACE, V5, V9
+from collectors.templates import IPFIX, V5, V9
+from collectors.wire import soon
 
 Octets = NDArray[np.uint8]
 
@@ -25,6 +25,7 @@ FAULTS = ("", "truncated header", "unknown version", "bad message length", "bad 
 SOUND, SHORT, UNKNOWN, MESSAGE, SET, RESERVED, CUT_OFF = range(7)
 V5_MOST = 30  # records in a datagram
 V5_HEAD, V5_RECORD, V9_HEAD, IPFIX_HEAD = 24, 48, 20, 16
+_AHEAD = 16  # datagrams whose headers are on their way into the cache
 SECOND_NS = 1_000_000_000
 
 
@@ -52,6 +53,8 @@ def long(data: Octets, at: int) -> Any:
 @compiled
 def head(data: Octets, at: int, end: int, heads: Ints, i: int) -> tuple[int, int]:
     """Read the header of a message; where its sets begin and end. The fault is in `heads`."""
+    for row in range(HEADS):
+        heads[row, i] = 0
     heads[UPTIME_MS, i] = -1
     size = end - at
     if size < 2:
@@ -92,18 +95,21 @@ def head(data: Octets, at: int, end: int, heads: Ints, i: int) -> tuple[int, int
 
 @compiled
 def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, sets: Ints) -> int:
-    """Fill the heads [HEADS, datagrams] and sets [SETS, room], both zeroed; how many sets there are, -1: no room for them.
+    """Fill the heads [HEADS, datagrams] and sets [SETS, room]; how many sets there are, -1: no room for them.
 
     There are no more sets than a quarter of the octets, and datagrams. A set that is cut off ends where its message does.
     """
-    many, room = 0, sets.shape[1]
+    many, room, base = 0, sets.shape[1], data.ctypes.data
     for i in range(len(offset)):
+        if i + _AHEAD < len(offset):
+            soon(base + offset[i + _AHEAD])
         at, end = head(data, offset[i], offset[i] + length[i], heads, i)
         if many == room:
             return -1
         if heads[VERSION, i] == V5:
             if end > at:
-                sets[DATAGRAM, many], sets[ID, many], sets[BEGIN, many], sets[END, many] = i, V5, at, end
+                sets[DATAGRAM, many], sets[ID, many], sets[TRIMMED, many] = i, V5, 0
+                sets[BEGIN, many], sets[END, many] = at, end
                 many += 1
             continue
         while at + 4 <= end:
@@ -138,112 +144,3 @@ def blank(data: Octets, at: int, end: int) -> bool:
         if data[k]:
             return False
     return True
-
-
-@compiled
-def fixed_records(data: Octets, begin: Ints, count: Ints, size: int, slots: Ints, out: NDArray[np.uint64]) -> None:
-    """The numbers of records of one size: `count` of them from each `begin`; out [slots, records]."""
-    row, address = 0, data.ctypes.data
-    for s in range(len(begin)):
-        many = count[s]
-        for k in range(slots.shape[1]):
-            take, what, at = slots[2, k], slots[3, k], begin[s] + slots[4, k]
-            numbers = out[k, row : row + many]
-            if what == PLACE:
-                for r in range(many):
-                    numbers[r] = at + r * size
-            elif what == LENGTH:
-                numbers[:] = take
-            else:
-                fixed_numbers(address + at, take, size, numbers)
-        row += many
-
-
-@compiled
-def fixed_numbers(begin: int, take: int, size: int, numbers: NDArray[np.uint64]) -> None:
-    """One number of each of many records, the first at an address: most have 4, 8, 2 octets or 1."""
-    place = begin
-    if take == 4:
-        for r in range(len(numbers)):
-            numbers[r] = wire.long(place)
-            place += size
-    elif take == 8:
-        for r in range(len(numbers)):
-            numbers[r] = wire.double(place)
-            place += size
-    elif take == 2:
-        for r in range(len(numbers)):
-            numbers[r] = wire.short(place)
-            place += size
-    elif take == 1:
-        for r in range(len(numbers)):
-            numbers[r] = wire.octet(place)
-            place += size
-    else:
-        for r in range(len(numbers)):
-            value = np.uint64(0)
-            for k in range(take):
-                value = (value << np.uint64(8)) | np.uint64(wire.octet(place + k))
-            numbers[r] = value
-            place += size
-
-
-@compiled
-def locate(data: Octets, at: int, end: int, lengths: Ints, starts: Ints, sizes: Ints) -> int:
-    """Find the fields of a record whose length varies; where it ends, -1 where it does not before `end`."""
-    for f in range(len(lengths)):
-        size = lengths[f]
-        if size < 0:  # RFC 7011 section 7
-            if at >= end:
-                return -1
-            size = np.int64(data[at])
-            at += 1
-            if size == 255:
-                if at + 2 > end:
-                    return -1
-                size = short(data, at)
-                at += 2
-        if at + size > end:
-            return -1
-        starts[f], sizes[f] = at, size
-        at += size
-    return at
-
-
-@compiled
-def count_records(data: Octets, begin: Ints, end: Ints, lengths: Ints, least: int, count: Ints, cut: Ints) -> None:
-    """How many whole records each set has, and whether the last one is cut off; fewer octets than `least` are padding."""
-    starts, sizes = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
-    for s in range(len(begin)):
-        at = begin[s]
-        while end[s] - at >= least:
-            at = locate(data, at, end[s], lengths, starts, sizes)
-            if at < 0:
-                cut[s] = 1
-                break
-            count[s] += 1
-
-
-@compiled
-def varying_records(
-    data: Octets, begin: Ints, end: Ints, count: Ints, lengths: Ints, slots: Ints, out: NDArray[np.uint64]
-) -> None:
-    """The numbers of records whose length varies, as `fixed_records` has them; one longer than 8 octets is 0."""
-    starts, sizes = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
-    row = 0
-    for s in range(len(begin)):
-        at = begin[s]
-        for _ in range(count[s]):
-            at = locate(data, at, end[s], lengths, starts, sizes)
-            for k in range(slots.shape[1]):
-                place, size = starts[slots[0, k]] + slots[1, k], sizes[slots[0, k]]
-                what, take = slots[3, k], slots[2, k]
-                if what == PLACE:
-                    out[k, row] = place
-                elif what == LENGTH:
-                    out[k, row] = size
-                elif take >= 0:
-                    out[k, row] = number(data, place, take)
-                elif size <= 8:
-                    out[k, row] = number(data, place, size)
-            row += 1

@@ -14,7 +14,7 @@ from collectors.compression import Octets, Stream, is_packed
 from collectors.record import Ints
 
 AT_ONCE = 1 << 17  # octets that a window reads at once: what stays in the cache that a processor has for itself
-FILE, ADDRESS, ROOM, AT, END, FROM = range(6)  # of a window
+FILE, ADDRESS, ROOM, AT, END, FROM, LAST = range(7)  # of a window
 
 
 class Plain:
@@ -47,12 +47,12 @@ def window(stream: Stream, used: int) -> Ints | None:
     """What there is to know for reading on in a stream from the octets on that are not yet used; None where that cannot be.
 
     The file's descriptor, address and size of a buffer, from where to where it holds octets not yet looked at, and the place in
-    the file of the first octet after these.
+    the file of the first octet after these; then the time of the last packet that it went past.
     """
     if not isinstance(stream.source, Plain):
         return None
     room, source = min(AT_ONCE, len(stream.buffer) - len(PAD)), stream.source
-    return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at], np.int64)
+    return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at, 0], np.int64)
 
 
 def moved(stream: Stream, window: Ints) -> int:

@@ -63,6 +63,24 @@ def _loader(octets: int, *, swap: bool = True) -> Any:
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
 little = _loader(4, swap=False)
 
+
+def _storer(octets: int) -> Any:
+    """Function: keep so many octets of a number at an address, in the order of this processor."""
+    bits = ir.IntType(8 * octets)
+
+    def store(_: Any, address: Any, value: Any) -> Any:  # noqa: ARG001 - numba knows arguments by name
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            given = arguments[1] if octets == 8 else builder.trunc(arguments[1], bits)
+            builder.store(given, builder.inttoptr(arguments[0], bits.as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.uint64), generate
+
+    return intrinsic(store)
+
+
+store_octet, store_short, store_long, store_double = (_storer(octets) for octets in (1, 2, 4, 8))
+
 # pread(2) and memmove(3) of the C library
 read_at: Any = types.ExternalFunction("pread", types.int64(types.int64, types.int64, types.int64, types.int64))
 move: Any = types.ExternalFunction("memmove", types.int64(types.int64, types.int64, types.int64))
@@ -89,6 +107,20 @@ def _fetcher(line: int) -> Any:
 
 
 prefetch, prefetch_second = _fetcher(0), _fetcher(1)
+
+
+def _soon(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba knows arguments by name
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), *[ir.IntType(32)] * 3])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
+        at = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+soon: Any = intrinsic(_soon)  # has the 64 octets at an address fetched into the cache; any address will do
 
 
 @part

@@ -30,9 +30,9 @@ collectors.clusterfile collectors.compiling collectors.converting collectors.dum
 collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
 collectors.inspecting
 collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live
-collectors.locking collectors.logs collectors.metrics collectors.parquet collectors.pcap collectors.receiving
+collectors.locking collectors.logs collectors.memory collectors.metrics collectors.parquet collectors.pcap collectors.receiving
 collectors.reading collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing
-collectors.sinks
+collectors.sinks collectors.slabs
 collectors.spool collectors.statefile collectors.storing collectors.windows collectors.writing prism.alertfile prism.alerting
 prism.alerttest prism.analysing prism.api.answers prism.api.application prism.api.asked prism.api.boards
 prism.api.described prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages
@@ -41,7 +41,7 @@ prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism
 prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.incoming prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
-prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks
+prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.workers
 """,
     )
 )

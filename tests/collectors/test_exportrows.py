@@ -3,7 +3,8 @@ import pytest
 
 from collectors.elements import DEFAULT
 from collectors.endpoints import Endpoints
-from collectors.exportrows import Context, Numbers, capped, counts, flow_columns, rates, reverse_columns, times
+from collectors.exportrows import Context, Members, Numbers, flow_columns, rates, reverse_columns, times
+from collectors.recordwalks import addresses_of, columns_of, fixed_records
 from collectors.templates import Definition, Field, layout_of
 
 SENT = 1_000_000_000_000
@@ -12,13 +13,17 @@ SENT = 1_000_000_000_000
 def numbers(*columns):
     """Records of elements: (element, values)."""
     layout = layout_of(Definition(300, -1, tuple(Field(e >> 16, e & 0xFFFF, 8) for e, _ in columns)), DEFAULT)
-    order = [next(i for i, (e, _) in enumerate(columns) if DEFAULT.get(e >> 16, e & 0xFFFF) == m) for m in layout.meanings]
-    return Numbers(layout, np.array([columns[i][1] for i in order], np.uint64))
+    n = len(columns[0][1])
+    data = np.array([values for _, values in columns], ">u8").T.tobytes()
+    found = columns_of(layout.slots, n)
+    start = np.frombuffer(data, np.uint8).ctypes.data
+    fixed_records(start, np.array([0]), np.array([n]), layout.size, layout.slots, addresses_of(found))
+    return Numbers(layout, found, n)
 
 
 def context(n, *, uptime=-1, boot=-1):
     fill = lambda value: np.full(n, value, np.int64)  # noqa: E731
-    return Context(np.arange(n), fill(SENT), fill(SENT + 5), fill(uptime), fill(boot))
+    return Context(Members(np.arange(n), np.ones(n, np.int64)), fill(SENT), fill(SENT + 5), fill(uptime), fill(boot))
 
 
 def test_one_exporter_s_unknown_boot_time_does_not_change_another_s_times():
@@ -31,7 +36,7 @@ def test_one_exporter_s_unknown_boot_time_does_not_change_another_s_times():
 
 
 def test_counts_that_are_too_big_are_the_most_there_can_be():
-    assert counts(np.array([5, 1 << 63], np.uint64)).tolist() == [5, (1 << 63) - 1]
+    assert numbers((1, [5, 1 << 63, (1 << 64) - 1])).count("octets").tolist() == [5, (1 << 63) - 1, (1 << 63) - 1]
 
 
 def test_columns_that_are_not_told_are_left_out():
@@ -57,7 +62,15 @@ def test_what_a_record_says_counts_more_than_what_was_told(told, said, expected)
     assert rates(numbers((34, [said])), np.array([told])).tolist() == [expected]
 
 
-def test_numbers_are_capped_before_they_are_multiplied():
-    numbers = np.array([0, 7, (1 << 63) - 1, 1 << 63, (1 << 64) - 1], np.uint64)
-    assert counts(numbers).tolist() == [0, 7] + [(1 << 63) - 1] * 3
-    assert capped(numbers, np.uint64(5), 10**9).tolist() == [0] + [5 * 10**9] * 4
+def test_times_are_capped_before_they_are_multiplied():
+    most = ((1 << 62) - 1) // 1_000_000
+    first, last = times(numbers((152, [7, 1 << 63]), (153, [6, most + 1])), context(2))
+    assert first.tolist() == [7_000_000, most * 1_000_000]
+    assert last.tolist() == [7_000_000, most * 1_000_000]
+
+
+def test_what_all_sets_have_alike_is_one_value():
+    members = Members(np.array([0, 2]), np.array([3, 1]))
+    assert members.spread(np.array([5, 6, 5])).strides == (0,)
+    assert members.spread(np.array([5, 6, 7])).tolist() == [5, 5, 5, 7]
+    assert members.of.tolist() == [0, 0, 0, 2]

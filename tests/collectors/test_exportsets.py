@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from collectors.elements import DEFAULT
 from collectors.exporters import Exporters
 from collectors.exportsets import Sorter
@@ -41,3 +43,12 @@ def test_a_message_of_nothing_but_sets_is_taken_apart():
     flows = decoder.decode(batch(ipfix(template(300), *[set_(300, b"")] * 15000, set_(300, record()))))
     assert len(rows(flows)) == 1
     check_laws(decoder.tally, decoder.exporters)
+
+
+def test_memory_that_is_used_again_keeps_its_size_when_sets_that_waited_are_read():
+    decoder = NetflowDecoder()
+    decoder.decode(batch(ipfix(set_(300, record()))))
+    later = batch(ipfix(template(300), sequence=1))
+    memory = bytearray(later.data)
+    flows = decoder.decode(replace(later, data=memory))
+    assert (len(rows(flows)), bytes(memory)) == (1, later.data)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors import flowrows
+from collectors import flowrows, halves
 from collectors.record import COLUMNS, Flows
 from collectors.tables import BATCH
 from tests.collectors import stores
@@ -35,11 +35,6 @@ def test_numbers_too_big_for_their_column_are_as_big_as_can_be():
     assert rows["octets"].tolist() == [0]
 
 
-@given(st.ip_addresses().map(str))
-def test_an_address_is_its_halves_and_back(address):
-    assert flowrows.halves(flowrows.text(*flowrows.halves(address))) == flowrows.halves(address)
-
-
 def test_what_is_no_address_is_told():
     flows = Flows.build({"start_ns": [1, 2], "src": [0, 1], "dst": [0, 0]}, endpoints=("10.0.0.1", "server7"))
     assert flowrows.addressed(flows).tolist() == [True, False]
@@ -47,7 +42,7 @@ def test_what_is_no_address_is_told():
 
 def in_order(flows):
     """The slow way: places of records in the order of the table."""
-    low = [flowrows.halves(name)[1] for name in flows.endpoints]
+    low = [halves.halves(name)[1] for name in flows.endpoints]
     keys = zip(flows.start_ns.tolist(), flows.src.tolist(), flows.dst.tolist(), strict=True)
     keyed = [(start // flowrows.BUCKET_NS, low[src], low[dst], start, i) for i, (start, src, dst) in enumerate(keys)]
     return [key[-1] for key in sorted(keyed)]
@@ -75,7 +70,7 @@ def test_pairs_add_up(shape):
     found = {}
     ends = zip(*(rows[name].tolist() for name in (*flowrows.ENDS, "octets", "records")), strict=True)
     for a, b, c, d, octets, records in ends:
-        key = flowrows.text(a, b), flowrows.text(c, d)
+        key = halves.text(a, b), halves.text(c, d)
         o, n = found.get(key, (0, 0))
         found[key] = o + octets, n + records
     assert found == stores.pairs(flows)

@@ -76,21 +76,3 @@ def test_where_there_is_no_room_it_says_so():
     d = batch(ipfix(set_(300, b""), set_(300, b"")))
     heads = np.zeros((walks.HEADS, 1), np.int64)
     assert walks.walk(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, np.zeros((walks.SETS, 1), np.int64)) == -1
-
-
-@given(st.lists(st.lists(st.binary(max_size=300), min_size=3, max_size=3), max_size=4), st.booleans(), st.binary(max_size=3))
-def test_records_whose_length_varies(values, long, tail):
-    lengths = np.array([-1, 2, -1, -1], np.int64)
-    body = b"".join(x.variable(a, long=long) + b"\1\2" + x.variable(b) + x.variable(c) for a, b, c in values) + bytes(tail[:2])
-    data = np.frombuffer(body + bytes(1), np.uint8)
-    begin, end = np.array([0]), np.array([len(body)])
-    count, cut = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    walks.count_records(data, begin, end, lengths, 5, count, cut)
-    assert (count.tolist(), cut.tolist()) == ([len(values)], [0])
-    slots = np.array([[0, 0, -1, 0, 0], [1, 0, 2, 0, 0], [2, 0, -1, 1, 0], [2, 0, -1, 2, 0]], np.int64).T.copy()
-    out = np.zeros((4, len(values)), np.uint64)
-    walks.varying_records(data, begin, end, count, lengths, slots, out)
-    for i, (a, b, _) in enumerate(values):
-        place, size = int(out[2, i]), int(out[3, i])
-        assert int(out[0, i]) == (int.from_bytes(a, "big") if len(a) <= 8 else 0)
-        assert (int(out[1, i]), body[place : place + size]) == (0x102, b)

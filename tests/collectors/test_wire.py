@@ -4,7 +4,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.wire import compiled, double, hashed, long, number, octet, short
+from collectors.wire import (
+    compiled,
+    double,
+    hashed,
+    long,
+    number,
+    octet,
+    short,
+    soon,
+    store_double,
+    store_long,
+    store_octet,
+    store_short,
+)
 
 
 @compiled
@@ -22,6 +35,23 @@ def test_numbers_are_what_struct_unpacks(octets):
     buffer = np.frombuffer(octets, np.uint8)
     expected = [struct.unpack_from(layout, octets)[0] for layout in ("B", ">H", ">I", ">Q", ">I", "<I")]
     assert list(loaded(buffer.ctypes.data)) == expected
+
+
+@compiled
+def stored(at, value):
+    soon(at)
+    store_octet(at, value)
+    store_short(at + 1, value)
+    store_long(at + 3, value)
+    store_double(at + 7, value)
+
+
+@given(st.integers(0, (1 << 64) - 1))
+def test_numbers_are_stored_as_far_as_there_is_room(value):
+    buffer = np.zeros(17, np.uint8)
+    stored(buffer.ctypes.data, np.uint64(value))
+    expected = b"".join((value % (1 << 8 * size)).to_bytes(size, "little") for size in (1, 2, 4, 8))
+    assert buffer.tobytes() == expected + bytes(2)
 
 
 def test_the_hash_tells_pairs_apart_and_depends_on_its_seed():

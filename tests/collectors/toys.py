@@ -65,7 +65,7 @@ def send(port, payloads, *, host="127.0.0.1", sender="127.0.0.1"):
             client.sendto(payload, (host, port))
 
 
-def until(true, *, seconds=60):
+def until(true, *, seconds=180):
     """Wait for something to be true."""
     end = time.monotonic() + seconds
     while not true():

@@ -1,0 +1,23 @@
+import subprocess
+import sys
+
+PROGRAM = """
+import resource, sys
+import numpy as np
+from collectors.memory import keep_freed
+
+def faults(n):
+    begin = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(n):
+        np.ones(1 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin
+
+if not keep_freed():
+    sys.exit(0)
+faults(2)
+assert faults(20) < 20 * 100, faults(20)  # of 2048 pages each
+"""
+
+
+def test_pages_are_used_again():
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)
