@@ -25,7 +25,8 @@ NO_STEPS = np.zeros(0, np.int64)
 class Watched:
     """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns.
 
-    `final` says that the window is the last of all, and the first that is sure of the job. `since_ns` is when it began.
+    `final` says that the window is the last of all, and the first that is sure of the job. `since_ns` is when it began,
+    `known_ns` when windows could first agree on the job's steps.
     """
 
     step_ns: float
@@ -34,6 +35,7 @@ class Watched:
     ends: NDArray[np.int64]
     final: bool = False
     since_ns: int = 0
+    known_ns: int = 0
 
     def before(self, time_ns: int, *, least: int = 2, most: int = 32) -> float:
         """The usual step before a time, ns; 0 where too few are known."""
@@ -100,6 +102,12 @@ def follow(
         if job is not None and trail.case.state == "open":
             out[i] = _aged(trail, job, now_ns, i in found, doubt, hold, windows, trail.case.finding.job in told)
     return tuple(trail for trail in out if trail.told or trail.missed <= windows)
+
+
+def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
+    """All open ones, and the newest of those that are `closed`."""
+    over = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
+    return tuple(t for t in trails if t.case.state == "open" or not over or t.case.closed_ns > over[0])
 
 
 def loud(finding: Finding) -> bool:
@@ -179,17 +187,27 @@ def _aged(
 
 
 def _sure(
-    trail: Trail, job: Watched, now_ns: int, windows: int, *, clear: float = 1.15, often: int = 4, always: int = 12
+    trail: Trail,
+    job: Watched,
+    now_ns: int,
+    windows: int,
+    *,
+    clear: float = 1.15,
+    often: int = 4,
+    always: int = 12,
+    old: float = 12.0,
 ) -> bool:
     """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
 
     Of many windows of many jobs, some show a few steps by chance as if somebody were slow; not `often`. Who was slow from
-    the start on has nothing to be compared with but others: that must go on for as many steps as `always`. The last window of
-    all stands alone for a job that none before it was sure of.
+    the start on has nothing to be compared with but others: that must go on for as many steps as `always`. A hang that has been
+    over for so many steps as are `old` was not seen by the windows that ended in it, so it is none, nor is one that was over
+    before the job was known. The last window of all stands alone for a job that none before it was sure of.
     """
     finding = trail.case.finding
     if finding.kind in OUTAGES or job.final:
-        return True
+        since = max(now_ns - old * job.step_ns, job.known_ns)
+        return finding.kind != "hang" or job.final or finding.end_ns >= since
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
     if trail.usual_ns == 0:

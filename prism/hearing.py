@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from collectors.record import Flows, Ints, Mask
+from collectors.record import Flows, Mask
 from prism.following import OUTAGES
 from prism.model import Finding
 from prism.tracking import Followed, rests
-from prism.windows import SECOND
+from prism.windows import SECOND, newest
 
 UNSURE, REFUTED = 0.8, 0.5  # how sure an outage can be of what is not heard at all, and of what was lost meanwhile
 
@@ -66,15 +66,15 @@ def quiet(
     Nothing came from them for `pauses` times their longest pause, while a job that they saw went on elsewhere for `steps`, or
     several that have nothing in common ended. Who has sent a datagram of any kind since is heard.
     """
-    newest = _newest(flows)
-    if len(newest) < 2:
+    last = newest(flows)
+    if len(last) < 2:
         return
     jobs = [one for one in followed if one.trusted and one.state != "ended"]
-    for code in np.flatnonzero(newest > 0).tolist():
-        name, since = flows.exporters[code], int(newest[code])
+    for code in np.flatnonzero(last > 0).tolist():
+        name, since = flows.exporters[code], int(last[code])
         own = flows.exporter == code
         ends = np.sort(flows.end_ns[own])
-        silence = int(newest.max()) - since
+        silence = int(last.max()) - since
         told = heard.get(name)
         alive = told is not None and told.at_ns > since + silence // 2
         if alive or len(ends) < 8 or silence <= max(pauses * int(np.diff(ends).max()), SECOND):
@@ -88,10 +88,29 @@ def quiet(
             yield Quiet(name, since, tuple(one.id for one in mine if one in on or one in alone))
 
 
-def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int | None = None) -> Iterator[Finding]:
+def told_until(
+    flows: Flows, by: Collection[str], one: Followed, ended_ns: int, now_ns: int, *, heard_ns: int, sent_ns: int, near: bool
+) -> tuple[int, int]:
+    """Up to when a job that moved payload until `ended_ns` would have been seen, ns, and `blind_ns` of `weighed`.
+
+    Its exporters, `by`, have told until then, of whatever; the newest datagram of them came at `sent_ns`, that of all at
+    `heard_ns`. Where nothing but the job itself tells whether they do, because nobody else speaks there more often than it
+    steps and no other job is `near`, a silence may be either: a hang is urgent, so it is told, but as less sure.
+    """
+    if not one.trusted or now_ns - ended_ns <= one.step_ns:
+        return heard_ns, 0
+    own = by_some(flows, by)
+    heard_ns = min(now_ns, max(int(own.end_ns.max()), sent_ns))
+    alive = sent_ns >= ended_ns + 1.5 * one.step_ns
+    if alive or near or rests(own.take(own.start_ns < heard_ns), one.job) <= 0.75 * one.step_ns:
+        return heard_ns, 0
+    return now_ns, heard_ns if now_ns > heard_ns + one.step_ns else 0
+
+
+def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
     """Findings of a job, outages less sure where its exporters `lost` datagrams meanwhile, and where nothing at all was heard.
 
-    `blind_ns` is when something was heard last, if only the job itself tells whether records are collected.
+    `blind_ns` is when something was heard last, if only the job itself tells whether records are collected, else 0.
     """
     for finding in findings:
         gaps = sorted(
@@ -99,7 +118,7 @@ def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns:
         )
         if finding.kind in OUTAGES and gaps:
             yield _unsure(finding, REFUTED, f"{', '.join(gaps)} lost datagrams meanwhile, so it may have gone on unseen")
-        elif finding.kind in OUTAGES and blind_ns is not None and finding.end_ns >= blind_ns:
+        elif finding.kind in OUTAGES and 0 < blind_ns <= finding.end_ns:
             yield _unsure(finding, UNSURE, "nothing else is heard either, so its collection may have stopped")
         else:
             yield finding
@@ -121,15 +140,6 @@ def _unsure(finding: Finding, most: float, why: str) -> Finding:
 def _payload(flows: Flows, one: Followed) -> Mask:
     members = np.isin(np.array(flows.endpoints), one.job.endpoints)
     return members[flows.src] & members[flows.dst] & ~flows.control()
-
-
-def _newest(flows: Flows) -> Ints:
-    """When the newest record of each exporter ended, ns."""
-    newest = np.zeros(len(flows.exporters), np.int64)
-    if len(newest):
-        order = np.argsort(flows.end_ns, kind="stable")
-        newest[flows.exporter[order]] = flows.end_ns[order]  # the last one stays
-    return newest
 
 
 def _ahead(flows: Flows, one: Followed, since_ns: int) -> float:

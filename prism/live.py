@@ -10,11 +10,12 @@ from prism.board import Board
 from prism.keeping import through
 from prism.playing import play, ticks
 from prism.replay import read
-from prism.spread import Kept, workers
+from prism.spread import Kept
 from prism.telling import changes, json_line, line
 from prism.topology import Topology
 from prism.watch import Watch
 from prism.windows import SECOND
+from prism.workers import workers
 
 
 def rate(text: str) -> float:
@@ -56,7 +57,7 @@ def play_files(
     store: str = "",
     scheduler: str = "",
 ) -> Iterator[str]:
-    """The lines that files give as they are played. Raises as `replay.read`, `spread.workers` and `keeping.through` do.
+    """The lines that files give as they are played. Raises as `replay.read`, `workers.workers` and `keeping.through` do.
 
     Jobs are looked at by the workers of the Dask `scheduler`. Where there is a `store`, the records are put there first and
     workers read those of their jobs there.

@@ -15,8 +15,9 @@ from collectors.record import Flows, Transits, concatenated
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.records import Memory
-from prism.spread import diagnose_over, workers, worth
+from prism.spread import diagnose_over
 from prism.topology import Topology
+from prism.workers import workers, worth
 
 Progress = Callable[[str, int, int], None]  # stage, done, total; a total of 0 is unknown
 
@@ -35,7 +36,7 @@ def replay(
     `kept` is given the flow records, and gives those that are looked at.
 
     In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. Raises DecodeError (a ValueError)
-    with the file's name where one cannot be read, and as `spread.workers`.
+    with the file's name where one cannot be read, and as `workers.workers`.
     """
     tell = progress or (lambda _stage, _done, _total: None)
     flows, transits, source = read(inputs, topology, tell, columns)

@@ -29,12 +29,13 @@ from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.records import Records
 from prism.scheduling import Scheduled
-from prism.spread import Kept, beside, cores, workers
+from prism.spread import Kept
 from prism.store import State
 from prism.stored import StoredRecords
 from prism.telling import changes, json_line, line
 from prism.topology import Topology
 from prism.watch import Watch
+from prism.workers import beside, cores, workers
 
 KINDS = ("sflow", "netflow", "ipfix")
 

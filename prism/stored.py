@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import flowrows
+from collectors import flowrows, halves
 from collectors.clickhouse import Database
 from collectors.flowrows import ENDS, FLOWS, MINUTE, PAIRS
 from collectors.record import Flows
@@ -29,7 +29,7 @@ class StoredRecords:
         sql = f"SELECT {flowrows.selected()} FROM {FLOWS.name} WHERE {_bucketed('at')}"
         parameters: dict[str, object] = {"at_first": int(start_ns), "at_end": int(end_ns)}
         if endpoints:
-            condition, ends = flowrows.among(endpoints)
+            condition, ends = halves.among(endpoints)
             sql += f" AND {condition}"
             parameters |= ends
         if limit is None:
@@ -76,7 +76,7 @@ def _by_start(flows: Flows) -> Flows:
 
 def _pairs(found: dict[str, NDArray[np.uint64]]) -> Pairs:
     ends = (np.stack([found[f"{end}_high"], found[f"{end}_low"]], axis=1).astype(np.uint64) for end in ("src", "dst"))
-    (src, dst), endpoints = flowrows.coded(*ends)
+    (src, dst), endpoints = halves.coded(*ends)
     numbers = {name: found[name[0]].astype(np.int64) for name in ("octets", "records", "first_ns", "last_ns")}
     order = np.lexsort((dst, src))
     return Pairs(src[order], dst[order], **{name: values[order] for name, values in numbers.items()}, endpoints=endpoints)

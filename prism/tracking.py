@@ -22,6 +22,7 @@ from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
 AGREE, LAYOUTS = 3, 9  # windows
+KNOWN_S = 4.0  # for so long its members are known before windows agree on anything
 FULL = 24  # steps of a window that tells a layout as well as any
 
 
@@ -134,7 +135,7 @@ def after(
     *,
     kept: int,
     apart: float = 0.4,
-    known_s: float = 4.0,
+    known_s: float = KNOWN_S,
     last: bool = False,
     whole: float = 0.75,
 ) -> Followed:

@@ -15,15 +15,15 @@ from dataclasses import replace
 
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
-from prism.following import NO_STEPS, Trail, Watched, follow, loud, waits
-from prism.hearing import Heard, Quiet, by_some, losses, quiet, reporters, weighed
+from prism.following import NO_STEPS, Trail, Watched, bounded, follow, loud, waits
+from prism.hearing import Heard, Quiet, losses, quiet, reporters, told_until, weighed
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import Followed, after, aged, around, known_as, rests, sighted, steps_on, uneasy, unheard, unknown
+from prism.tracking import KNOWN_S, Followed, after, aged, around, known_as, sighted, steps_on, uneasy, unheard, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "later than its window"
@@ -184,13 +184,15 @@ class Watch:
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
-                findings += () if seen.doubtful else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id))
+                findings += () if seen.doubtful else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, seen.state == "running", ends, final, began_ns)
+                known_ns = seen.met_ns + int(KNOWN_S * SECOND)
+                running = seen.state == "running"
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, running, ends, final, began_ns, known_ns)
         self.jobs = tuple(jobs)
-        self.trails = self._bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology))
+        self.trails = bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology), closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
         before, self._until = self._until, now_ns
         flows = len(self.shelf)
@@ -260,26 +262,13 @@ class Watch:
         )
 
     def _until_when(self, one: Followed, job: Job, whole: Flows, now_ns: int) -> int:
-        """Up to when a job would have been seen, ns.
-
-        Its exporters have told until then, of whatever. Where nothing but the job itself tells whether they do, because nobody
-        else speaks there more often than it steps, a silence may be either: a hang is urgent, so it is told, but as less sure.
-        """
-        heard = min(now_ns, self.shelf.heard_ns)
-        self._blind_ns.pop(one.id, None)
-        if not one.trusted or now_ns - job.end_ns <= one.step_ns:
-            return heard
+        """See `hearing.told_until`."""
         by = self._by[one.id]
         sent = max((self._heard[name].at_ns for name in by if name in self._heard), default=0) - self.delays.lag_ns
-        own = by_some(whole, by)
-        heard = min(now_ns, max(int(own.end_ns.max()), sent))
-        near = [o for o in self.jobs if o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by)]
-        alive = sent >= job.end_ns + 1.5 * one.step_ns
-        if alive or near or rests(own.take(own.start_ns < heard), one.job) <= 0.75 * one.step_ns:
-            return heard
-        if now_ns > heard + one.step_ns:
-            self._blind_ns[one.id] = heard
-        return now_ns
+        near = any(o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by) for o in self.jobs)
+        heard = min(now_ns, self.shelf.heard_ns)
+        until, self._blind_ns[one.id] = told_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
+        return until
 
     def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:
         """A job after its window, which told so much of it."""
@@ -291,11 +280,6 @@ class Watch:
     def _source(self, flows: int) -> Source:
         skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
         return Source((), 0, flows, skipped, self._first, self._until)
-
-    def _bounded(self, trails: Sequence[Trail]) -> tuple[Trail, ...]:
-        """All open ones, and the newest of those that are closed."""
-        over = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[self._closed :]
-        return tuple(t for t in trails if t.case.state == "open" or not over or t.case.closed_ns > over[0])
 
     def _board(self, now_ns: int) -> Board:
         cases: list[Case] = sorted((t.case for t in self.trails if t.told), key=lambda c: (-c.opened_ns, c.id))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Transits, concatenated
+from collectors.record import Flows, Ints, Transits, concatenated
 
 SECOND = 1_000_000_000
 TRANSITS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
@@ -78,11 +78,10 @@ class Shelf:
         if len(flows):
             self._parts.append(flows)
             self.heard_ns = max(self.heard_ns, int(flows.end_ns.max()))
-            for code, name in enumerate(flows.exporters):
-                own = flows.end_ns[flows.exporter == code] if len(flows.exporters) > 1 else flows.end_ns
-                self.newest_by[name] = max(self.newest_by.get(name, 0), int(own.max(initial=0)))
-            while len(self.newest_by) > EXPORTERS:
-                del self.newest_by[min(self.newest_by, key=self.newest_by.__getitem__)]
+            for name, at in zip(flows.exporters, newest(flows).tolist(), strict=True):
+                self.newest_by[name] = max(self.newest_by.get(name, 0), at)
+            if len(self.newest_by) > EXPORTERS:
+                self.newest_by = dict(sorted(self.newest_by.items(), key=lambda known: -known[1])[:EXPORTERS])
         return flows
 
     @property
@@ -150,6 +149,14 @@ def trimmed(flows: Flows) -> Flows:
         columns |= {column: place[getattr(flows, column)] for column in used}
         columns[dictionary] = tuple(known[code] for code in kept.tolist())
     return replace(flows, **columns)
+
+
+def newest(flows: Flows) -> Ints:
+    """When the newest record of each exporter ended, ns; 0 where there is none. int64[exporters]."""
+    out = np.zeros(len(flows.exporters), np.int64)
+    if len(out):
+        np.maximum.at(out, flows.exporter, flows.end_ns)
+    return out
 
 
 def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: float = 10.0) -> int:

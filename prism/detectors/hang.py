@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.record import FIN, RST, UDP
 from prism.detectors.view import View
-from prism.kernels.intervals import union
+from prism.kernels.intervals import Union, union
 from prism.kernels.lanes import renewals
 from prism.kernels.overdue import Cut, overdue
 from prism.model import Finding, Severity, SubjectType
@@ -29,54 +29,97 @@ class Silence(NamedTuple):
 
 
 def hang(
-    view: View, *, periods: float = 2.0, share: float = 0.6, examples: int = 9, most: int = 16, same: float = 0.02
+    view: View,
+    *,
+    periods: float = 2.0,
+    soon_s: float = 2.5,
+    beyond: float = 1.5,
+    share: float = 0.6,
+    examples: int = 9,
+    most: int = 16,
+    same: float = 0.02,
+    least: int = 2,
+    known: int = 5,
 ) -> list[Finding]:
     """Silences of the whole job in the middle of a step, `periods` long or longer, and who was due to speak first.
 
+    Where that takes longer than `soon_s`, one period is enough if it is `beyond` the longest silence in the middle of others.
     At most `examples` of the nearest other steps tell what was due; in `share` of them it must be the same rank, ranks of one
     host, or two that wait for one another. Where nobody had begun the step it is a pause of the job, where all was moved its
-    end; it is a habit where the job falls silent at the `same` place of several steps, a checkpoint where who was due writes
-    meanwhile. Connections that are all new afterwards say that the rank did not hang but crash; so does, over RDMA where
-    nothing is closed, a job that has not gone on for twice as long. Of many silences the `most` longest are looked at. Who
-    hangs closes nothing: a job that does not go on and whose members closed connections when it fell silent has ended, or
-    crashed as detectors.crash tells. Nothing moves while a job hangs: where the step in which it went on lacks octets, or has
-    more, it went on unseen.
+    end; it is a habit where the job falls silent at the `same` place of several steps, or as long in a few, a checkpoint where
+    who was due writes meanwhile. Connections that are all new afterwards say that the rank did not hang but crash; so does,
+    over RDMA where nothing is closed, a job that has not gone on for four periods. Of many silences the `most` longest are
+    looked at. Who hangs closes nothing: a job that does not go on and whose members closed connections when it fell silent has
+    ended, or crashed as detectors.crash tells. Nothing moves while a job hangs: where the step in which it went on lacks
+    octets, or has more, it went on unseen. Nobody knows whether the first step is whole, nor, where fewer than `least` took
+    the usual time, or than `known` while the job is silent still, whether they are steps.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
-    if len(calm) < 2 or len(view.edges) < 2:
+    if len(calm) < least or len(view.edges) < 2:
         return []
-    found: list[tuple[float, Finding]] = []
-    for one in sorted(_silences(view, periods * view.period), key=lambda s: s.start - s.end)[:most]:
+    found, places = list[tuple[float, int, Finding]](), list[tuple[float, int]]()
+    rows = np.flatnonzero(~view.flows.control())
+    spoken = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
+    patience = _patience(view, spoken, calm, periods, soon_s * 1e9, beyond)
+    told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) >= known]
+    for one in sorted(told, key=lambda s: s.start - s.end)[:most]:
         near = calm[calm != one.step]
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
         cut = _cut(view, one, near)
         guilty = _guilty(view, cut, share)
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
         begun = cut.moved < 0.99 and cut.begun[others].any()
+        places += [(cut.moved, one.end - one.start)] if begun else []
         if guilty and begun and not _writes(view, one, guilty) and _whole(view, one, near):
-            found.append((cut.moved, _finding(view, one, guilty, cut)))
-    places = np.array([moved for moved, _ in found])
-    return [finding for moved, finding in found if np.sum(np.abs(places - moved) <= same) == 1 or finding.kind == "crash"]
+            found.append((cut.moved, one.end - one.start, _finding(view, one, guilty, cut)))
+    return [f for moved, length, f in found if f.kind == "crash" or not _usual(moved, length, places, same)]
 
 
-def _silences(view: View, least: float) -> list[Silence]:
-    """Every silence of at least `least` ns, that after the last payload too, if anything else was seen so late."""
-    rows = np.flatnonzero(~view.flows.control())
-    begin, end = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
+def _usual(
+    moved: float, length: int, places: list[tuple[float, int]], same: float, *, alike: float = 0.1, few: int = 3
+) -> bool:
+    """Whether there are more silences in the middle of steps at the place of one, or a `few` as long, it included."""
+    at, lengths = np.array(places).T
+    return bool(np.sum(np.abs(at - moved) <= same) > 1 or np.sum(np.abs(np.log(lengths / length)) <= alike) >= few)
+
+
+def _patience(view: View, spoken: Union, calm: np.ndarray, periods: float, soon_ns: float, beyond: float) -> float:
+    """How long a silence must be, ns: see `hang`. `spoken` is when anybody sent payload."""
+    begin, end = spoken
+    step = view.step_of(end[:-1])
+    middle = np.isin(step, calm) & (step == view.step_of(begin[1:]))
+    longest = float((begin[1:] - end[:-1])[middle].max(initial=0))
+    return min(periods * view.period, max(soon_ns, view.period, beyond * longest))
+
+
+def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list[Silence]:
+    """Every silence of at least `least` ns, that after the last payload too, if anything else was seen so late.
+
+    `rows` are the payload, `spoken` when anybody sent any.
+    """
+    begin, end = spoken
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     anew = np.isin(after, renewals(view.flows, rows))
     closed = view.flows.start_ns[(view.flows.tcp_flags & (FIN | RST)) != 0].max(initial=0)
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
+    whole = len(view.ends) - _broken(view)
     for i in np.flatnonzero(after - end >= least).tolist():
         step, over = int(view.step_of(end[i : i + 1])[0]), i + 1 < len(end)
-        if not over and end[i] - least / 2 <= closed:
+        step = step if over else min(step, whole)
+        if not step or (not over and end[i] - view.period <= closed):
             continue
-        woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= least / 2)
-        since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]) if step else int(begin[0]))
-        quits = anew[i] if over else rdma and after[i] - end[i] >= 2 * least
+        woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= view.period)
+        since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]))
+        quits = anew[i] if over else rdma and after[i] - end[i] >= 4 * view.period
         out.append(Silence(step, since, int(end[i]), int(after[i]), over, bool(quits)))
     return out
+
+
+def _broken(view: View, *, part: float = 0.75) -> bool:
+    """Whether the last step is only part of one: who falls silent in the middle of a step seems to have ended it."""
+    moved = view.per_steps(list(view.edges), view.flows.octets).sum(axis=0)
+    return len(moved) > 1 and float(moved[-1]) < part * float(np.median(moved))
 
 
 def _cut(view: View, one: Silence, near: np.ndarray) -> Cut:
@@ -117,12 +160,20 @@ def _guilty(view: View, cut: Cut, share: float) -> list[int]:
     """Who was due first in most of the other steps: one rank, else the ranks of one host, else two; nobody if none is clear."""
     best = int(np.argmax(cut.votes))
     mates = _mates(view, best)
+    if cut.often >= share and best in cut.between and any(_mute(view, r) for r in cut.between):
+        return list(cut.between)
     partners = {m for g in view.parallelism.groups if g.kind == "tp" and g.evidence == "placement" for m in g.members}
     if cut.votes[best] >= share and (len(mates) < 2 or view.job.endpoints[best] not in partners):
         return [best]
     if float(cut.votes[mates].sum()) >= share and len(mates) > 1:
         return mates
     return list(cut.between) if cut.often >= share and _exchange(view, *cut.between) else []
+
+
+def _mute(view: View, rank: int) -> bool:
+    """Whether a rank sends nothing that is on the wire: it only hands on inside its host, and so never is due."""
+    code = view.code[view.job.endpoints[rank]]
+    return not any(src == code for src, _ in view.edges)
 
 
 def _exchange(view: View, a: int, b: int) -> bool:
@@ -142,8 +193,10 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
     host = view.topology.host(ranks[0]) if view.topology is not None else None
     together = len(np.unique(view.hosts[guilty])) == 1
     ids = (host,) if len(ranks) > 1 and together and host is not None else ranks
+    if not together and any(len(_mates(view, r)) > 1 for r in guilty):
+        ids = tuple(sorted({view.host(a) for a in ranks}))
     subject: SubjectType = "endpoint" if len(ranks) == 1 else "host" if together else "link"
-    who = ids[0] if len(ids) == 1 else f"One of {ids[0]} and {ids[1]}, which exchange,"
+    who = ids[0] if len(ids) == 1 else f"One of {ids[0]} and {ids[1]}, which share a connection,"
     gone, begin = one.gone, one.since
     length = one.end - one.start
     how = "and it has not gone on since" if not one.over else "then all connections were new" if gone else "then it went on"

@@ -51,6 +51,14 @@ def test_what_was_over_before_it_was_seen_is_not_told():
     assert told(trails) == []
 
 
+def test_a_hang_that_no_window_saw_while_it_lasted_is_not_told():
+    silent = finding(10, 13, kind="hang", severity=Severity.CRITICAL)
+    assert told(follow((), [silent], job(30), 30 * S)) == []
+    assert len(told(follow((), [silent], job(14), 14 * S))) == 1
+    late = {"j": replace(job(14)["j"], known_ns=14 * S)}
+    assert told(follow((), [silent], late, 14 * S)) == []
+
+
 def test_who_was_always_slow_must_be_so_for_longer():
     trails = ()
     for now in range(5, 12):

@@ -6,8 +6,9 @@ import pytest
 from prism.keeping import through
 from prism.live import by_clock, play_files, rate
 from prism.playing import play, ticks
-from prism.spread import Kept, workers
+from prism.spread import Kept
 from prism.watch import Watch
+from prism.workers import workers
 from tests.collectors.servers import running
 from tests.prism.played import PCAPS, boards, capture
 

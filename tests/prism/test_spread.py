@@ -2,20 +2,19 @@
 
 import os
 import signal
-import subprocess
-import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from collectors.record import Flows
-from prism import report, spread
+from prism import report
 from prism.diagnose import diagnose
 from prism.pairs import pairs_of, parts
 from prism.records import Memory
-from prism.spread import diagnose_over, workers, worth
+from prism.spread import diagnose_over
 from prism.topology import Topology
+from prism.workers import workers
 from tests.prism.faults import FAULTS
 from tests.prism.traffic import Wire, address, placed, source, training
 
@@ -110,35 +109,3 @@ def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected
         assert told(executor, Memory(flows), flows) == expected
         assert told(executor, dying, flows, pairs=pairs_of(flows)) == expected
     assert dying.mark.exists()
-
-
-def test_no_scheduler_is_one_line():
-    with pytest.raises(OSError, match=r"127\.0\.0\.1:9"), workers(1, "tcp://127.0.0.1:9", patience_s=0.2):
-        pass
-
-
-def test_processes_are_begun_where_they_pay():
-    assert worth(1000) == 1
-    assert worth(spread.PAYS) >= 1
-    with workers(1) as none, workers(2) as two:
-        assert none is None
-        assert isinstance(two, ProcessPoolExecutor)
-
-
-def test_processes_end_with_who_began_them_even_if_that_is_killed():
-    """Their standard error is a pipe of ours, which ends when the last of them has."""
-    text = (
-        "import os, sys\n"
-        "from prism.spread import beside\n"
-        "if __name__ == '__main__':\n"
-        "    with beside(1) as pool:\n"
-        "        print(pool.submit(os.getpid).result(), flush=True)\n"
-        "        sys.stdin.read()\n"
-    )
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", text], **streams) as parent:
-        worker = int(parent.stdout.readline())
-        assert worker != parent.pid
-        parent.kill()
-        _, said = parent.communicate(timeout=120)
-    assert "Traceback" not in said

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from prism.detectors.hang import hang
+from prism.detectors.hang import _usual, hang
 from prism.model import Severity
 from tests.prism.faults import FAULTS, RANK, case, named
 from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training
@@ -69,3 +69,46 @@ def test_who_closed_its_connections_does_not_hang():
     wire = closed(training(dp=4, pp=2, wire=Wire(tcp=True), rounds=3), range(8), first=2)
     view = seen(wire.flows(), placed(8))
     assert named(hang(replace(view, until=view.until + 20_000 * MS))) == []
+
+
+def silent_for(periods: float, *, after: float = 0.0):
+    """A pipeline of which rank 3 hangs in step 9, as it is known that long after it fell silent; records end `after` steps."""
+    wire = training(dp=4, pp=2, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if (step, r) == (9, 3) else 0.0)
+    whole = seen(wire.flows(), placed(8))
+    (one,) = hang(whole)
+    fell = one.end_ns - int(one.evidence["silent_ms"] * MS)
+    first = int(whole.begins[0] + after * whole.period)
+    flows = whole.flows.take((whole.flows.end_ns <= fell + MS) & (whole.flows.start_ns >= first))
+    return replace(seen(flows, placed(8)), until=int(fell + periods * whole.period))
+
+
+def test_where_steps_are_long_one_of_silence_is_enough():
+    assert hang(silent_for(1.3)) == []
+    assert named(hang(silent_for(1.3), soon_s=0.0)) == [(address(3),)]
+    assert hang(silent_for(0.9), soon_s=0.0) == []
+
+
+def test_a_silence_that_is_usual_in_a_step_is_no_hang():
+    assert hang(silent_for(1.3), soon_s=0.0, beyond=20.0) == []
+    assert named(hang(silent_for(2.1), soon_s=0.0, beyond=20.0)) == [(address(3),)]
+
+
+def test_a_job_of_which_few_steps_are_known_is_not_said_to_hang():
+    assert named(hang(silent_for(2.1, after=2.5))) == [(address(3),)]
+    assert hang(silent_for(2.1, after=5.5)) == []
+
+
+def test_of_the_first_step_nobody_knows_whether_it_is_whole():
+    wire = training(dp=4, pp=2, wire=Wire(tcp=True), steps=24, pause=lambda step, r: 3000.0 if (step, r) == (9, 3) else 0.0)
+    flows = wire.flows()
+    whole = seen(flows, placed(8))
+    (one,) = hang(whole)
+    for steps, named_too in ((1.5, [(address(3),)]), (0.0, [])):
+        rest = flows.take(flows.start_ns >= one.start_ns - int(steps * whole.period))
+        assert named(hang(seen(rest, placed(8)))) == named_too
+
+
+def test_silences_of_one_place_or_one_length_are_usual():
+    places = [(0.2, 1300), (0.5, 1350), (0.8, 1380), (0.81, 4000), (0.4, 9000), (0.6, 7000)]
+    usual = [_usual(moved, length, places, 0.02) for moved, length in places]
+    assert usual == [True, True, True, True, False, False]
