@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from collectors.record import Flows
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, ascending
 from prism.kernels.layers import grouped
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
-from prism.kernels.sharded import sharded
+from prism.kernels.sharded import Sharded, sharded
 from prism.kernels.sums import counted, numbered
 from prism.model import Parallelism, Stream
 
 Rows = NDArray[np.intp]
+SAME = 0.15  # of the logarithm of their ratio: two periods are the same
 
 
 class Beat(NamedTuple):
@@ -104,14 +105,23 @@ def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
     return NONE
 
 
-def _layered(flows: Flows, streams: Sequence[Stream], start: Ints) -> Rhythm:
-    """Steps of a sharded model, from the heaviest edge of a job that does nothing but reduce and gather; else `NONE`."""
+def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int = 64, clear: float = 0.02) -> Rhythm:
+    """Steps of a sharded model, from the edges of a job that does nothing but reduce and gather; else `NONE`.
+
+    What waits for a late rank moves the octets of a layer in parts; what that rank sends shows the layers. So of the edges
+    of the heaviest stream, no more than `asked`, the one whose gaps are most even tells: they are `clear`, or half of the
+    edges say so.
+    """
     if not streams or any(stream.kind != "dp" for stream in streams):
         return NONE
     rows = streams[0].rows
-    pair, at = np.unique(flows.src[rows].astype(np.int64) * len(flows.endpoints) + flows.dst[rows], return_inverse=True)
-    heaviest = int(np.argmax(np.bincount(at, flows.octets[rows], len(pair))))
-    return sharded(*_stream(flows, start, rows[at == heaviest]))
+    number, at = numbered(flows.src[rows], flows.dst[rows])
+    order, begins = counted(number, len(at), np.arange(len(rows)))
+    of = [rows[order[begins[i] : begins[i + 1]]] for i in np.unique(np.linspace(0, len(at) - 1, asked).astype(np.intp))]
+    found = [sharded(*_stream(flows, start, own)) for own in of]
+    best = min(found, key=lambda one: one.uneven, default=Sharded())
+    alike = sum(same_period(one.rhythm.octets, best.rhythm.octets) for one in found)
+    return best.rhythm if best.uneven <= clear or 2 * alike >= len(found) else NONE
 
 
 def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
@@ -139,8 +149,11 @@ def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: 
 
 def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:
     """Start, end and octets of a stream's records, in order of start."""
-    rows = rows[np.argsort(start[rows], kind="stable")]
-    return start[rows], flows.end_ns[rows], flows.octets[rows]
+    begun = start[rows]
+    if not ascending(begun):
+        rows = rows[np.argsort(begun, kind="stable")]
+        begun = start[rows]
+    return begun, flows.end_ns[rows], flows.octets[rows]
 
 
 def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
@@ -155,7 +168,8 @@ def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:
     if not voices:
         return NONE
     period = np.array([r.period_ns for _, r in voices])
-    near = np.array([[same_period(a, b) for b in period] for a in period])
+    ratio = np.where(period > 0, period, np.nan)
+    near = np.abs(np.log(ratio[:, None] / ratio[None, :])) < SAME
     votes = near.sum(axis=1)
     best = max(range(len(voices)), key=lambda i: (votes[i], period[i]))
     usual = np.median([len(voices[i][1].quiet) for i in np.flatnonzero(near[best])])
@@ -194,4 +208,4 @@ def _cut_short(stream: tuple[Ints, Ints, Ints], own: Rhythm, gap: Ints, *, slack
 
 def same_period(a: float, b: float) -> bool:
     """Whether two periods are the same within 15 %."""
-    return a > 0 and b > 0 and abs(float(np.log(a / b))) < 0.15
+    return a > 0 and b > 0 and abs(float(np.log(a / b))) < SAME

@@ -9,6 +9,7 @@ from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
 DECIDED = "laggard"  # where one rank worked for all that was lost, nothing else is to blame for it
+LAST = "late_rank"  # where one rank was the last to come, the others waited, though one of them may seem to work
 
 
 def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Finding]:
@@ -17,7 +18,7 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
     claim or an event already explains is dropped into the claim's evidence.
     """
-    order = sorted(findings, key=lambda f: (0 if f.detector == DECIDED else RANK.index(f.kind), -f.score))
+    order = sorted(findings, key=lambda f: (0 if _decided(f, findings) else RANK.index(f.kind), f.detector != LAST, -f.score))
     claims: list[Finding] = []
     notes: list[Finding] = []
     for finding in order:
@@ -38,6 +39,12 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     return sorted(told, key=lambda f: -f.score) + rest
 
 
+def _decided(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
+    """Whether a finding leaves nobody else to blame; not where a link stands out that much more."""
+    links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
+    return finding.detector == DECIDED and not any(_meet(f, finding) and f.score >= times * finding.score for f in links)
+
+
 def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
     """Whether a claim leaves nothing for another one to say.
 
@@ -48,7 +55,8 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
     whatever = claim.kind in ("crash", "hang") or claim.detector == DECIDED
-    return _meet(claim, other) and (whatever or bool(named & set(other.ids)))
+    waited = claim.detector == LAST and other.detector == "slow_rank"
+    return _meet(claim, other) and (whatever or waited or bool(named & set(other.ids)))
 
 
 def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:

@@ -55,12 +55,12 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     if not pure:
         found, left = meshes(found, left, edges)
     hands = {key: edge for key, edge in left.items() if flipped(key) in left and _balanced(edge, left[flipped(key)])}
-    for pair in _exchanges(hands):
-        both = [hands.pop(pair), hands.pop(flipped(pair))]
-        rows = np.sort(np.concatenate([edge.rows for edge in both]))
-        found.append(Collective(frozenset(edge.key for edge in both), rows, both[0].activity()))
+    found += [_of_two(hands.pop(pair), hands.pop(flipped(pair))) for pair in _exchanges(hands)]
     hands |= {key: edges[key] for key in handed_on}
     kinds = kinds_of(flows, found, pure=pure)
+    if hands and _within_reductions(hands, kinds):
+        found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
+        hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
     chains, stage = chains_of(hands, rests_of(flows, kinds), tides)
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
@@ -132,6 +132,18 @@ def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: floa
             votes += near and not handed(edge, back)
         out += own if 2 * votes > len(own) else []
     return out
+
+
+def _of_two(there: Edge, back: Edge) -> Collective:
+    """Both directions of a pair as one collective."""
+    rows = np.sort(np.concatenate([there.rows, back.rows]))
+    return Collective(frozenset((there.key, back.key)), rows, there.activity())
+
+
+def _within_reductions(hands: Mapping[Pair, Edge], kinds: list[tuple[GroupKind, Collective]]) -> bool:
+    """Whether all pairs reduce gradients together, which stages of a pipeline do not: they exchange, they hand nothing on."""
+    reductions = [one.members for kind, one in kinds if kind == "dp" and len(one.members) > 2]
+    return all(any(ends(pair) <= members for members in reductions) for pair in hands)
 
 
 def _balanced(edge: Edge, back: Edge) -> bool:

@@ -21,6 +21,7 @@ from prism.kernels.calls import ready
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
 from prism.kernels.paint import NOTHING, Line, fused, line, painted
+from prism.kernels.sums import both_ends
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
 from prism.turns import take_turns
@@ -118,7 +119,7 @@ def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
     n = len(records.start)
     place = np.concatenate([on.place(who, records.start) for who in (records.src, records.dst)])
-    order = np.argsort(place, kind="stable")
+    order = both_ends(records.src, records.dst, records.start, np.argsort(records.start, kind="stable"))
     sends = order < n
     rows = np.where(sends, order, order - n)
     who = np.where(sends, records.src[rows], records.dst[rows])

@@ -75,7 +75,7 @@ def _group(view: View, finding: Finding) -> tuple[str, ...]:
     own = {view.job.endpoints[r] for r in ranks_of(view, finding)}
     groups = [g.members for g in view.parallelism.groups if g.evidence == "traffic" and own & set(g.members)]
     members = min(groups, key=len, default=()) if own else tuple(sorted(ends))
-    hosts = [(view.topology.host(m) if view.topology is not None else None) or m for m in members]
+    hosts = [view.host(m) for m in members]
     return tuple(dict.fromkeys(hosts))
 
 
@@ -111,8 +111,9 @@ def _by_work(view: View, finding: Finding) -> Weights:
         others = len(place) - len(own)
         return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
     first, stop = steps_of(view, finding)
+    piece = 2 if finding.detector == "laggard" else 1 if finding.evidence.get("piece") == "largest" else 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        level = np.log(view.work[1 if finding.evidence.get("piece") == "largest" else 0])
+        level = np.log(view.work[piece])
     other = np.ones(level.shape[1], np.bool_)
     other[first:stop] = False
     now = middle(level[:, first:stop], axis=1)[:, 0]

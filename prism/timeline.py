@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from collectors.record import Flows
 from prism.beats import beat, rhythm_of, same_period
 from prism.kernels.edges import sending
+from prism.kernels.endings import step_ends
 from prism.kernels.intervals import Ints
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import NONE, Rhythm
@@ -138,14 +139,7 @@ def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
     own, every = np.concatenate(leading), np.concatenate(rows)
     order = own[np.argsort(start[own], kind="stable")]
-    done = np.maximum.accumulate(flows.end_ns[order])
-    last = np.searchsorted(start[order], np.maximum(quiet[:, 1], quiet[:, 0] + 1), "left")
-    ends = np.where(last > 0, done[np.maximum(last - 1, 0)], quiet[:, 0])
-    begun = np.sort(start[every])
-    at = np.searchsorted(begun, ends, "right")
-    resume = np.where(at < len(begun), begun[np.minimum(at, len(begun) - 1)], quiet[:, 1])
-    late = np.concatenate([[0], heard])[np.searchsorted(heard, resume, "left")]  # the last signal before the rank resumes
-    return np.maximum.accumulate(np.maximum(late, ends))
+    return step_ends(start[order], flows.end_ns[order], flows.octets[order], quiet, np.sort(start[every]), heard)
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:

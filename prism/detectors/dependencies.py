@@ -121,6 +121,7 @@ def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends
     """What is handed down or up a pipeline needs what was given."""
     stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
     hands = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+    moved = {pair: flows.take(rows) for pair, rows in hands.items()}
     given_to = defaultdict(list)
     for pair in hands:
         given_to[pair[1]].append(pair)
@@ -128,9 +129,10 @@ def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends
         down = stage[dst] > stage[src]
         sources = [pair for pair in given_to[src] if (stage[pair[0]] < stage[src]) == down]
         turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
-        if sources or turn:
-            given = hands[sources[0]] if sources else hands[dst, src]
-            out[rows] = needs(flows.take(given), flows.take(rows), ends[place[src]], first=turn and down)
+        if not sources and not turn:
+            continue
+        own, end = moved[src, dst], ends[place[src]]
+        need = needs(moved[sources[0] if sources else (dst, src)], own, end, first=turn and down)
         for pair in given_to[src]:
-            before = flushed(flows.take(hands[pair]), flows.take(rows), ends[place[src]])
-            out[rows] = np.where(out[rows] >= 0, np.maximum(out[rows], before), out[rows])
+            need = np.where(need >= 0, np.maximum(need, flushed(moved[pair], own, end)), need)
+        out[rows] = need

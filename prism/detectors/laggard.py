@@ -12,7 +12,7 @@ from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
+from prism.kernels.shifts import HIGH, OFTEN, Shift, held, middle, shifts, spread, usual
 from prism.model import Finding, SubjectType
 
 
@@ -36,10 +36,8 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
         others = _strangers(view, best)
         if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < apart * lost:
             continue
-        if _range(total[best], one) > 0.5 * grown[best]:
-            continue  # of two who meet, now one seems to work and now the other
-        usual = float(np.nanmedian(np.delete(total[best], np.arange(one.start, one.stop))))
-        if held(total[best] - usual, one, grown[best] / 2) < OFTEN:
+        before = float(usual(np.delete(total[best : best + 1], np.arange(one.start, one.stop), axis=1), share=HIGH)[0, 0])
+        if held(total[best] - before, one, grown[best] / 2) < OFTEN:
             continue  # hiccups
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
@@ -94,22 +92,15 @@ def _finding(view: View, rank: int, one: Shift, growth: Floats, score: float) ->
 
 
 def _grown(total: Floats, one: Shift) -> Floats:
-    """How much more each rank worked in some steps than in the others, ns; −inf where it is not known."""
+    """How much more each rank worked in some steps than it usually does in the others, ns; −inf where it is not known."""
     rest = np.ones(total.shape[1], np.bool_)
     rest[one.start : one.stop] = False
-    grown = middle(total[:, one.start : one.stop], axis=1)[:, 0] - middle(total[:, rest], axis=1)[:, 0]
+    grown = middle(total[:, one.start : one.stop], axis=1)[:, 0] - usual(total[:, rest], share=HIGH)[:, 0]
     return np.where(np.isfinite(grown), grown, -np.inf)
 
 
-def _range(work: Floats, one: Shift) -> float:
-    """Between which bounds a rank's work lies in most of the other steps, ns."""
-    low, high = np.nanpercentile(np.delete(work, np.arange(one.start, one.stop)), (20, 80))
-    return float(high - low)
-
-
 def _noise(work: Floats, one: Shift) -> float:
-    """Standard error of the difference of a rank's work in some steps and in the others, ns."""
-    rest = np.ones(len(work), np.bool_)
-    rest[one.start : one.stop] = False
-    parts = [work[~rest], work[rest]]
+    """Standard error of the difference of a rank's work in some steps and in those of the others in which it worked, ns."""
+    rest = np.delete(work, np.arange(one.start, one.stop))
+    parts = [work[one.start : one.stop], rest[rest >= usual(rest[None], share=HIGH)[0, 0] / 2]]
     return float(np.sqrt(sum(spread(part, floor=0.0) ** 2 / max(np.isfinite(part).sum(), 1) for part in parts)))

@@ -20,6 +20,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import lateness
 from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
+from prism.kernels.sums import counted
 from prism.model import Finding
 
 
@@ -35,13 +36,16 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         return []  # down a pipeline everybody is late whom the late one feeds
     late = np.full((len(place), len(view.ends)), np.nan)
     one_sided, judged = bool((view.flows.protocol == UDP).all()), list[list[int]]()
+    met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
     sent, start = _sent(view), sending(view.flows)
     for whole, members in sorted(groups, key=lambda g: -len(g[0])):
-        if any(set(map(place.__getitem__, members)) <= set(ranks) for ranks in judged):
+        ranks = [place[m] for m in members]
+        if set.intersection(*(met[rank] for rank in ranks)):
             continue  # of a part of those who meet, all may be late who meet a late one elsewhere
-        ranks, codes = [place[m] for m in members], np.array([view.code[m] for m in whole])
+        inside = np.zeros(len(view.flows.endpoints), np.bool_)
+        inside[[view.code[m] for m in whole]] = True
         begins = _begins(view, ranks)
-        own = [sent[c][np.isin(view.flows.dst[sent[c]], codes)] for c in (view.code[m] for m in members)]
+        own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
         first = _calls(view, own, start, begins)
         if first is not None and not one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
@@ -50,6 +54,8 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         if not one_sided and np.isnan(first).all(axis=1).any():
             continue  # whoever the late one waits for may be one that is not on the wire
         late[ranks] = (first - middle(first, axis=0)) / view.period
+        for rank in ranks:
+            met[rank].add(len(judged))
         judged.append(ranks)
     if not judged:
         return []
@@ -71,8 +77,8 @@ def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
 def _sent(view: View) -> list[Ints]:
     """The records of payload that each endpoint sent, by its code."""
     rows = np.flatnonzero(~view.flows.control())
-    rows = rows[np.argsort(view.flows.src[rows], kind="stable")]
-    return np.split(rows, np.searchsorted(view.flows.src[rows], np.arange(1, len(view.flows.endpoints))))
+    order, begins = counted(view.flows.src, len(view.flows.endpoints), rows)
+    return np.split(order, begins[1:-1])
 
 
 def _begins(view: View, ranks: Sequence[int]) -> Ints:
@@ -132,27 +138,27 @@ def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
     late: dict[str, list[list[tuple[int, Shift]]]] = defaultdict(list)
     for rank, one in sorted(found, key=lambda f: -f[1].height):
         address = view.job.endpoints[rank]
-        known = late[(view.topology.host(address) if view.topology is not None else None) or address]
+        known = late[view.host(address)]
         meets = [own for own in known if one.start < own[0][1].stop and own[0][1].start < one.stop]
         if meets:
             meets[0].append((rank, one))
         else:
             known.append([(rank, one)])
-    out = []
+    out, slow = [], [(one.start, one.stop) for _, one in found]
     for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
         rank, one = own[0]
-        finding = _finding(view, rank, one, host)
+        finding = _finding(view, rank, one, host, slow)
         if any(r != rank and 1.1 * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)
     return out
 
 
-def _finding(view: View, rank: int, one: Shift, host: str) -> Finding:
+def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int, int]]) -> Finding:
     address = view.job.endpoints[rank]
     start, end = view.during(one.start, one.stop)
     always = one.stop - one.start == len(view.ends)
-    grew = 1 / max(1 - one.height, 0.1) if always else view.slowdown(one.start, one.stop)
+    grew = 1 / max(1 - one.height, 0.1) if always else view.slowdown(one.start, one.stop, slow)
     late_ms = one.height * view.period / 1e6
     return Finding(
         detector="late_rank",

@@ -179,10 +179,10 @@ def _subject(
     return best.suspect.kind, names[best.suspect], unsure
 
 
-def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 2e-4) -> dict[tuple[str, str], float]:
+def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 0.25) -> dict[tuple[str, str], float]:
     """Hops (sender, receiver) whose packets took `times` longer during the incident than before and after; with how long, ns.
 
-    A delay of less than `share` of a step delays nobody.
+    Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause.
     """
     t = view.transits
     if not len(t) or one.stop - one.start >= len(view.ends):
@@ -195,9 +195,10 @@ def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 2e-
         now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
         if len(now) and len(usual):
             peak, calm = float(np.percentile(now, 75)), float(np.median(usual))
-            if peak >= max(times * calm, share * view.period):
+            if peak >= times * calm:
                 out[t.exporters[a], t.exporters[b]] = peak
-    return out
+    longest = max(out.values(), default=0.0)
+    return {hop: delay for hop, delay in out.items() if delay >= share * longest}
 
 
 def _queue_of(suspect: Suspect, queued: Mapping[tuple[str, str], float]) -> float:

@@ -13,14 +13,14 @@ import numpy as np
 from prism.detectors.dependencies import COLLECTIVES
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread, usual
+from prism.kernels.shifts import HIGH, OFTEN, Shift, even, held, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
 def slow_rank(
-    view: View, *, factor: float = 1.2, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02
+    view: View, *, factor: float = 1.2, always: float = 1.1, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02
 ) -> list[Finding]:
-    """Ranks slower by `factor` or more, for three steps or longer or from first to last.
+    """Ranks slower by `factor` or more for three steps or longer, or than their twins by `always` from first to last.
 
     A slow rank stands out by `sigmas` from the noise and by `apart` times from how far the others' work moved meanwhile,
     and what it lost is at least `share` of a step. Where the steps took no longer meanwhile, nobody was kept waiting: in a
@@ -29,9 +29,12 @@ def slow_rank(
     if view.work[0].shape[1] < 4 or len(view.work[0]) < 2:
         return []
     out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
-    if view.parallelism.layout.pp == 1:  # in a pipeline pieces that ran together on one say nothing
+    if view.parallelism.layout.pp > 1:  # there pieces that ran together on one say nothing, unless all of its work grew
+        more = [slow for slow in _slower(view, "largest", np.log(factor), sigmas, apart, share) if _grew_in_all(view, slow)]
+        out += [slow for slow in more if not any(_at_once(slow.one, known.one) for known in out)]
+    else:
         out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
-    out = out or _always_slow(view, np.log(factor), sigmas, apart, share)
+    out = out or _always_slow(view, np.log(always), sigmas, apart, share)
     return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
 
@@ -68,18 +71,30 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
         for one in shifts(moved[rank], noise, least=view.least, height=height, score=sigmas):
             along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
             other = partner(view, rank, strangers[along >= one.height / apart])
-            rest = _moved_most(along[strangers != other])
+            rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
-            grew = view.slowdown(one.start, one.stop)
-            hidden = severity(grew, lost / view.period) is Severity.INFO
             now, twin = np.nanmedian(worked[rank, one.start : one.stop]), middle(usually[twins.get(rank, strangers[:0])])
             if now < twin * np.exp(height / 2):  # it works as others do: before, it seemed to wait
                 continue
-            if held(moved[rank], one, one.height / 2) < OFTEN:  # hiccups
+            if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue
-            if one.height >= apart * rest and lost >= share * view.period and not (hidden and view.parallelism.layout.pp == 1):
-                out.append(Slow(rank, one, lost, rest, grew, piece, other))
-    return out
+            if one.height >= apart * rest and lost >= share * view.period:
+                out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
+    stretches = [(slow.one.start, slow.one.stop) for slow in out]
+    out = [slow._replace(grew=view.slowdown(slow.one.start, slow.one.stop, stretches)) for slow in out]
+    return [s for s in out if view.parallelism.layout.pp > 1 or severity(s.grew, s.lost / view.period) is not Severity.INFO]
+
+
+def _grew_in_all(view: View, slow: Slow) -> bool:
+    """Whether all of a rank's work grew by what its slowness says, or nearly, and by twice as much as that of any stranger."""
+    total, span = view.work[2], slice(slow.one.start, slow.one.stop)
+    grown = middle(total[:, span], axis=1)[:, 0] - middle(total, axis=1)[:, 0]
+    others = grown[_strangers(view, np.arange(len(total)), slow.rank)]
+    return bool(grown[slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)))
+
+
+def _at_once(one: Shift, other: Shift) -> bool:
+    return one.start < other.stop and other.start < one.stop
 
 
 def _always_slow(view: View, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
@@ -91,8 +106,8 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     levels = [np.log(work) for work in view.work]
     for twins, pairs in _twins(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
-            typical, largest, total = (_above(level, _strangers(view, twins, rank), rank, pairs) for level in levels)
             sure = pairs is None and view.parallelism.layout.pp == 1
+            typical, largest, total = (_above(level, _strangers(view, twins, rank), rank, pairs, sure) for level in levels)
             alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
             ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
             for piece, lead, support in ways:
@@ -128,18 +143,25 @@ class _Above(NamedTuple):
         return bool(np.mean(self.above >= height) >= most)
 
 
-def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None) -> _Above:
-    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs` are alike."""
+def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool) -> _Above:
+    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs` are alike.
+
+    Where none is starved (`sure`) those that seem to work less now and then are not apart, but often show what they work.
+    """
     nothing = _Above(np.zeros(level.shape[1]), 0.0, np.inf, np.inf)
     if not len(strangers) or (pairs is not None and not pairs):
         return nothing
     above = level[rank] - middle(level[strangers], axis=0)[0]
     if not np.isfinite(above).any():
         return nothing
+    noise, over = max(spread(above) / np.sqrt(level.shape[1]), 1e-9), float(np.nanmedian(above))
     own = [strangers] if pairs is None else pairs
     among = np.concatenate([(1 if pairs is None else 2) * (level[ranks] - middle(level[ranks], axis=0)) for ranks in own])
-    noise = max(spread(above) / np.sqrt(level.shape[1]), 1e-9)
-    return _Above(above, float(np.nanmedian(above)), noise, _moved_most(middle(among, axis=1)))
+    among = middle(among, axis=1)
+    if sure:
+        high = float(np.nanpercentile(usual(level[strangers], share=HIGH), 90))
+        over, among = min(over, float(np.nanmedian(level[rank])) - high), np.maximum(among, 0.0)
+    return _Above(above, over, noise, _moved_most(among))
 
 
 def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
@@ -169,7 +191,7 @@ def _by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple
     out: list[tuple[Slow, list[int]]] = []
     for slow in sorted(found, key=lambda f: -f.one.height):
         for known, mates in out:
-            meet = slow.one.start < known.one.stop and known.one.start < slow.one.stop
+            meet = _at_once(slow.one, known.one)
             if meet and known.partner == slow.rank:
                 break
             if meet and slow.rank not in _strangers(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
@@ -190,10 +212,11 @@ def _peers(view: View) -> list[Ints]:
     groups = sorted((g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2), key=len)
     own: dict[int, Ints] = {}
     for members in groups:  # the largest group of each rank comes last
-        own |= {place[m]: np.array(sorted(place[m] for m in members), np.int64) for m in members}
+        ranks = np.array(sorted(place[m] for m in members), np.int64)
+        own |= dict.fromkeys(ranks.tolist(), ranks)
     if len(own) < len(place):
         return [np.arange(len(place))]
-    return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in own.values()})]
+    return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in {id(r): r for r in own.values()}.values()})]
 
 
 def _twins(view: View) -> list[tuple[Ints, list[Ints] | None]]:
@@ -208,17 +231,21 @@ def _twins(view: View) -> list[tuple[Ints, list[Ints] | None]]:
     return [(ranks, [pair for pair in pairs if pair is not ranks] if id(ranks) in alone else None) for ranks in found]
 
 
-def _against_peers(level: Floats, peers: list[Ints]) -> Floats:
-    """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown."""
+def _against_peers(level: Floats, peers: list[Ints], *, pause: float = 2.0) -> Floats:
+    """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown.
+
+    So is what anybody did where most took `pause` times as long: an evaluation.
+    """
     out = level - usual(level)
     for ranks in peers:
-        out[ranks] -= middle(out[ranks], axis=0)
+        shared = middle(out[ranks], axis=0)
+        out[ranks] -= np.where(shared <= np.log(pause), shared, np.nan)
     return out
 
 
 def severity(slowdown: float, lost: float) -> Severity:
-    """Steps must have grown by at least a quarter of the share `lost`; a pipeline's bubbles may hide the rest."""
-    if slowdown < 1 + max(0.02, lost / 4):
+    """Steps must have grown by at least an eighth of the share `lost`; a pipeline's bubbles may hide the rest."""
+    if slowdown < 1 + max(0.02, lost / 8):
         return Severity.INFO
     return Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted
-from prism.kernels.waits import told, typical_work, work_of
+from prism.kernels.waits import told, typical_work, work_at
 from prism.model import Job, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -47,6 +47,10 @@ class View:
     def code(self) -> dict[str, int]:
         """Address to code."""
         return {address: i for i, address in enumerate(self.flows.endpoints)}
+
+    def host(self, address: str) -> str:
+        """The host of a member; itself where that is not known."""
+        return (self.topology.host(address) if self.topology is not None else None) or address
 
     @cached_property
     def hosts(self) -> Ints:
@@ -99,7 +103,7 @@ class View:
         every = told(around, known)
         sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
         return [
-            work_of(*(every[order[begins[code] : begins[code + 1]]] for order, begins in sides))
+            work_at(every, *(order[begins[code] : begins[code + 1]] for order, begins in sides))
             for code in (self.code[address] for address in self.job.endpoints)
         ]
 
@@ -197,11 +201,18 @@ class View:
         """Begin of step `start` and end of step `stop` − 1, ns."""
         return int(self.begins[start]), int(self.ends[stop - 1])
 
-    def slowdown(self, start: int, stop: int) -> float:
-        """How much longer the steps `start` to `stop` took than the others, by their medians; at least 1."""
-        inside = np.zeros(len(self.durations), np.bool_)
-        inside[start:stop] = True
-        there, other = self.durations[inside], self.durations[~inside]
+    def slowdown(self, start: int, stop: int, besides: Iterable[tuple[int, int]] = ()) -> float:
+        """How much longer the steps `start` to `stop` took than the others, by their medians; at least 1.
+
+        Steps that other faults slowed, from one to before another of `besides`, are none to compare with if others are left.
+        """
+        outside = np.isfinite(self.durations)
+        outside[start:stop] = False
+        healthy = outside.copy()
+        for one in besides:
+            healthy[slice(*one)] = False
+        there = self.durations[start:stop]
+        other = self.durations[healthy if np.count_nonzero(healthy) >= self.least else outside]
         if not np.isfinite(there).any() or not np.isfinite(other).any():
             return 1.0
         return max(float(np.nanmedian(there) / max(np.nanmedian(other), 1.0)), 1.0)

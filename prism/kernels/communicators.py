@@ -152,11 +152,10 @@ class _Homes:
     def apart(self, own: list[Pair]) -> Iterator[tuple[Pair, Pair]]:
         """Each of some lanes with each before it, but for those that are at one home when their turn comes."""
         places = np.array([self.place[key] for key in own])
-        for i in range(1, len(own)):
-            n = 0
-            while len(others := np.flatnonzero(self.home[places[n:i]] != self.home[places[i]])):
-                n += int(others[0]) + 1
-                yield own[i], own[n - 1]
+        i, n = _next(self.home, places, 1, 0)
+        while i < len(own):
+            yield own[i], own[n]
+            i, n = _next(self.home, places, i, n + 1)
 
     def join(self, a: Pair, b: Pair) -> None:
         """Make two homes one."""
@@ -164,6 +163,18 @@ class _Homes:
         self.home[self.inside[one]] = other
         self.inside[other] += self.inside[one]
         self.inside[one] = []
+
+
+@compiled
+def _next(home: Ints, places: Ints, i: int, n: int) -> tuple[int, int]:
+    """The next place, from `i` on, and one before it, from `n` on, that have not one home."""
+    while i < len(places):
+        while n < i:
+            if home[places[n]] != home[places[i]]:
+                return i, n
+            n += 1
+        i, n = i + 1, 0
+    return i, n
 
 
 def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> Collective:

@@ -133,15 +133,16 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
         for end in ends(edge.key):
             if end not in heaviest or heaviest[end].volume < edge.volume:
                 heaviest[end] = edge
-    width: dict[Pair, float] = {}
+    known: dict[Pair, tuple[tuple[int, int], float]] = {}
     out = {}
     for key, edge in edges.items():
         first, second = heaviest[key[0]], heaviest[key[1]]
         model = first if first.volume <= second.volume else second
-        life = int(model.start[0]), int(model.end.max())
-        if model.key not in width:
-            width[model.key] = spread(model, life)
-        if len(edge.rows) >= least and spread(edge, life) >= max(share * width[model.key], 1.5):
+        if model.key not in known:
+            life = int(model.start[0]), int(model.end.max())
+            known[model.key] = life, spread(model, life)
+        life, width = known[model.key]
+        if len(edge.rows) >= least and spread(edge, life) >= max(share * width, 1.5):
             out[key] = edge
     return out
 

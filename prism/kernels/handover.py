@@ -127,10 +127,10 @@ def _lone(pairs: Mapping[Pair, Handover]) -> bool:
 
 def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, asked: int = 3) -> float:
     """The share of a step in which pairs usually rest, from some of them."""
-    return float(np.median([_both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:asked]]))
+    return float(np.median([both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:asked]]))
 
 
-def _both(there: Edge, back: Edge) -> Rhythm:
+def both(there: Edge, back: Edge) -> Rhythm:
     """The rhythm of both directions of a pair."""
     start, end, octets = (np.concatenate(columns) for columns in zip(there.moved, back.moved, strict=True))
     order = np.argsort(start, kind="stable")
@@ -158,9 +158,10 @@ def handover(
     """
     if len(there.rows) < 4 or len(back.rows) < 4:
         return None
-    times, excess, idle = _excess(there, back)
+    bursts = _burst(there), _burst(back)
+    times, excess, idle = _excess(there, back, bursts[0] / max(bursts[1], 1.0))
     cuts = np.unique(np.searchsorted(times, breaks))
-    unit = level * min(_burst(there), _burst(back))
+    unit = level * min(bursts)
     total = float(idle.sum())
     if total <= 0 or unit <= 0:
         return None
@@ -170,7 +171,7 @@ def handover(
     if flying < share:
         return None
     least = brief if flying < mostly else brief / 5
-    deep = _in_flight(_usual(levels, idle, 1.5 * max(_burst(there), _burst(back))), idle) >= share / 4
+    deep = _in_flight(_usual(levels, idle, 1.5 * max(bursts)), idle) >= share / 4
     if not deep and weighted_median(idle[~usual], idle[~usual]) < least * weighted_median(idle[usual], idle[usual]):
         return None
     tides = [_tide(times, _levelled(way * excess, idle, cuts), idle, unit) for way in (1, -1)]
@@ -248,19 +249,21 @@ def _emptied(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[flo
 
 def _levelled(level: Floats, idle: Floats, cuts: Ints) -> Floats:
     """Levels above the floor of their part: what was in flight when a job crashed never comes back."""
+    if not len(cuts):
+        return level - _floor(level, idle)
     parts = [part for part in np.split(np.arange(len(level)), cuts) if len(part)]
     return np.concatenate([level[part] - _floor(level[part], idle[part]) for part in parts])
 
 
-def _excess(there: Edge, back: Edge) -> tuple[Ints, Floats, Floats]:
+def _excess(there: Edge, back: Edge, bursts: float) -> tuple[Ints, Floats, Floats]:
     """For each pause of both: when it began, by how many octets one side was ahead, and how long it lasted, ns.
 
-    After the last record a pause of 0. Pauses count for no more than twice the length that half of the idle time
-    exceeds: an evaluation says nothing.
+    `bursts` is how much larger bursts are there than back. After the last record a pause of 0. Pauses count for no more
+    than twice the length that half of the idle time exceeds: an evaluation says nothing.
     """
     ends = np.concatenate([there.end, back.end])
     ratio = there.volume / max(back.volume, 1)
-    if any(0.95 <= known <= 1.05 for known in (ratio, _burst(there) / max(_burst(back), 1.0))):
+    if any(0.95 <= known <= 1.05 for known in (ratio, bursts)):
         ratio = 1.0  # equal but for what was cut off, by the capture or by a crash
     octets = np.concatenate([there.octets.astype(np.float64), -back.octets * ratio])
     order = np.argsort(ends, kind="stable")

@@ -69,9 +69,12 @@ def _lengths(times: Ints, first: Ints, last: Ints) -> tuple[Ints, NDArray[np.boo
     total = np.zeros(len(first) + 1, np.int64)
     for k in range(len(first)):
         total[k + 1] = total[k] + last[k] - first[k]
-    length, inside = np.zeros(len(times), np.int64), np.zeros(len(times), np.bool_)
+    length, inside, k = np.zeros(len(times), np.int64), np.zeros(len(times), np.bool_), -1
     for i in range(len(times)):
-        k = np.searchsorted(first, times[i], side="right") - 1
+        if k + 1 < len(first) and first[k + 1] <= times[i]:
+            k += 1  # times are nearly in order: the interval is mostly the one of the time before, or the next
+        if (k >= 0 and first[k] > times[i]) or (k + 1 < len(first) and first[k + 1] <= times[i]):
+            k = np.searchsorted(first, times[i], side="right") - 1
         if k >= 0:
             length[i] = total[k] + min(times[i], last[k]) - first[k]
             inside[i] = times[i] <= last[k]

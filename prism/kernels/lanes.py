@@ -1,8 +1,8 @@
 """Which connections of a pair carry the same conversation.
 
 Every communicator has connections of its own, so what one connection carries is of one kind; one conversation may ride on
-several (channels, several queue pairs), and gets new ones after a restart. Connections of a pair that move equal octets in
-equally many records while the others live are one lane; so are those that follow one another.
+several (channels, several queue pairs), and gets new ones after a restart. Connections of a pair that move about as much in
+about as many records at the same times are one lane; so are those that follow one another.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) 
     out = np.zeros(len(rows), np.int64)
     for lines in _by_pair(flows, rows):
         if len(lines) + (len({line.low for line in lines}) == 1) > 2 and len(lines) <= most:
-            for number, lane in enumerate(_joined(lines, tolerance)):
+            for number, lane in enumerate(_joined(lines, tolerance, flows.start_ns[rows])):
                 for line in lane:
                     out[line.rows] = number
     return out
@@ -96,14 +96,14 @@ def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
     return list(pairs.values())
 
 
-def _joined(lines: list[_Line], tolerance: float) -> list[list[_Line]]:
+def _joined(lines: list[_Line], tolerance: float, start: Ints) -> list[list[_Line]]:
     """Lines as lanes, the heaviest first. After a restart lanes go on in the order of how fast they move."""
     lanes: list[list[_Line]] = []
     for epoch in _epochs(lines):
         own: list[list[_Line]] = []
         for line in sorted(epoch, key=lambda one: -one.octets):
             for lane in own:
-                if _belongs(line, lane, tolerance):
+                if _belongs(line, lane, tolerance, start):
                     lane.append(line)
                     break
             else:
@@ -127,7 +127,25 @@ def _epochs(lines: list[_Line]) -> Iterator[list[_Line]]:
     yield epoch
 
 
-def _belongs(line: _Line, lane: list[_Line], tolerance: float) -> bool:
-    if line.port:
-        return any(line.port == other.port or (line.low == other.low and line.like(other, tolerance)) for other in lane)
-    return any(line.like(other, tolerance) for other in lane)
+def _belongs(line: _Line, lane: list[_Line], tolerance: float, start: Ints) -> bool:
+    if line.port and any(line.port == other.port for other in lane):
+        return True
+    like = (other for other in lane if (not line.port or line.low == other.low) and line.like(other, tolerance))
+    return any(line.low != other.low or _at_once(start[line.rows], start[other.rows]) for other in like)
+
+
+def _at_once(one: Ints, other: Ints) -> bool:
+    """Whether most records of two lines begin no further from one of the other line than records usually follow one another.
+
+    Conversations of about the same volume have their own times in a step.
+    """
+    one, other = np.sort(one), np.sort(other)
+    life = float(max(one[-1], other[-1]) - min(one[0], other[0]))
+    return all(_distance(a, b) * len(a) <= life for a, b in ((one, other), (other, one)))
+
+
+def _distance(times: Ints, others: Ints) -> float:
+    """The median distance of some times to the nearest of others, both ascending, ns."""
+    at = np.searchsorted(others, times)
+    after, before = others[np.minimum(at, len(others) - 1)], others[np.maximum(at - 1, 0)]
+    return float(np.median(np.minimum(np.abs(after - times), np.abs(times - before))))

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.compiled import compiled
 from prism.kernels.intervals import Floats, Ints, weighted_median
-from prism.kernels.rhythm import gaps
+from prism.kernels.volumes import gaps
 
 Sent = tuple[Ints, Ints, Ints]  # start and end, ns, and octets of what was sent on one edge, in order of start
 

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median, quantile
-from prism.kernels.sums import counted
-from prism.kernels.volumes import full, levels, reached, strays, strode, threaded
+from prism.kernels.volumes import as_wide, filled, full, gaps, levels, strays
+
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +73,18 @@ def rhythm(
         return NONE
     edge, gap = gaps(start, end, octets)
     levels = _levels(edge, gap, tolerance, least, beyond=_MANY if pauses else 1)
-    best = max((level.explained for level in levels), default=0.0)
+    best = float(levels.explained.max(initial=0.0))
     if best < floor:
         return NONE
-    fit = [level for level in levels if level.explained >= enough * best]
-    sure = next((level.reach for level in levels if level.explained >= _NEARLY_ALL), 0)
-    finest = _as_wide([level for level in fit if level.reach >= sure / 4])
+    fit = np.flatnonzero(levels.explained >= enough * best)
+    nearly = np.flatnonzero(levels.explained >= _NEARLY_ALL)
+    sure = int(levels.reach[nearly[0]]) if len(nearly) else 0
+    finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
     if pauses:
-        finest = _in_groups(fit) or finest
-        finest = _between_pauses([level for level in fit if level.volume <= finest.volume], edge, gap, tolerance)
-    same = [level for level in levels if abs(level.volume - finest.volume) <= tolerance * finest.volume]
-    best_of = max(same, key=lambda level: level.explained)
+        finest = _in_groups(levels, fit, int(edge[-1])) or finest
+        finest = _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance)
+    same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
+    best_of = levels.at(same[np.argmax(levels.explained[same])])
     return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
 
 
@@ -116,7 +118,23 @@ class _Level(NamedTuple):
         return quantile(gaps, 0.1), quantile(gaps, 0.9)
 
 
-def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float = 0.005, beyond: int = 1) -> list[_Level]:
+class _Levels(NamedTuple):
+    """All levels of a stream, the coarsest first; see `_Level`."""
+
+    ranked: NDArray[np.intp]
+    wide: Ints
+    k: Ints
+    volume: Ints
+    explained: Floats
+    reach: Ints
+
+    def at(self, place: int) -> _Level:
+        """One of them."""
+        k, volume, reach = (int(column[place]) for column in (self.k, self.volume, self.reach))
+        return _Level(k, self.ranked, self.wide, float(self.explained[place]), volume, reach)
+
+
+def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float = 0.005, beyond: int = 1) -> _Levels:
     """Cuts at ever more of the largest gaps, those that leave `least` equal volumes; no further than gaps are worth it.
 
     Once nearly all is explained, cuts of less than a quarter of that width cannot show steps any more, unless there are no
@@ -126,12 +144,13 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     ranked = np.argsort(-gap, kind="stable")
     wide, total = gap[ranked], max(int(edge[-1]), 1)
     worth = fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
-    found = levels(edge, ranked, wide, tolerance, least, worth, beyond, _NEARLY_ALL)
-    columns = zip(*(column.tolist() for column in found), strict=True)
-    return [_Level(k, ranked, wide, moved / total, volume, int(wide[k * 3 // 4])) for k, volume, moved in columns]
+    k, volume, moved = levels(edge, ranked, wide, tolerance, least, worth, beyond, _NEARLY_ALL)
+    return _Levels(ranked, wide, k, volume, moved / total, wide[k * 3 // 4])
 
 
-def _as_wide(levels: list[_Level], *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6) -> _Level:
+def _as_wide(
+    levels: _Levels, some: Places, *, share: float = 0.5, few: float = 3.5, even: float = 1.5, scarce: int = 6
+) -> _Level:
     """The finest of some levels whose cuts are nearly as wide as those of the first, the coarsest.
 
     A `few` steps may fall into equal groups by chance; the gaps that such groups leave out are as wide as those they have.
@@ -139,29 +158,22 @@ def _as_wide(levels: list[_Level], *, share: float = 0.5, few: float = 3.5, even
     their 90th to their 10th percentile), unlike those between the layers of a model; of fewer than `scarce` groups that is
     enough, however wide their own gaps are.
     """
-    coarse = levels[0]
-    fits = [coarse]
-    short = coarse.k + 1 < scarce
-    for level in levels[1:]:
-        if level.width < share * coarse.width and not short:
-            continue
-        low, high = level.left_out(coarse)
-        if high <= even * low or (coarse.volume <= few * level.volume and level.width >= share * coarse.width):
-            fits.append(level)
-    return min(fits, key=lambda level: level.volume)
+    return levels.at(as_wide(levels.k, levels.volume, levels.wide, some, share, few, even, scarce))
 
 
-def _in_groups(levels: list[_Level], *, even: float = 1.5, scarce: int = 6, finer: float = 0.7) -> _Level | None:
-    """Steps that come in fewer than `scarce` groups and have parts of their own, `finer` than themselves; else None.
+def _in_groups(
+    levels: _Levels, some: Places, total: int, *, even: float = 1.5, scarce: int = 6, finer: float = 0.7
+) -> _Level | None:
+    """Steps that come in fewer than `scarce` whole groups and have parts of their own, `finer` than themselves; else None.
 
     However long the pauses between groups: the gaps between steps are all alike, those between their parts are shorter. What
     has no such parts may be itself the part of a step.
     """
-    coarse = levels[0]
-    if coarse.k + 1 >= scarce:
+    coarse, least = levels.at(some[0]), int(levels.volume[some].min())
+    if round(coarse.explained * total / coarse.volume) >= scarce:
         return None
-    for level in sorted(levels[1:], key=lambda level: level.volume):
-        if not any(other.volume < finer * level.volume for other in levels):
+    for level in sorted(map(levels.at, some[1:]), key=lambda level: level.volume):
+        if least >= finer * level.volume:
             continue
         low, high = level.left_out(coarse)
         if high <= even * low and level.volume < coarse.volume:
@@ -169,20 +181,22 @@ def _in_groups(levels: list[_Level], *, even: float = 1.5, scarce: int = 6, fine
     return None
 
 
-def _between_pauses(levels: list[_Level], edge: Ints, gap: Ints, tolerance: float, *, part: float = 0.25) -> _Level:
+def _between_pauses(levels: _Levels, some: Places, edge: Ints, gap: Ints, tolerance: float, *, part: float = 0.25) -> _Level:
     """The coarsest of some levels that leaves out no gaps as wide as its own, but at the same places of every segment.
 
     A job that evaluates every so many steps and writes checkpoints every so many others rests at both, but only one of them
     parts equal volumes. Left out are at least two such gaps and the share `part` of the level's own: hangs are fewer. Steps
     between pauses are parted by gaps that are alike, unlike the halves of steps in some of which ranks waited for a slow one.
     """
-    ranked = sorted(levels, key=lambda level: -level.volume)
-    for level in ranked:
-        if level is not ranked[0] and not _alike(level, ranked[0], gap):
+    ranked = some[np.argsort(-levels.volume[some], kind="stable")]
+    coarse = levels.at(ranked[0])
+    for place in ranked:
+        level = levels.at(place)
+        if place != ranked[0] and not _alike(level, coarse, gap):
             continue
         if _strays(level, edge, gap, tolerance) < max(2, part * (level.k + 2)):
             return level
-    return ranked[0]
+    return coarse
 
 
 def _alike(level: _Level, coarse: _Level, gap: Ints, *, share: float = 0.5, even: float = 3.0) -> bool:
@@ -208,12 +222,6 @@ def strides(
     return _filled(start, end, edge, gap, np.unique(cuts).astype(np.intp), volume, tolerance, least)
 
 
-def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
-    """Octets sent up to the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
-    reach = np.maximum.accumulate(end)
-    return np.cumsum(octets), np.maximum(start[1:] - reach[:-1], 0)
-
-
 def _filled(
     start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: NDArray[np.intp], volume: int, tolerance: float, least: int
 ) -> Rhythm:
@@ -221,39 +229,10 @@ def _filled(
 
     A stride ends at the largest gap near its goal, and only where that is a gap at all beside the others.
     """
-    slack = int(volume * tolerance)
-    cuts = full(cuts, edge, volume, tolerance)
-    inner = cuts[(cuts >= 0) & (cuts < len(gap))]
-    usual = median(gap[inner]) / 8
-    last = _ends(strode(edge, gap, cuts, volume, slack, usual), edge, gap, volume, slack)
-    if len(last) < least:
+    quiet = filled(start, end, edge, gap, cuts, volume, tolerance, FOREVER)
+    if len(quiet) < least:
         return NONE
-    done = np.maximum.accumulate(end)
-    after = np.concatenate([start[1:], [FOREVER]])
-    quiet = np.stack([done[last], np.maximum(after[last], done[last])], axis=1)
-    return Rhythm(quiet, volume, float(min(len(last) * volume / max(int(edge[-1]), 1), 1.0)))
-
-
-def _ends(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
-    """Cuts that end a full volume begun at another cut; of runs that lie over one another, the one with the wider gaps.
-
-    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
-    """
-    before = reached(cuts, edge)
-    width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
-    width = np.minimum(width, 2 * median(width))  # a few hangs at the same place of a step outweigh no step
-    run = threaded(before, width, volume, slack, median(width) / 2)
-    order, begins = counted(run, len(run), np.arange(len(run)))
-    runs = [order[begins[first] : begins[first + 1]] for first in np.flatnonzero(np.diff(begins) > 1).tolist()]
-    runs.sort(key=lambda r: -float(width[r].sum()))
-    taken: list[tuple[int, int]] = []
-    ends: list[Ints] = []
-    for r in runs:
-        begin, stop = int(before[r[0]]), int(before[r[-1]])
-        if all(stop <= b + slack or begin >= e - slack for b, e in taken):
-            taken.append((begin, stop))
-            ends.append(cuts[r[1:]])
-    return np.sort(np.concatenate(ends)) if ends else cuts[:0]
+    return Rhythm(quiet, volume, float(min(len(quiet) * volume / max(int(edge[-1]), 1), 1.0)))
 
 
 def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:

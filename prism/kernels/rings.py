@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from prism.kernels.edges import Edge, Pair, ends, flipped
+from prism.kernels.handover import both
 from prism.kernels.intervals import Ints, covered
 from prism.kernels.lockstep import Collective, edge_volume, joined, merged, together
 from prism.kernels.rhythm import in_step, rhythm
@@ -111,9 +112,7 @@ def handed(there: Edge, back: Edge, *, most: float = 0.8, share: float = 0.01) -
     In between the two may cross so exactly that they look like an exchange. In a step of an exchange both directions end
     together, even where one side is late. Long is more than a typical record and the `share` of a step.
     """
-    start, end = np.concatenate([there.start, back.start]), np.concatenate([there.end, back.end])
-    order = np.argsort(start, kind="stable")
-    found = rhythm(start[order], end[order], np.concatenate([there.octets, back.octets])[order])
+    found = both(there, back)
     if len(found.quiet) < 3:
         return False
     ends = found.quiet[:, 0]

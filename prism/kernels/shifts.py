@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 
 
 OFTEN = 0.8  # the share of a stretch's steps in which what lasts is seen; hiccups come now and then
+HIGH = 80.0  # the percentile that what is seen only at times still shows whole: of two who meet, now one seems to work
 
 
 class Shift(NamedTuple):
@@ -42,6 +43,15 @@ def held(level: Floats, one: Shift, least: float) -> float:
     inside = level[one.start : one.stop]
     known = inside[np.isfinite(inside)]
     return float(np.mean(known >= least)) if len(known) else 0.0
+
+
+def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: float = 4.0) -> bool:
+    """Whether a level stays within half the height of a shift, or within its noise; not asked beyond `short` steps.
+
+    Hiccups of any height may follow one another for a few steps, but hardly ever of the same height.
+    """
+    inside = level[one.start : one.stop]
+    return one.stop - one.start > short or float(np.nanmax(inside) - np.nanmin(inside)) <= max(one.height / 2, sigmas * noise)
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:
@@ -86,11 +96,18 @@ def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15,
 
 
 def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift | None:
-    start, stop = _scanned(series, least, height / 2, 4 * max(height, sigma))
-    known, middle, high = _within(series[start:stop], height / 2)
+    start, stop, known, middle, high = _stretch(series, least, height / 2, 4 * max(height, sigma))
     if known < least or middle < height or high < 0.75 * known:
         return None
     return Shift(start, stop, middle, float(middle * np.sqrt(known) / max(sigma, 1e-9)))
+
+
+@compiled
+def _stretch(series: Floats, least: int, low: float, limit: float) -> tuple[int, int, int, float, int]:
+    """What `_scanned` finds, and what is `_within` it."""
+    start, stop = _scanned(series, least, low, limit)
+    known, middle, high = _within(series[start:stop], low)
+    return start, stop, known, middle, high
 
 
 @compiled

@@ -144,7 +144,11 @@ def _concluding(flows: Flows, pairs: Mapping[Both, list[_Line]], ends: Ints, apa
     if {end for pair, _ in out for end in pair} != {end for pair, _ in busy for end in pair}:
         return []
     last = np.stack(said)
-    early = (2 * last.max(axis=0) < begin + end) & (last.min(axis=0) > 0) & (np.ptp(last, axis=0) <= apart)
+    spoke = last > 0  # a restart gives a job new connections: each has its own life
+    alive = np.maximum.accumulate(spoke, axis=1) & np.maximum.accumulate(spoke[:, ::-1], axis=1)[:, ::-1]
+    earliest = np.where(alive, last, np.iinfo(np.int64).max).min(axis=0)
+    latest = last.max(axis=0)
+    early = (2 * latest < begin + end) & (earliest > 0) & (latest - earliest <= apart) & (latest > 0)
     steps = np.unique(np.searchsorted(ends, end[early]))
     return [line for _, line in out] if 2 * len(steps) > len(ends) and not last[:, ~early].any() else []
 

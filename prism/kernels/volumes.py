@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints
+from prism.kernels.ordered import median, quantile
+from prism.kernels.sums import counted
 
 Places = NDArray[np.intp]
 
@@ -150,7 +154,7 @@ def levels(
 
 
 @compiled
-def nearest(gap: Ints, edge: Ints, low: int, high: int, goal: int, wide: float) -> int:
+def nearest(gap: NDArray[Any], edge: Ints, low: int, high: int, goal: int, wide: float) -> int:
     """Which of the gaps from `low` to `high` ends a step: the nearest to the `goal` of those that are `wide`, else the widest.
 
     A rank that hangs when it has just begun the next step leaves a gap wider than the one after the step.
@@ -202,7 +206,7 @@ def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: fl
 
 
 @compiled
-def threaded(reached: Ints, width: Ints, volume: int, slack: int, wide: float) -> NDArray[np.intp]:
+def threaded(reached: Ints, width: NDArray[Any], volume: int, slack: int, wide: float) -> NDArray[np.intp]:
     """To which run each cut belongs, by the first of them: the next cut of a run ends a full volume begun at the last.
 
     Where two runs come to one cut, it is of the one whose volume is nearer. `reached` are the octets before each cut, `width`
@@ -217,3 +221,95 @@ def threaded(reached: Ints, width: Ints, volume: int, slack: int, wide: float) -
             if abs(reached[best] - goal) < off[best]:
                 run[best], off[best] = run[i], abs(reached[best] - goal)
     return run
+
+
+@compiled
+def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
+    """Octets sent up to the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
+    n = len(start)
+    edge, gap = np.empty(n, np.int64), np.empty(max(n - 1, 0), np.int64)
+    moved, reach = 0, end[0] if n else 0
+    for i in range(n):
+        if i:
+            gap[i - 1] = max(start[i] - reach, 0)
+        moved += octets[i]
+        edge[i] = moved
+        reach = max(reach, end[i])
+    return edge, gap
+
+
+@compiled
+def as_wide(number: Ints, volume: Ints, wide: Ints, levels: Places, share: float, few: float, even: float, scarce: int) -> int:
+    """Of some `levels`, the coarsest first, that of the least volume of those as wide as the first (`rhythm._as_wide`).
+
+    `number` and `volume` are how many gaps each of all levels cuts at and what is moved between, `wide` all gaps, falling.
+    """
+    coarse = best = levels[0]
+    k = number[coarse]
+    width, short = wide[k - 1 - k // 4], k + 1 < scarce
+    for level in levels[1:]:
+        more = number[level]
+        as_it = wide[more - 1 - more // 4] >= share * width
+        if not as_it and not short:
+            continue
+        left = wide[k:more][::-1]
+        alike = quantile(left, 0.9) <= even * quantile(left, 0.1)
+        if (alike or (volume[coarse] <= few * volume[level] and as_it)) and volume[level] < volume[best]:
+            best = level
+    return int(best)
+
+
+@compiled
+def completed(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
+    """Cuts that end a full volume begun at another cut; of runs that lie over one another, the one with the wider gaps.
+
+    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
+    """
+    before, width = reached(cuts, edge), np.empty(len(cuts))
+    widest = gap.max() if len(gap) else 0
+    for i in range(len(cuts)):
+        width[i] = gap[max(cuts[i], 0)] if max(cuts[i], 0) < len(gap) else widest
+    width = np.minimum(width, 2 * median(width))  # a few hangs at the same place of a step outweigh no step
+    run = threaded(before, width, volume, slack, median(width) / 2)
+    order, begins = counted(run, len(run), np.arange(len(run)))
+    firsts = np.flatnonzero(begins[1:] - begins[:-1] > 1)
+    sums = np.zeros(len(firsts))
+    for k in range(len(firsts)):
+        for i in order[begins[firsts[k]] : begins[firsts[k] + 1]]:
+            sums[k] += width[i]
+    taken = np.empty((len(firsts), 2), np.int64)
+    out, n, t = np.empty(len(cuts), np.int64), 0, 0
+    for k in np.argsort(-sums, kind="mergesort"):
+        own = order[begins[firsts[k]] : begins[firsts[k] + 1]]
+        begin, stop = before[own[0]], before[own[-1]]
+        free = True
+        for j in range(t):
+            free = free and (stop <= taken[j, 0] + slack or begin >= taken[j, 1] - slack)
+        if free:
+            taken[t, 0], taken[t, 1] = begin, stop
+            t += 1
+            for i in own[1:]:
+                out[n] = cuts[i]
+                n += 1
+    return np.sort(out[:n])
+
+
+@compiled
+def filled(start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: Places, volume: int, tolerance: float, last: int) -> Ints:
+    """The gaps, begin and end, after the steps that `cuts` end, and those ends that they missed; int64[n, 2].
+
+    Missed ones are found in strides of one `volume`. What follows upon the last record begins at `last`.
+    """
+    slack = int(volume * tolerance)
+    cuts = full(cuts, edge, volume, tolerance)
+    usual = median(gap[cuts[(cuts >= 0) & (cuts < len(gap))]]) / 8
+    found = completed(strode(edge, gap, cuts, volume, slack, usual), edge, gap, volume, slack)
+    quiet = np.empty((len(found), 2), np.int64)
+    done, at = end[0], 0
+    for i in range(len(found)):
+        while at <= found[i]:
+            done = max(done, end[at])
+            at += 1
+        quiet[i, 0] = done
+        quiet[i, 1] = max(start[found[i] + 1] if found[i] + 1 < len(start) else last, done)
+    return quiet

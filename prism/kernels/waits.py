@@ -80,6 +80,21 @@ def work_of(talks: Ints, hears: Ints) -> tuple[Ints, Ints]:
 
 
 @compiled
+def work_at(records: Ints, talks: Ints, hears: Ints) -> tuple[Ints, Ints]:
+    """`work_of` the records at some places."""
+    return work_of(_rows(records, talks), _rows(records, hears))
+
+
+@compiled
+def _rows(records: Ints, places: Ints) -> Ints:
+    out = np.empty((len(places), records.shape[1]), np.int64)
+    for i in range(len(places)):
+        for column in range(records.shape[1]):
+            out[i, column] = records[places[i], column]
+    return out
+
+
+@compiled
 def _called(said: Ints, to: Ints, ends: Ints, peers: Ints, words: Mask, known: Ints) -> Ints:
     """When the one to whom each thing was said had last been heard before; 0 where it had not. `ends` are in order.
 

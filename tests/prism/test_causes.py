@@ -70,3 +70,19 @@ def test_what_was_given_is_not_changed():
     settled([link, finding("slow_rank", ("a",))], [])
     assert "symptoms" not in link.evidence
     assert settled([], []) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_who_came_last_explains_who_seemed_to_work_meanwhile(order):
+    """Others may seem to work while they wait for the last; of two that came late, each may be to blame."""
+    last = replace(finding("slow_rank", ("a",), score=8), detector="late_rank")
+    works, later = finding("slow_rank", ("b",), score=9), replace(last, ids=("c",), score=7)
+    assert loud(settled([last, works][::order], [])) == [("slow_rank", ("a",))]
+    assert loud(settled([last, later], [])) == [("slow_rank", ("a",)), ("slow_rank", ("c",))]
+
+
+@pytest.mark.parametrize(("clear", "told"), [(20.0, "slow_rank"), (200.0, "slow_link")])
+def test_a_laggard_leaves_nobody_else_to_blame_but_a_link_that_stands_out_much_more(clear, told):
+    lagging = replace(finding("slow_rank", ("b",), score=8), detector="laggard")
+    found = settled([lagging, finding("slow_link", ("a",), score=clear)], [])
+    assert [kind for kind, _ in loud(found)] == [told]

@@ -1,10 +1,13 @@
 import dataclasses
 import json
+import re
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism import report
-from prism.model import Diagnosis, Layout, Parallelism, Timeline
+from prism.model import Diagnosis, Layout, Parallelism, Severity, Timeline
 
 
 def test_the_report_has_the_form_the_design_promises(diagnosis):
@@ -60,6 +63,21 @@ def test_text_is_the_same_report_with_a_step_on_one_line(diagnosis):
     first, last = diagnosis.jobs[0].timeline.steps[0][0]
     assert f"[{first}, {last}]" in text
     assert text.endswith("}\n")
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.floats().map(np.float64)
+arrays = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 2**62)), max_size=3).map(lambda rows: np.array(rows, np.int64))
+values = st.recursive(
+    leaves | arrays | st.sampled_from(Severity),
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(values)
+def test_text_is_as_json_writes_it(value):
+    twin = json.dumps(report._plain(value), indent=1, allow_nan=False)
+    twin = re.sub(r"\[\n\s*(-?\d+),\n\s*(-?\d+)\n\s*\]", r"[\1, \2]", twin)
+    assert report._text(value, "\n") == twin
 
 
 def test_times_keep_every_nanosecond(diagnosis):

@@ -50,7 +50,7 @@ def test_too_few_steps_name_nobody():
 
 @pytest.mark.parametrize(
     ("slowdown", "lost", "word"),
-    [(1.0, 0.5, "info"), (1.1, 0.5, "info"), (1.2, 0.5, "warning"), (1.01, 0.01, "info"), (2.0, 0.5, "critical")],
+    [(1.0, 0.5, "info"), (1.06, 0.5, "info"), (1.2, 0.5, "warning"), (1.01, 0.01, "info"), (2.0, 0.5, "critical")],
 )
 def test_how_much_is_how_bad(slowdown, lost, word):
     assert severity(slowdown, lost) == word

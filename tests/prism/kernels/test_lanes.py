@@ -61,3 +61,11 @@ def test_a_restart_is_when_all_connections_are_new():
     arrays["dst_qp"] = arrays["start_ns"] + 1  # a connection for each message is a habit
     flows = Flows.build(arrays, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
     assert renewals(flows, np.arange(40)).tolist() == []
+
+
+def test_conversations_of_about_one_volume_are_two_lanes_where_each_has_its_own_times():
+    """One goes on all the time, the other, of as many records, once in a while."""
+    steadily = [(0, 1, 0, 0, 5 + t % 2, 10 * t, 1000) for t in range(200)]
+    seldom = [(0, 1, 0, 0, 7 + t % 2, 500 * (t // 50) + t % 50, 1100) for t in range(200)]
+    assert told(steadily + seldom) == [1] * 200 + [0] * 200
+    assert told(steadily + [(0, 1, 0, 0, 7 + t % 2, 10 * t + 1, 1100) for t in range(200)]) == [0] * 400

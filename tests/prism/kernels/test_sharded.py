@@ -33,7 +33,7 @@ def layers(count, optimizer):
 @pytest.mark.parametrize("optimizer", [5, 15, 60])
 def test_a_step_ends_where_a_forward_pass_follows(count, optimizer):
     records, ends = stream(layers(count, optimizer), 12)
-    assert sharded(*records).quiet[:, 0].tolist() == ends.tolist()
+    assert sharded(*records).rhythm.quiet[:, 0].tolist() == ends.tolist()
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_a_step_ends_where_a_forward_pass_follows(count, optimizer):
 )
 def test_what_does_not_go_forward_and_backward_is_no_sharded_model(gaps):
     records, _ = stream(gaps, 30)
-    assert sharded(*records) is NONE
+    assert sharded(*records).rhythm is NONE
 
 
 def test_too_little_says_nothing():
     records, _ = stream(layers(4, 5), 3)
-    assert sharded(*records) is NONE
-    assert sharded(*(np.zeros(0, np.int64) for _ in range(3))) is NONE
+    assert sharded(*records).rhythm is NONE
+    assert sharded(*(np.zeros(0, np.int64) for _ in range(3))).rhythm is NONE

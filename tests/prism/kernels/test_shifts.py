@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.shifts import middle, shift, shifts, spread, usual
+from prism.kernels.shifts import Shift, even, middle, shift, shifts, spread, usual
 
 
 def series(n, *raised, sigma=0.02, seed=0):
@@ -109,3 +109,11 @@ def test_what_is_usual_and_the_spread_are_numpys(rows):
         assert usual(values) == pytest.approx(np.nanpercentile(values, 30, axis=1, keepdims=True), nan_ok=True)
     expected = 1.4826 * np.median(np.abs(known - np.median(known))) if len(known) else 0.0
     assert spread(values) == pytest.approx(max(expected, 0.01))
+
+
+def test_a_short_stretch_of_hiccups_is_not_even():
+    level, noise = np.array([0.0, 0.3, 0.16, 0.2, 0.0]), 0.02
+    assert not even(level, Shift(1, 4, 0.2, 9.0), noise)
+    assert even(level, Shift(1, 4, 0.2, 9.0), 0.05)
+    assert even(np.array([0.0, 0.22, 0.16, 0.2, 0.0]), Shift(1, 4, 0.2, 9.0), noise)
+    assert even(np.tile(level, 2), Shift(1, 6, 0.2, 9.0), noise)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.sums import counted, distinct, last_before, numbered, places_in, spans, totals
+from prism.kernels.sums import both_ends, counted, distinct, last_before, numbered, places_in, spans, totals
 
 keys = st.lists(st.integers(0, 9), max_size=60)
 
@@ -62,3 +62,10 @@ def test_places_in_rows_of_their_own(rows, times):
     which = np.arange(len(times)) % len(rows)
     found = places_in([np.array(sorted(row), np.int64) for row in rows], which, np.array(times, np.int64))
     assert found.tolist() == [sum(t < when for t in rows[i]) for i, when in zip(which, times, strict=True)]
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(0, 5)), max_size=40))
+def test_both_ends_are_in_order_of_rank_and_start(some):
+    src, dst, start = (np.array([row[i] for row in some], np.int64) for i in range(3))
+    told = np.lexsort((np.tile(start, 2), np.concatenate([src, dst])))
+    assert both_ends(src, dst, start, np.argsort(start, kind="stable")).tolist() == told.tolist()

@@ -6,7 +6,21 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.volumes import between, commonest, full, levels, nearest, reached, strays, strode, threaded
+from prism.kernels.volumes import (
+    as_wide,
+    between,
+    commonest,
+    completed,
+    filled,
+    full,
+    gaps,
+    levels,
+    nearest,
+    reached,
+    strays,
+    strode,
+    threaded,
+)
 
 sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
 streams = st.lists(st.tuples(st.integers(1, 4), st.sampled_from((0, 0, 1, 2, 8))), min_size=2, max_size=60)
@@ -128,3 +142,62 @@ def test_strays_are_wide_gaps_where_few_parts_have_one(some, wide, slack, data):
         places += [int(edge[i]) - (int(edge[before[-1]]) if before[-1] >= 0 else 0)] if before else []
     lonely = [p for p in places if 2 * sum(abs(p - q) <= slack for q in places) < len(bounds) - 1]
     assert strays(np.array(bounds, np.intp), edge, gap, wide, slack) == len(lonely)
+
+
+@given(streams)
+def test_gaps_are_what_no_record_before_covers(some):
+    start = np.cumsum([step for step, _ in some])
+    end, octets = start + [length for _, length in some], np.array([step for step, _ in some])
+    edge, gap = gaps(start, end, octets)
+    assert edge.tolist() == np.cumsum(octets).tolist()
+    assert gap.tolist() == np.maximum(start[1:] - np.maximum.accumulate(end)[:-1], 0).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 30)), min_size=2, max_size=12), st.sampled_from((1, 6)))
+def test_the_finest_level_as_wide_as_the_coarsest(some, scarce):
+    number = 1 + np.cumsum([more for more, _ in some])
+    volume, wide = np.array([octets for _, octets in some]), np.sort(np.arange(number[-1] + 1) ** 2 % 23)[::-1].copy()
+    fits, k, width = [0], number[0], wide[number - 1 - number // 4]
+    for level in range(1, len(some)):
+        left = wide[k : number[level]]
+        low, high = np.percentile(left, 10), np.percentile(left, 90)
+        equal = width[level] >= 0.5 * width[0]
+        if not equal and k + 1 >= scarce:
+            continue
+        if high <= 1.5 * low or (volume[0] <= 3.5 * volume[level] and equal):
+            fits.append(level)
+    best = as_wide(number, volume, wide, np.arange(len(some)), 0.5, 3.5, 1.5, scarce)
+    assert best == min(fits, key=lambda level: volume[level])
+
+
+def slowly_completed(cuts, edge, gap, volume, slack):
+    before = reached(cuts, edge)
+    width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
+    width = np.minimum(width, 2 * np.median(width))
+    run = threaded(before, width, volume, slack, float(np.median(width)) / 2)
+    runs = [np.flatnonzero(run == first) for first in np.unique(run)]
+    runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
+    taken, ends = [], []
+    for r in runs:
+        begin, stop = int(before[r[0]]), int(before[r[-1]])
+        if all(stop <= b + slack or begin >= e - slack for b, e in taken):
+            taken.append((begin, stop))
+            ends += cuts[r[1:]].tolist()
+    return sorted(ends)
+
+
+@given(streams, st.integers(2, 12), st.sampled_from((0.02, 0.3)), st.data())
+def test_steps_are_filled_in_strides_and_runs_do_not_overlap(some, volume, tolerance, data):
+    start = np.cumsum([2 * octets + wide for octets, wide in some])
+    end, octets = start + [octets for octets, _ in some], np.array([octets for octets, _ in some])
+    edge, gap = gaps(start, end, octets)
+    cuts = np.array(sorted(data.draw(st.sets(st.integers(-1, len(some) - 1), min_size=1, max_size=9))))
+    slack, known = int(volume * tolerance), full(cuts, edge, volume, tolerance)
+    inner = known[(known >= 0) & (known < len(gap))]
+    usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
+    cuts_all = strode(edge, gap, known, volume, slack, usual)
+    last = slowly_completed(cuts_all, edge, gap, volume, slack) if len(cuts_all) else []
+    assert completed(cuts_all, edge, gap, volume, slack).tolist() == last
+    done, after = np.maximum.accumulate(end), np.append(start[1:], 10_000)
+    told = [[int(done[i]), int(max(after[i], done[i]))] for i in last]
+    assert filled(start, end, edge, gap, cuts, volume, tolerance, 10_000).tolist() == told

@@ -6,7 +6,7 @@ from hypothesis import given as having
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.kernels.waits import flushed, needs, own_work, typical_work
+from prism.kernels.waits import flushed, needs, own_work, typical_work, work_at, work_of
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -183,3 +183,11 @@ def test_a_stage_that_awaits_all_needs_all():
         given, handed = came.flows(), went.flows()
         last = np.repeat(given.end_ns.reshape(10, 4)[:, 3], 4) if awaited == 4 else np.full(40, -1)
         assert flushed(given, handed, np.array(ends)).tolist() == last.tolist()
+
+
+@having(st.lists(st.tuples(*[st.integers(0, 20)] * 5), min_size=1, max_size=12), st.data())
+def test_work_of_records_at_places_is_that_of_the_records(some, data):
+    records = np.array([[start, start + long, src, dst, src % 2, need - 1] for start, long, src, dst, need in some], np.int64)
+    talks, hears = (np.array(data.draw(st.lists(st.integers(0, len(some) - 1))), np.intp) for _ in range(2))
+    told = [column.tolist() for column in work_of(records[talks], records[hears])]
+    assert [column.tolist() for column in work_at(records, talks, hears)] == told

@@ -1,0 +1,60 @@
+"""When the steps of one rank end, from its records and the gaps of the rhythm that it follows. Loops over steps, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.compiled import compiled
+from collectors.record import Ints
+from prism.kernels.ordered import median
+
+
+@compiled
+def parted(start: Ints, done: Ints, octets: Ints, quiet: Ints) -> Ints:
+    """How many of a rank's records were sent when each step ended; they are in order of `start`, and `done` so far at `done`.
+
+    Within a gap of the rhythm, which others may show, what begins after a rest and nearer to the gap's end than to what came
+    before may be of the next step: where it is, equal volumes tell.
+    """
+    until = np.maximum(quiet[:, 1], quiet[:, 0] + 1)
+    last, first = np.searchsorted(start, until), np.searchsorted(start, quiet[:, 0], "right")
+    moved, size = np.zeros(len(octets) + 1, np.int64), np.empty(len(quiet), np.int64)
+    for i in range(len(octets)):
+        moved[i + 1] = moved[i] + octets[i]
+    for step in range(len(quiet)):
+        size[step] = moved[last[step]] - (moved[last[step - 1]] if step else 0)
+    usual = median(size)
+    for step in range(len(quiet)):
+        if first[step] >= last[step]:
+            continue
+        before, best, off = moved[last[step - 1]] if step else 0, last[step], np.inf
+        for i in range(max(first[step], 1), last[step] + 1):
+            if i == last[step] or start[i] - done[i - 1] > until[step] - start[i]:
+                away = abs(moved[i] - before - usual)
+                if away < off:
+                    best, off = i, away
+        last[step] = best
+    return last
+
+
+@compiled
+def step_ends(start: Ints, end: Ints, octets: Ints, quiet: Ints, begun: Ints, heard: Ints) -> Ints:
+    """When each step of one rank ended: its last record in the streams that end a step, and the signals after it; ns.
+
+    `start`, `end`, `octets` are the records of those streams, in order of start, `quiet` the gaps after the steps, int64[n, 2],
+    `begun` when each of all its records began and `heard` the signals, ascending.
+    """
+    done = end.copy()
+    for i in range(1, len(done)):
+        done[i] = max(done[i - 1], done[i])
+    last = parted(start, done, octets, quiet)
+    out = np.empty(len(quiet), np.int64)
+    for step in range(len(quiet)):
+        ended = done[last[step] - 1] if last[step] > 0 else quiet[step, 0]
+        at = np.searchsorted(begun, ended, side="right")
+        resume = begun[at] if at < len(begun) else quiet[step, 1]
+        signals = np.searchsorted(heard, resume)  # the last signal before the rank resumes
+        out[step] = max(heard[signals - 1] if signals else 0, ended)
+        if step:
+            out[step] = max(out[step - 1], out[step])
+    return out

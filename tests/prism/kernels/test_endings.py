@@ -1,0 +1,42 @@
+"""Step ends of one rank, against the same in whole arrays."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.endings import parted, step_ends
+
+records = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=40)
+gaps = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), min_size=1, max_size=8)
+times = st.lists(st.integers(0, 80), max_size=12)
+
+
+def slowly_parted(start, done, octets, quiet):
+    until = np.maximum(quiet[:, 1], quiet[:, 0] + 1)
+    last, first = np.searchsorted(start, until, "left"), np.searchsorted(start, quiet[:, 0], "right")
+    moved = np.concatenate([[0], np.cumsum(octets)])
+    usual = float(np.median(np.diff(moved[last], prepend=0)))
+    for step in np.flatnonzero(first < last).tolist():
+        inside = np.arange(max(first[step], 1), last[step])
+        apart = inside[start[inside] - done[inside - 1] > until[step] - start[inside]]
+        choices = np.append(apart, last[step])
+        before = moved[last[step - 1]] if step else 0
+        last[step] = choices[np.argmin(np.abs(moved[choices] - before - usual))]
+    return last
+
+
+@given(records, gaps, times, times)
+def test_step_ends_are_those_of_whole_arrays(some, quiet, begun, heard):
+    start, length, octets = (np.array(column, np.int64) for column in zip(*sorted(some), strict=True))
+    begin = np.cumsum([step for step, _ in quiet])
+    quiet = np.stack([begin, begin + [wide for _, wide in quiet]], axis=1).astype(np.int64)
+    begun, heard = (np.sort(np.array(column, np.int64)) for column in ([*begun, 0], heard))
+    done = np.maximum.accumulate(start + length)
+    last = slowly_parted(start, done, octets, quiet)
+    assert parted(start, done, octets, quiet).tolist() == last.tolist()
+    ends = np.where(last > 0, done[np.maximum(last - 1, 0)], quiet[:, 0])
+    at = np.searchsorted(begun, ends, "right")
+    resume = np.where(at < len(begun), begun[np.minimum(at, len(begun) - 1)], quiet[:, 1])
+    late = np.concatenate([[0], heard])[np.searchsorted(heard, resume, "left")]
+    told = np.maximum.accumulate(np.maximum(late, ends))
+    assert step_ends(start, start + length, octets, quiet, begun, heard).tolist() == told.tolist()
