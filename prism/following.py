@@ -42,6 +42,11 @@ class Watched:
         steps = np.diff(self.ends[self.ends <= time_ns])[-most:]
         return float(np.median(steps)) if len(steps) >= least else 0.0
 
+    def during(self, start_ns: int, end_ns: int) -> float:
+        """The usual of the steps that lie between two times, ns; 0 where there are none."""
+        steps = np.diff(self.ends[(self.ends >= start_ns) & (self.ends <= end_ns)])
+        return float(np.median(steps)) if len(steps) else 0.0
+
     def lately(self, *, steps: int = 3) -> float:
         """The usual of the newest steps, ns; 0 where there are none."""
         return float(np.median(np.diff(self.ends)[-steps:])) if len(self.ends) > 1 else 0.0
@@ -126,7 +131,9 @@ def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Top
         known = trails[i].case.finding
         if known.job != finding.job or not _alike(known, finding, topology):
             continue
-        if finding.start_ns <= trails[i].active_ns + 2 * step and finding.end_ns >= known.start_ns - 2 * step:
+        open_still = trails[i].told and trails[i].case.state == "open"  # perhaps nobody listened for some steps
+        goes_on = open_still or finding.start_ns <= trails[i].active_ns + 2 * step
+        if goes_on and finding.end_ns >= known.start_ns - 2 * step:
             return i
     return None
 
@@ -227,7 +234,11 @@ def _still_out(finding: Finding, job: Watched) -> bool:
 
 
 def _still_slow(trail: Trail, job: Watched, *, least: float = 1.05) -> bool:
-    """Whether the newest steps take more of the time that the finding cost than half, by what a step took before it."""
-    cost = _cost(trail.case.finding)
-    loses = loud(trail.case.finding) and trail.case.finding.kind not in OUTAGES and trail.usual_ns > 0 and cost >= least
-    return loses and job.lately() >= trail.usual_ns * (1 + (cost - 1) / 2)
+    """Whether the newest steps take more of the time that the finding cost than half, by what a step took before it.
+
+    What it cost is seen from its own steps, where there are any: a window that it fills has only others to compare it with.
+    """
+    finding, usual = trail.case.finding, trail.usual_ns
+    slow = job.during(finding.start_ns, finding.end_ns) or usual * _cost(finding)
+    loses = loud(finding) and finding.kind not in OUTAGES and usual > 0 and slow >= least * usual
+    return loses and job.lately() >= (usual + slow) / 2

@@ -93,6 +93,23 @@ def test_a_case_lasts_while_steps_are_as_slow_as_it_made_them():
     assert told(trails)[0].state == "open"
 
 
+def test_what_a_case_costs_is_seen_from_its_own_steps_where_a_window_has_only_others_to_compare_with():
+    slow = range(10, 60)
+    trails = follow((), [finding(12, 16, slowdown=2.0)], job(13, slow=slow), 16 * S)
+    trails = follow(trails, [finding(12, 18, slowdown=2.0)], job(14, slow=slow), 18 * S)
+    trails = follow(trails, [finding(12, 20, slowdown=4.0)], job(15, slow=slow), 20 * S)
+    for now in range(16, 40):
+        trails = follow(trails, [], job(now, slow=slow), (2 * now - 10) * S)
+    assert told(trails)[0].state == "open"
+
+
+def test_a_case_that_is_open_goes_on_after_a_time_in_which_nobody_listened():
+    trails = follow(opened(), [finding(30, 36)], job(36), 36 * S)
+    trails = follow(trails, [finding(30, 37)], job(37), 37 * S)
+    (case,) = told(trails)
+    assert (case.id, case.state) == (told(opened())[0].id, "open")
+
+
 def test_another_culprit_takes_its_place():
     trails = opened()
     for now in range(14, 24):
