@@ -6,7 +6,7 @@ All else that came since was for later, and the rank that sent did not wait for 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -88,18 +88,32 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
         own[stream] = True
     rows = np.flatnonzero(own)
     src, dst = ranks[flows.src[rows]], ranks[flows.dst[rows]]
-    lanes: dict[int, set[int]] = defaultdict(set)
-    _, at = numbered(src, dst)
-    for a, b in zip(src[at].tolist(), dst[at].tolist(), strict=True):
-        lanes[a].add(b)
-    even, told = np.zeros(len(place), np.bool_), np.zeros(len(place), np.bool_)
-    for group in parallelism.groups:
-        members = [place[member] for member in group.members]
-        if group.kind == kind:
-            ring, exchange = _one_way(members, lanes), _exchanged(members, lanes, hosts)
-            even[members], told[members] = ring or exchange, exchange or (ring and kind != "dp")
-    own = even[src] & even[dst]
-    return rows[own], (told[src] & told[dst])[own]
+    lane, at = numbered(src, dst)
+    ends = list(zip(src[at].tolist(), dst[at].tolist(), strict=True))
+    groups = [[place[member] for member in group.members] for group in parallelism.groups if group.kind == kind]
+    even, told = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
+    for members, own_lanes in _lanes(groups, ends):
+        lanes: dict[int, set[int]] = defaultdict(set)
+        for i in own_lanes:
+            lanes[ends[i][0]].add(ends[i][1])
+        ring, exchange = _one_way(members, lanes), _exchanged(members, lanes, hosts)
+        even[own_lanes], told[own_lanes] = ring or exchange, exchange or (ring and kind != "dp")
+    return rows[even[lane]], told[lane][even[lane]]
+
+
+def _lanes(groups: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Sequence[int], list[int]]]:
+    """The lanes of each group, by their places in `ends`: a lane is the smallest group's of those that both its ends are in.
+
+    Ranks that reduce in a ring may exchange with one of it besides, as those with the same experts do.
+    """
+    left = defaultdict[int, dict[int, int]](dict)  # sender → receiver → place
+    for i, (a, b) in enumerate(ends):
+        left[a][b] = i
+    for members in sorted(groups, key=len):
+        inside = set(members)
+        own = [left[a].pop(b) for a in members for b in inside & left[a].keys()]
+        if own:
+            yield members, own
 
 
 def _one_way(members: Collection[int], lanes: Mapping[int, Collection[int]]) -> bool:

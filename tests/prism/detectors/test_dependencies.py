@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prism import topology
-from prism.detectors.dependencies import _exchanged, _one_way
+from prism.detectors.dependencies import _exchanged, _lanes, _one_way
 from prism.detectors.hang import hang
 from prism.detectors.slow_rank import slow_rank
 from prism.model import Severity
@@ -88,3 +88,11 @@ def test_rings_and_exchanges_are_told_from_trees():
     apart = {a: {b for b in to if hosts[a] != hosts[b]} for a, to in everyone.items()}
     assert _exchanged(range(8), apart, hosts)
     assert not _exchanged(range(8), apart, nowhere)
+
+
+def test_a_lane_is_the_smallest_groups_that_both_its_ends_are_in():
+    ring, pairs = [(i, (i + 1) % 8) for i in range(8)], [(i, (i + 4) % 8) for i in range(8)]
+    groups = [list(range(8)), *([i, i + 4] for i in range(4))]
+    found = {tuple(members): {(ring + pairs)[i] for i in own} for members, own in _lanes(groups, ring + pairs)}
+    assert found.pop(tuple(range(8))) == set(ring)
+    assert found == {(i, i + 4): {(i, i + 4), (i + 4, i)} for i in range(4)}
