@@ -28,12 +28,13 @@ SAME = 0.15  # of the logarithm of their ratio: two periods are the same
 
 class Beat(NamedTuple):
     """The rhythm of a job's steps; whether no other stream shows them as it does (`alone`), and whether each step consists
-    of many `calls`.
+    of many `calls`. `often` is how often its pipelines ran empty, 0 where that is not known.
     """
 
     clock: Rhythm
     alone: bool = False
     calls: bool = False
+    often: int = 0
 
 
 def beat(
@@ -56,13 +57,16 @@ def beat(
     model together show steps if they explain the share `layered` of what moved.
     """
     start = sending(flows)
-    for clock, calls in ((drained(flows, parallelism, start), False), (_layered(flows, streams, start), True)):
+    empty = drained(flows, parallelism, start)
+    reduced = any(stream.kind == "dp" for stream in parallelism.streams)
+    often = len(empty.quiet) if reduced else 0
+    for clock, calls in ((NONE if reduced else empty, False), (_layered(flows, streams, start), True)):
         if clock is not NONE:
             return Beat(clock, True, calls)
     voices = _voices(flows, streams, voters)
     clock, heard = NONE, list[tuple[bool, Rhythm]]()
     for tolerance in tolerances:
-        heard = [(s.kind == "dp", rhythm_of(flows, start, rows, tolerance, s.kind == "dp")) for s, rows in voices]
+        heard = [(s.kind == "dp", rhythm_of(flows, start, rows, tolerance, s.kind == "dp", often)) for s, rows in voices]
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
         if heard and heard[0][0] and heard[0][1].explained >= layered and heard[0][1].period_ns > 3 * clock.period_ns > 0:
             clock = heard[0][1]  # the edges of a sharded model show its layers, all of them together its steps
@@ -85,13 +89,11 @@ def beat(
         if reduces and rows is s.rows
     ]
     after = np.diff(seen(np.minimum(whole.quiet, FOREVER // 2)), axis=1)[:, 0]
-    return Beat(_completed(whole, reductions, after), whole is not clock)
+    return Beat(_completed(whole, reductions, after), whole is not clock, often=often)
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
-    """Steps of a job that reduces no gradients: its first stage's pair runs empty once a step; `NONE` where none are seen."""
-    if any(stream.kind == "dp" for stream in parallelism.streams):
-        return NONE
+    """Steps of a pipeline: its first stage's pair runs empty once a step; `NONE` where none are seen."""
     rows = {s.members: s.rows for s in parallelism.streams if s.kind == "pp"}
     for (src, dst), there in rows.items():
         back = rows.get((dst, src))
@@ -142,9 +144,9 @@ def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[St
     return [*whole, *edges]
 
 
-def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: bool) -> Rhythm:
-    """The rhythm of some records; those that reduce gradients may pause."""
-    return rhythm(*_stream(flows, start, rows), tolerance=tolerance, pauses=reduces)
+def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: bool, often: int = 0) -> Rhythm:
+    """The rhythm of some records; those that reduce gradients may pause, and do so as `often` as pipelines run empty."""
+    return rhythm(*_stream(flows, start, rows), tolerance=tolerance, pauses=reduces, often=often if reduces else 0)
 
 
 def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:

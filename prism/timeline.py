@@ -38,11 +38,11 @@ def reconstruct(
     spans, flows, seen = (flows, flows, lambda times: times) if told is None else (flows, told.on(flows), told.back)
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
-    clock, alone, calls = beat(flows, parallelism, streams, seen=seen)
+    clock, alone, calls, often = beat(flows, parallelism, streams, seen=seen)
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(spans, job, streams))
     heard_by = _heard(flows, parallelism, signals(flows, clock.quiet[:, 0], calls=calls))
-    steps = _steps(flows, job, _Beats(flows, streams, clock, start, alone), clock, start, heard_by)
+    steps = _steps(flows, job, _Beats(flows, streams, clock, start, alone, often), clock, start, heard_by)
     return Timeline(tuple(seen(own) for own in steps), (), _spans(spans, job, streams))
 
 
@@ -92,9 +92,10 @@ def _by_end(flows: Flows, rows: Rows) -> Callable[[int], Rows]:
 class _Beats:
     """Where the streams of a rank agree that a step ends, for each set of streams looked at once."""
 
-    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, alone: bool) -> None:
+    def __init__(self, flows: Flows, streams: list[Stream], clock: Rhythm, start: Ints, alone: bool, often: int) -> None:
         self.flows, self.streams, self.clock, self.start = flows, streams, clock, start
         self.alone = alone  # no other stream shows the steps as the clock does
+        self.often = often  # as of `Beat`
         self.known: dict[tuple[int, ...], Rhythm] = {}
 
     def of(self, own: list[int]) -> tuple[list[int], Ints]:
@@ -119,7 +120,7 @@ class _Beats:
         if choice not in self.known:
             rows = np.concatenate([self.streams[i].rows for i in choice])
             reduces = all(self.streams[i].kind == "dp" for i in choice)
-            self.known[choice] = rhythm_of(self.flows, self.start, rows, 0.02, reduces)
+            self.known[choice] = rhythm_of(self.flows, self.start, rows, 0.02, reduces, self.often)
         return self.known[choice]
 
 

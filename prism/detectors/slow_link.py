@@ -68,15 +68,17 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
     if len(keys) < 3 or len(view.ends) < 3:
         return []
     again, packets = (view.per_steps(keys, column) for column in (view.flows.retransmits, view.flows.packets))
-    excess = np.full(again.shape, np.nan)
+    excess, foreseen = np.full(again.shape, np.nan), np.zeros(again.shape)
     for like in _alike(view, keys):
         share = again[like].sum(axis=1) / np.maximum(packets[like].sum(axis=1), 1.0)
         expected = max(float(np.median(share)), float(again.sum() / max(packets.sum(), 1.0)) / len(keys)) * packets[like]
         excess[like] = np.where(packets[like] > 0, np.log((again[like] + 1) / (expected + 1)), np.nan)
+        foreseen[like] = expected
     out = []
     for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25, least=view.least):
-        lost = sum(float(again[keys.index(k), one.start : one.stop].sum()) for k in one.bad)
-        finding = _told(view, one, "lossy") if lost >= least else None
+        bad = [keys.index(key) for key in one.bad]
+        lost, chance = (float(sums[bad, one.start : one.stop].sum()) for sums in (again, foreseen))
+        finding = _told(view, one, "lossy") if lost >= max(least, factor * chance) else None
         out += [finding] if finding is not None else []
     return joined(out)
 

@@ -62,7 +62,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
     moved = _against_peers(np.log(worked), _peers(view))
-    sigma, usually = spread(moved), middle(worked, axis=1)[:, 0]
+    sigma, usually, highest = spread(moved), middle(worked, axis=1)[:, 0], usual(worked, share=HIGH)[:, 0]
     twins = {rank: _strangers(view, ranks, rank) for ranks, _ in _twins(view) for rank in ranks.tolist()}
     out = []
     for rank in range(len(worked)):
@@ -73,8 +73,9 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
             other = partner(view, rank, strangers[along >= one.height / apart])
             rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
-            now, twin = np.nanmedian(worked[rank, one.start : one.stop]), middle(usually[twins.get(rank, strangers[:0])])
-            if now < twin * np.exp(height / 2):  # it works as others do: before, it seemed to wait
+            now, own = np.nanmedian(worked[rank, one.start : one.stop]), twins.get(rank, strangers[:0])
+            as_others = middle((highest if view.parallelism.layout.pp == 1 else usually)[own])
+            if now < as_others * np.exp(height / 2):  # it works as others do, if only at times: before, it seemed to wait
                 continue
             if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue

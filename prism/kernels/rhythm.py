@@ -47,6 +47,7 @@ class Rhythm:
 
 
 _NEARLY_ALL = 0.97
+_AS_OFTEN = 0.15  # of how often something is: about as often
 _MANY = 12  # steps between pauses that are still seen
 FOREVER = np.iinfo(np.int64).max
 NONE = Rhythm(np.zeros((0, 2), np.int64), 0, 0.0)
@@ -62,12 +63,14 @@ def rhythm(
     enough: float = 0.9,
     floor: float = 0.5,
     pauses: bool = False,
+    often: int = 0,
 ) -> Rhythm:
     """The coarsest rhythm that explains nearly (`enough`) as much as any finer one, and at least `floor` of all octets.
 
     `start`, `end`, `octets` are a stream's records in order of start. Volumes within `tolerance` are equal; fewer than
     `least` equal ones are no rhythm. The last step counts although nothing follows it. With `pauses` steps may come in
-    groups: for streams whose work no bubble of a pipeline parts.
+    groups: for streams whose work no bubble of a pipeline parts; of the levels that have about as many steps as somebody
+    else tells (`often`), if any, the one that explains most is taken.
     """
     if len(start) < least:
         return NONE
@@ -77,6 +80,9 @@ def rhythm(
     if best < floor:
         return NONE
     fit = np.flatnonzero(levels.explained >= enough * best)
+    asked = fit[np.abs(edge[-1] / levels.volume[fit] - often) <= _AS_OFTEN * often]
+    if len(asked):
+        fit = asked[np.argmax(levels.explained[asked])][None]
     nearly = np.flatnonzero(levels.explained >= _NEARLY_ALL)
     sure = int(levels.reach[nearly[0]]) if len(nearly) else 0
     finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
@@ -111,6 +117,11 @@ class _Level(NamedTuple):
     def width(self) -> float:
         """The gap, ns, that three in four of its cuts exceed."""
         return float(self.wide[self.k - 1 - self.k // 4])
+
+    def parted(self, *, share: float = 0.2) -> bool:
+        """Whether it leaves out a gap for each of its segments, of at least `share` of any that it cuts at."""
+        inside = self.wide[self.k : 2 * self.k + 1]
+        return len(inside) > self.k and bool(inside[-1] >= share * self.wide[self.k - 1])
 
     def left_out(self, coarse: _Level) -> tuple[float, float]:
         """The 10th and the 90th percentile of the gaps that it cuts at and a coarser level does not, ns; at least one."""
@@ -173,7 +184,7 @@ def _in_groups(
     if round(coarse.explained * total / coarse.volume) >= scarce:
         return None
     for level in sorted(map(levels.at, some[1:]), key=lambda level: level.volume):
-        if least >= finer * level.volume:
+        if least >= finer * level.volume and not level.parted():
             continue
         low, high = level.left_out(coarse)
         if high <= even * low and level.volume < coarse.volume:

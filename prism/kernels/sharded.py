@@ -71,7 +71,8 @@ def _step(
     place, width = place[:most], width[:most]
     if len(place) < 6 * least:
         return None
-    width = np.minimum(width, 3 * np.median(width))
+    limit = 3 * float(np.median(width))
+    width = np.minimum(width, limit)
     slack = near * float(np.median(np.diff(place)))
     lags = _lags(place, slack, (place[-1] - place[0]) / least)
     likeness = likenesses(place, width, lags, slack)
@@ -81,7 +82,9 @@ def _step(
         one, *others = likenesses(place, width, parts[(parts > 2 * slack) | (parts == lag)], slack)
         if any(other > 0.9 * one for other in others):
             continue  # several steps
-        turn = _turn(_pattern(place, width, lag, slack), lag)
+        pattern = _pattern(place, width, lag, slack)
+        whole = np.count_nonzero(np.exp(pattern.width) > 0.999 * limit) <= 1  # gaps that were cut are all alike
+        turn = _turn(pattern, lag) if whole else None
         if turn is not None:
             end, uneven = turn
             return _Step(
