@@ -198,9 +198,12 @@ def _completed(
 def _cut_short(stream: tuple[Ints, Ints, Ints], own: Rhythm, gap: Ints, *, slack: float = 0.05) -> bool:
     """Whether a stream had moved some but not all of a step's octets when another fell silent for a `gap`, begin and end, ns.
 
-    What it moved until it ended its next step is that and a whole step; a step that hung is done with what it lacked.
+    What it moved until it ended its next step is that and a whole step; a step that hung is done with what it lacked. Where it
+    ended a step with the other, what it moved is of the step after that.
     """
     start, _, octets = stream
+    if np.abs(own.quiet[:, 0] - gap[0]).min() < own.period_ns / 2:
+        return False
     ends = np.concatenate([[start[0] - 1], own.quiet[:, 0], [FOREVER]])
     done = int(np.searchsorted(ends, gap[1])) - 1
     low, high, later = np.searchsorted(start, [ends[done], gap[1], ends[done + 1]], "right")

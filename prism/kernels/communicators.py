@@ -239,22 +239,28 @@ def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:
 def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> list[set[Pair]]:
     """A communicator, or those that follow so closely upon one another that they looked like one.
 
-    Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'.
+    Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'. Of many
+    ranks those volumes hardly differ.
     """
+    return _parted(part, edges, active, 1.05) or _parted(part, edges, active, 1.01) or [part]
+
+
+def _parted(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union], equal: float) -> list[set[Pair]] | None:
+    """The communicators of `_split` where volumes up to `equal` times one another are equal; None where it is but one."""
     classes: list[list[Pair]] = []
     for key in sorted(part, key=lambda k: edges[k].volume):
-        if classes and edges[key].volume <= 1.05 * edges[classes[-1][-1]].volume:
+        if classes and edges[key].volume <= equal * edges[classes[-1][-1]].volume:
             classes[-1].append(key)
         else:
             classes.append([key])
     if len(classes) < 2:
-        return [part]
+        return None
     members = {end for key in part for end in ends(key)}
     graphs = [nx.Graph((k[0], k[1]) for k in own) for own in classes]
     spanning = [i for i, g in enumerate(graphs) if len(g) == len(members) and nx.is_connected(g)]
     windows = [joined([active[k] for k in own]) for own in classes]
     if not spanning or any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
-        return [part]
+        return None
     return [
         {k for k in own if k[0] in nodes}
         for own, g in zip(classes, graphs, strict=True)

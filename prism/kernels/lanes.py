@@ -23,20 +23,23 @@ Rows = NDArray[np.intp]
 
 
 class _Line(NamedTuple):
-    """One direction of one connection; `port` joins the directions of a TCP connection, 0 where nothing does."""
+    """One direction of one connection; `port` joins the directions of a TCP connection, 0 where nothing does.
+
+    `parts` are its messages, records where nobody counted those: a record may be several that followed upon one another.
+    """
 
     low: bool  # from the lower endpoint to the higher
     port: int
     first: int
     last: int
     octets: int
-    records: int
+    parts: int
     rows: Rows
 
     def like(self, other: _Line, tolerance: float) -> bool:
-        """Whether two lines moved about as much in about as many records."""
+        """Whether two lines moved about as much in about as many parts."""
         a = abs(float(np.log((self.octets + 1) / (other.octets + 1))))
-        return a <= tolerance and abs(float(np.log(self.records / other.records))) <= tolerance
+        return a <= tolerance and abs(float(np.log(self.parts / other.parts))) <= tolerance
 
 
 def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) -> Ints:
@@ -86,13 +89,16 @@ def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
     place[by] = np.arange(len(by), dtype=np.int32)
     number, at = place[number], at[by]
     order, begins = counted(number, len(at), np.arange(len(rows)))
-    moved, first, last = np.zeros(len(at), np.int64), np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
+    moved, messages = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
+    first, last = np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
     spans(number, flows.start_ns[rows], flows.end_ns[rows], first, last)
     totals(number, flows.octets[rows], moved)
+    totals(number, flows.messages[rows], messages)
+    parts = np.where(messages > 0, messages, np.diff(begins))
     pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
-    columns = zip(*(c.tolist() for c in (low[at], high[at], there[at], port[at], first, last, moved)), strict=True)
-    for (one, other, way, own, begin, end, octets), (a, b) in zip(columns, pairwise(begins.tolist()), strict=True):
-        pairs[one, other].append(_Line(way, own, begin, end, octets, b - a, order[a:b]))
+    columns = zip(*(c.tolist() for c in (low[at], high[at], there[at], port[at], first, last, moved, parts)), strict=True)
+    for (one, other, way, own, begin, end, octets, many), (a, b) in zip(columns, pairwise(begins.tolist()), strict=True):
+        pairs[one, other].append(_Line(way, own, begin, end, octets, many, order[a:b]))
     return list(pairs.values())
 
 
