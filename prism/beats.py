@@ -17,7 +17,7 @@ from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints, ascending
 from prism.kernels.layers import grouped
-from prism.kernels.rhythm import FOREVER, NONE, Rhythm, rhythm
+from prism.kernels.rhythm import AS_OFTEN, FOREVER, NONE, Rhythm, rhythm
 from prism.kernels.sharded import Sharded, sharded
 from prism.kernels.sums import counted, numbered
 from prism.model import Parallelism, Stream
@@ -59,7 +59,7 @@ def beat(
     start = sending(flows)
     empty = drained(flows, parallelism, start)
     reduced = any(stream.kind == "dp" for stream in parallelism.streams)
-    often = len(empty.quiet) if reduced else 0
+    often = _often(flows, streams, start, len(empty.quiet)) if reduced else 0
     for clock, calls in ((NONE if reduced else empty, False), (_layered(flows, streams, start), True)):
         if clock is not NONE:
             return Beat(clock, True, calls)
@@ -105,6 +105,20 @@ def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
             after = np.append(begun, FOREVER)[np.searchsorted(begun, found.first.empty, "right")]
             return Rhythm(np.stack([found.first.empty, after], axis=1), 0, 1.0)
     return NONE
+
+
+def _often(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, *, share: float = 0.9) -> int:
+    """How often pipelines ran empty, if the heaviest reduction shows so many steps, in `share` of which work is handed on; else 0.
+
+    Chunks of a schedule run empty too, and a reduction has parts, but nothing is handed on between those.
+    """
+    found = rhythm_of(flows, start, next(s.rows for s in streams if s.kind == "dp"), 0.02, True, times)
+    if not times or len(found.quiet) < 3 or abs(len(found.quiet) - times) > AS_OFTEN * times:
+        return 0
+    rows = np.concatenate([s.rows for s in streams if s.kind == "pp"])
+    n = len(found.quiet)
+    handed = np.bincount(np.searchsorted(found.quiet[:, 0], start[rows]), flows.octets[rows], n + 1)[1:n]
+    return times if np.mean(handed >= np.median(handed) / 2) >= share and np.median(handed) > 0 else 0
 
 
 def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int = 64, clear: float = 0.02) -> Rhythm:

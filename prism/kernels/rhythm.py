@@ -47,7 +47,7 @@ class Rhythm:
 
 
 _NEARLY_ALL = 0.97
-_AS_OFTEN = 0.15  # of how often something is: about as often
+AS_OFTEN = 0.15  # of how often something is: about as often
 _MANY = 12  # steps between pauses that are still seen
 FOREVER = np.iinfo(np.int64).max
 NONE = Rhythm(np.zeros((0, 2), np.int64), 0, 0.0)
@@ -80,18 +80,25 @@ def rhythm(
     if best < floor:
         return NONE
     fit = np.flatnonzero(levels.explained >= enough * best)
-    asked = fit[np.abs(edge[-1] / levels.volume[fit] - often) <= _AS_OFTEN * often]
+    asked = fit[np.abs(edge[-1] / levels.volume[fit] - often) <= AS_OFTEN * often]
     if len(asked):
-        fit = asked[np.argmax(levels.explained[asked])][None]
+        finest = levels.at(asked[np.argmax(levels.explained[asked])])
+    else:
+        finest = _finest(levels, fit, edge, gap, tolerance, pauses)
+    same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
+    best_of = levels.at(same[np.argmax(levels.explained[same])])
+    return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
+
+
+def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, tolerance: float, pauses: bool) -> _Level:
+    """The level of steps, of those that explain enough; with `pauses` as in `rhythm`."""
     nearly = np.flatnonzero(levels.explained >= _NEARLY_ALL)
     sure = int(levels.reach[nearly[0]]) if len(nearly) else 0
     finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
     if pauses:
         finest = _in_groups(levels, fit, int(edge[-1])) or finest
         finest = _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance)
-    same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
-    best_of = levels.at(same[np.argmax(levels.explained[same])])
-    return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
+    return finest
 
 
 class _Level(NamedTuple):
