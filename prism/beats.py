@@ -108,9 +108,9 @@ def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
 
 
 def _often(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, *, share: float = 0.9) -> int:
-    """How often pipelines ran empty, if the heaviest reduction shows so many steps, in `share` of which work is handed on; else 0.
+    """How often pipelines ran empty, if the heaviest reduction shows so many steps with work handed on in `share` of them.
 
-    Chunks of a schedule run empty too, and a reduction has parts, but nothing is handed on between those.
+    Else 0: chunks of a schedule run empty too, and a reduction has parts, but nothing is handed on between those.
     """
     found = rhythm_of(flows, start, next(s.rows for s in streams if s.kind == "dp"), 0.02, True, times)
     if not times or len(found.quiet) < 3 or abs(len(found.quiet) - times) > AS_OFTEN * times:

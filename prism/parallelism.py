@@ -18,6 +18,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.chains import chains_of, rests_of
 from prism.kernels.communicators import communicators
+from prism.kernels.cubes import cubes
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
 from prism.kernels.handover import handovers
 from prism.kernels.lanes import lanes, renewals
@@ -45,7 +46,8 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     pure = _pure(flows, payload)
-    tides, trees = handovers(edges, renewals(flows, payload))
+    halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
+    tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, payload))
     if not pure:
         tides, trees = {}, []
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}

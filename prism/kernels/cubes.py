@@ -19,13 +19,18 @@ Both = tuple[int, int]
 
 def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
     """The communicators, with all lanes of a hypercube as one."""
+    whole = cubes(edges)
+    taken = set().union(*whole)
+    return whole + [rest for part in parts if (rest := part - taken)]
+
+
+def cubes(edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
+    """The lanes of each hypercube."""
     lanes: dict[Both, set[Pair]] = defaultdict(set)
     for key in edges:
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
     moved = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
-    whole = [set().union(*(lanes[pair] for pair in cube)) for cube in _cubes(moved)]
-    taken = set().union(*whole)
-    return whole + [rest for part in parts if (rest := part - taken)]
+    return [set().union(*(lanes[pair] for pair in cube)) for cube in _cubes(moved)]
 
 
 def _cubes(moved: Mapping[Both, int], *, tolerance: float = 0.01, least: int = 3) -> Iterator[list[Both]]:
