@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
+from prism.kernels.chorus import chorus, told_by
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints, ascending
@@ -38,23 +39,40 @@ class Beat(NamedTuple):
 
 
 def beat(
+    flows: Flows, parallelism: Parallelism, streams: Sequence[Stream], *, seen: Callable[[Ints], Ints] = lambda times: times
+) -> Beat:
+    """How a job's steps are told, from its `streams`, the heaviest first; of clock `NONE` where none are seen.
+
+    `seen` turns times of the flows into those at which they were seen. Streams vote, unless what all say together tells more of
+    the heaviest reduction.
+    """
+    found = _voted(flows, parallelism, streams, seen)
+    rows = next((stream.rows for stream in streams if stream.kind == "dp"), None)
+    if rows is not None:
+        said = chorus(flows, *_stream(flows, sending(flows), rows))
+        if told_by(said, found.clock):
+            return Beat(said.rhythm, True, len(found.clock.quiet) > 2 * len(said.rhythm.quiet))
+    return found
+
+
+def _voted(
     flows: Flows,
     parallelism: Parallelism,
     streams: Sequence[Stream],
+    seen: Callable[[Ints], Ints],
     *,
-    seen: Callable[[Ints], Ints] = lambda times: times,
     voters: int = 64,
     tolerances: Sequence[float] = (0.02, 0.08),
     sure: float = 0.8,
     agreed: float = 0.5,
     layered: float = 0.9,
 ) -> Beat:
-    """How a job's steps are told, from its `streams`, the heaviest first; of clock `NONE` where none are seen.
+    """How a job's streams tell its steps; see `beat`.
 
-    `seen` turns times of the flows into those at which they were seen. `voters` bounds how many streams vote. Volumes are
-    equal within the first of `tolerances`; where that explains less than `sure` of the octets, records were lost, and the next
-    is tried. Where streams of less than `agreed` of the octets keep the same time there are no steps. All edges of a sharded
-    model together show steps if they explain the share `layered` of what moved.
+    `voters` bounds how many streams vote. Volumes are equal within the first of `tolerances`; where that explains less than
+    `sure` of the octets, records were lost, and the next is tried. Where streams of less than `agreed` of the octets keep the
+    same time there are no steps. All edges of a sharded model together show steps if they explain the share `layered` of what
+    moved.
     """
     start = sending(flows)
     empty = drained(flows, parallelism, start)

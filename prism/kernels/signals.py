@@ -16,7 +16,7 @@ Both = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class _Line:
+class Line:
     """One direction of one connection: its records of small messages and of payload; `port` joins both directions."""
 
     low: bool
@@ -26,6 +26,7 @@ class _Line:
 
     @property
     def payload(self) -> int:
+        """How many records of payload it has."""
         return len(self.large)
 
 
@@ -46,7 +47,7 @@ def signals(flows: Flows, ends: Ints, *, near: float = 0.02, calls: bool = False
         seldom = (
             lines if idle else _seldom(flows, lines, len(ends), near * period) if calls else [n for n in lines if n in last]
         )
-        for line in [*seldom, *(line for line in _unserving(lines) if line not in seldom)]:
+        for line in [*seldom, *(line for line in unserving(lines) if line not in seldom)]:
             at = flows.end_ns[line.small]
             if _in_most(np.unique(np.searchsorted(ends, at)), len(ends)):
                 found.append((pair, line in seldom, at))
@@ -74,7 +75,12 @@ def _with(times: Ints, known: Ints, near: float) -> bool:
     return bool(np.median(apart) <= near)
 
 
-def _pairs(flows: Flows) -> dict[Both, list[_Line]]:
+def lines_of_small(flows: Flows) -> list[list[Line]]:
+    """The lines of each pair that carries small messages."""
+    return list(_pairs(flows).values())
+
+
+def _pairs(flows: Flows) -> dict[Both, list[Line]]:
     """The lines of every pair that carries small messages."""
     control = flows.control()
     number, at = numbered(np.minimum(flows.src, flows.dst), np.maximum(flows.src, flows.dst))
@@ -90,15 +96,15 @@ def _pairs(flows: Flows) -> dict[Both, list[_Line]]:
     number, at = numbered(low << 32 | high, port << 32 | queue << 1 | there)
     order, begins = counted(number, len(at), np.arange(len(asked)))
     rows, bounds = asked[order], begins.tolist()
-    out: dict[Both, list[_Line]] = defaultdict(list)
+    out: dict[Both, list[Line]] = defaultdict(list)
     for i in np.lexsort((queue[at], port[at], there[at], high[at], low[at])).tolist():
         own = rows[bounds[i] : bounds[i + 1]]
         less, one = control[own], at[i]
-        out[int(low[one]), int(high[one])].append(_Line(bool(there[one]), int(port[one]), own[less], own[~less]))
+        out[int(low[one]), int(high[one])].append(Line(bool(there[one]), int(port[one]), own[less], own[~less]))
     return out
 
 
-def _unserving(lines: list[_Line]) -> list[_Line]:
+def unserving(lines: list[Line]) -> list[Line]:
     """Lines that carry hardly anything but small messages, and no credits for payload that comes the other way.
 
     Of queue pairs nobody tells which belongs to which. As many of them as have payload coming the other way, and none going
@@ -116,7 +122,7 @@ def _unserving(lines: list[_Line]) -> list[_Line]:
     return out
 
 
-def _concluding(flows: Flows, pairs: Mapping[Both, list[_Line]], ends: Ints, apart: float) -> list[_Line]:
+def _concluding(flows: Flows, pairs: Mapping[Both, list[Line]], ends: Ints, apart: float) -> list[Line]:
     """Lines beside payload whose small messages come when all of it rests, sooner after it than before more of it.
 
     Who is asked for payload is asked shortly before it, and one after the other. These come to everybody within `apart` ns, in
@@ -131,7 +137,7 @@ def _concluding(flows: Flows, pairs: Mapping[Both, list[_Line]], ends: Ints, apa
     begin, end = union(flows.start_ns[rows], flows.end_ns[rows])
     rests = np.flatnonzero(begin[1:] - end[:-1] >= apart)
     begin, end = begin[1:][rests], end[:-1][rests]
-    out: list[tuple[Both, _Line]] = []
+    out: list[tuple[Both, Line]] = []
     said: list[Ints] = []  # when each said the last in each rest; 0 where it said nothing
     for pair, line in every:
         at = flows.end_ns[line.small]
@@ -153,7 +159,7 @@ def _concluding(flows: Flows, pairs: Mapping[Both, list[_Line]], ends: Ints, apa
     return [line for _, line in out] if 2 * len(steps) > len(ends) and not last[:, ~early].any() else []
 
 
-def _seldom(flows: Flows, lines: list[_Line], steps: int, apart: float) -> list[_Line]:
+def _seldom(flows: Flows, lines: list[Line], steps: int, apart: float) -> list[Line]:
     """Lines whose small messages come once a step, where the payload the other way comes at least three times as often."""
     served = {low: [line.large for line in lines if line.low != low] for low in (True, False)}
     payload = {low: _times(flows, np.concatenate([np.zeros(0, np.int64), *rows]), apart) for low, rows in served.items()}
