@@ -73,12 +73,13 @@ def _by_all(flows: Flows, small: Ints, first: NDArray[np.intp], *, share: float 
 def told_by(found: Chorus, clock: Rhythm, *, like: float = 1.25, most: float = 0.8) -> bool:
     """Whether a chorus tells steps where a clock does not: it has more, or others, or the clock's are parts of its steps.
 
-    They are parts if the gaps in which the chorus comes are not `like` the others, or those are not like one another. But a job
-    may also speak together every so many steps, at the end of an evaluation.
+    It has more if it comes soon after what was before; words of readiness come before what they ask for. The clock's are parts
+    if the gaps in which the chorus comes are not `like` the others, or those are not like one another. But a job may also speak
+    together every so many steps, at the end of an evaluation.
     """
     own, n = len(found.rhythm.quiet), len(clock.quiet)
     if own == 0 or own > like * n:
-        return own > 0
+        return own > 0 and _soon(found.times, found.rhythm.quiet[:, 0], found.rhythm.quiet[:, 1])
     place = np.maximum(np.searchsorted(clock.quiet[:, 0], found.times) - 1, 0)
     late = found.times - clock.quiet[place, 0]
     gap = clock.quiet[:, 1] - clock.quiet[:, 0]
@@ -88,5 +89,10 @@ def told_by(found: Chorus, clock: Rhythm, *, like: float = 1.25, most: float = 0
     others = np.delete(gap[:-1], place[inside & (place < n - 1)])
     longer = float(np.median(gap[place[inside]]) / max(np.median(others), 1.0))
     if longer > like:
-        return bool(np.median(late[inside] / np.maximum(gap[place[inside]], 1)) <= 0.5)
+        return _soon(found.times[inside], *clock.quiet[place[inside]].T)
     return longer < 1 / like or bool(np.quantile(others, 0.9) > like**2 * np.quantile(others, 0.1))
+
+
+def _soon(times: Ints, ends: Ints, begins: Ints) -> bool:
+    """Whether most of some times are nearer to the ends of what was before than to the begins of what comes after."""
+    return bool(np.median((times - ends) / np.maximum(begins - ends, 1)) <= 0.5)

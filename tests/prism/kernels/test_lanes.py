@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from collectors.record import Flows
@@ -69,3 +71,12 @@ def test_conversations_of_about_one_volume_are_two_lanes_where_each_has_its_own_
     seldom = [(0, 1, 0, 0, 7 + t % 2, 500 * (t // 50) + t % 50, 1100) for t in range(200)]
     assert told(steadily + seldom) == [1] * 200 + [0] * 200
     assert told(steadily + [(0, 1, 0, 0, 7 + t % 2, 10 * t + 1, 1100) for t in range(200)]) == [0] * 400
+
+
+def test_directions_of_a_lane_may_be_in_as_many_messages_but_not_in_as_many_records():
+    """Records of many messages that followed upon one another are as many as there were pauses."""
+    big = [(0, 1, 0, 0, 5, t, 1000) for t in range(12)] + [(1, 0, 0, 0, 6, 3 * t, 3000) for t in range(4)]
+    small = [(0, 1, 0, 0, 7, t, 10) for t in range(12)] + [(1, 0, 0, 0, 8, 3 * t, 30) for t in range(4)]
+    made = flows(big + small)
+    counted = replace(made, messages=np.array([1] * 12 + [3] * 4 + [1] * 12 + [3] * 4))
+    assert lanes(counted, np.arange(len(made))).tolist() == [0] * 16 + [1] * 16

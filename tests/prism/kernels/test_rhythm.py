@@ -131,3 +131,29 @@ def test_pauses_of_two_kinds_are_no_steps():
     pauses = [(s, 0, 900) for s in range(5, 26, 5)] + [(s, 0, 800) for s in range(7, 26, 7)]
     (start, end, octets), ends = stream(26, records=1, hang=pauses)
     assert rhythm(start, end, octets, pauses=True).quiet[:, 0].tolist() == ends.tolist()
+
+
+def grouped(groups, every, *, parts=1, extra=0):
+    """Steps of `parts` equal records between evaluations, which come after `every` of them; `extra` steps follow the last."""
+    start, clock, ends = [], 0, []
+    for step in range(groups * every + extra):
+        for part in range(parts):
+            start.append(clock)
+            clock += 2 + (12 if part < parts - 1 else 0)
+        ends.append(clock)
+        clock += 40 if (step + 1) % every else 400
+    times = np.array(start, np.int64) * MS
+    return (times, times + 2 * MS, np.full(len(times), 1000, np.int64)), np.array(ends, np.int64) * MS
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_few_groups_of_steps_that_have_parts_are_told_by_those(extra):
+    records, ends = grouped(5, 5, parts=4, extra=extra)
+    assert rhythm(*records, pauses=True).quiet[:, 0].tolist() == ends.tolist()
+
+
+def test_somebody_else_may_tell_how_often_steps_come():
+    records, ends = grouped(6, 5, extra=2)
+    assert len(rhythm(*records, pauses=True).quiet) == 6
+    assert rhythm(*records, pauses=True, often=33).quiet[:, 0].tolist() == ends.tolist()
+    assert len(rhythm(*records, pauses=True, often=11).quiet) == 6  # nothing comes so often

@@ -50,3 +50,12 @@ def test_too_little_says_nothing():
     records, _ = stream(layers(4, 5), 3)
     assert sharded(*records).rhythm is NONE
     assert sharded(*(np.zeros(0, np.int64) for _ in range(3))).rhythm is NONE
+
+
+def test_gaps_that_are_cut_to_one_width_are_not_even():
+    """Buckets whose gaps differ from step to step, and evaluations: what is far too wide is all alike once it is cut."""
+    chance = np.random.default_rng(3)
+    for _ in range(40):
+        gaps = [(100, float(gap)) for gap in chance.choice([4, 5, 6, 60, 90, 500], 8, p=[0.2, 0.2, 0.2, 0.15, 0.15, 0.1])]
+        records, _ = stream(gaps, 12, jitter=0.3, seed=int(chance.integers(1000)))
+        assert sharded(*records).uneven > 0.02
