@@ -84,7 +84,9 @@ def test_a_word_every_so_many_steps_makes_them_no_parts():
 def test_the_same_steps_need_no_chorus_and_others_do():
     said, steps = clock()
     assert not told_by(said, steps)
-    assert told_by(said._replace(times=said.times + 50 * MS), steps)
+    elsewhere = Rhythm(said.rhythm.quiet + 200 * MS, 8, 1.0)
+    assert told_by(Chorus(elsewhere, said.times + 200 * MS), steps)
+    assert not told_by(Chorus(elsewhere, said.times + 215 * MS), steps)  # it asks for what comes next
     assert told_by(said, Rhythm(steps.quiet[::3], 24, 1.0))
     assert told_by(said, NONE)
     assert not told_by(Chorus(), NONE)
