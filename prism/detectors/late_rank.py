@@ -20,6 +20,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import lateness
 from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
+from prism.kernels.stuck import waits
 from prism.kernels.sums import counted
 from prism.model import Finding
 
@@ -46,6 +47,11 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         inside[[view.code[m] for m in whole]] = True
         begins = _begins(view, ranks)
         own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
+        kept = _kept_waiting(view, ranks, own, start, begins)
+        if kept is not None:
+            late[ranks] = kept
+            judged.append(ranks)
+            continue
         first = _calls(view, own, start, begins)
         if first is not None and not one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
@@ -98,6 +104,35 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> Floats
         rows = rows[np.argsort(start[rows], kind="stable")]
         sent.append((start[rows], flows.end_ns[rows], flows.octets[rows]))
     return lateness(sent, begins)
+
+
+def _kept_waiting(view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints) -> Floats | None:
+    """For which share of a step each member of a ring kept it waiting, where lanes between ranks of a host are not on the wire.
+
+    float64[ranks, steps]; None where it is no such ring. Where it cannot be told which rank of a host it was, that which sends.
+    """
+    flows, hosts = view.flows, [view.host(view.job.endpoints[rank]) for rank in ranks]
+    speak = [i for i, rows in enumerate(own) if len(rows)]
+    place = {view.code[view.job.endpoints[rank]]: i for i, rank in enumerate(ranks)}
+    goes_to = {i: place[int(flows.dst[own[i][0]])] for i in speak if len(np.unique(flows.dst[own[i]])) == 1}
+    at = {hosts[i]: i for i in speak}
+    if len(speak) == len(ranks) or len(goes_to) < len(speak) or len(at) < len(speak) or len(at) < len(set(hosts)):
+        return None
+    ring = [speak[0]]
+    while (after := at[hosts[goes_to[ring[-1]]]]) not in ring:
+        ring.append(after)
+    if len(ring) < len(speak):
+        return None
+    rows = [own[i][np.argsort(start[own[i]], kind="stable")] for i in ring]
+    many = np.array([hosts.count(hosts[i]) for i in ring])
+    found = waits([(start[r], flows.end_ns[r], flows.octets[r]) for r in rows], many, begins)
+    enters = {hosts[to]: to for to in goes_to.values()}
+    first_of = np.array([enters[hosts[i]] for i in ring])
+    who = np.where(found.behind == many[found.edge] - 1, first_of[found.edge], np.array(ring)[found.edge])
+    who = np.where(found.behind == 0, np.array(ring)[found.edge], who)
+    out = np.zeros((len(ranks), len(begins)))
+    np.add.at(out, (who, found.step), found.long / view.period)
+    return out
 
 
 def _first(times: Ints, begins: Ints) -> Floats:
