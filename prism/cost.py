@@ -36,6 +36,8 @@ def costs(view: View, findings: Sequence[Finding]) -> list[Cost]:
     for finding in findings:
         if finding.kind in ("hang", "crash"):
             out.append(_outage(view, finding))
+        elif "unseen" in finding.evidence:
+            out.append(_observed(view, finding, "who waits for it inside its host is not on the wire"))
         elif graph is None or finding not in steady:
             out.append(_observed(view, finding, "only a culprit's work can be replaced"))
         else:

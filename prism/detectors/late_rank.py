@@ -7,9 +7,10 @@ late one and its neighbour are late alike: then nobody is named here, and slow_r
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +36,8 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     groups = [(whole, members) for whole, members in groups if len(members) > 2]
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
         return []  # down a pipeline everybody is late whom the late one feeds
-    late = np.full((len(place), len(view.ends)), np.nan)
-    one_sided, judged = bool((view.flows.protocol == UDP).all()), list[list[int]]()
+    late, lost = (np.full((len(place), len(view.ends)), np.nan) for _ in range(2))
+    one_sided, judged, unsure = bool((view.flows.protocol == UDP).all()), list[list[int]](), set[int]()
     met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
     sent, start = _sent(view), sending(view.flows)
     for whole, members in sorted(groups, key=lambda g: -len(g[0])):
@@ -49,7 +50,8 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
         kept = _kept_waiting(view, ranks, own, start, begins)
         if kept is not None:
-            late[ranks] = kept
+            late[ranks], lost[ranks], others = kept
+            unsure |= others
             judged.append(ranks)
             continue
         first = _calls(view, own, start, begins)
@@ -69,7 +71,11 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     found = []
     for ranks in judged:
         found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
-    return _one_per_host(view, found)
+    found = [
+        (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
+        for rank, one in found
+    ]
+    return _one_per_host(view, found, lost, unsure)
 
 
 def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
@@ -106,33 +112,59 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> Floats
     return lateness(sent, begins)
 
 
-def _kept_waiting(view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints) -> Floats | None:
-    """For which share of a step each member of a ring kept it waiting, where lanes between ranks of a host are not on the wire.
+class _Ring(NamedTuple):
+    """A ring of hosts: whoever of each sends to the next, whom of it the one before sends to, how many ranks each has."""
 
-    float64[ranks, steps]; None where it is no such ring. Where it cannot be told which rank of a host it was, that which sends.
-    """
-    flows, hosts = view.flows, [view.host(view.job.endpoints[rank]) for rank in ranks]
+    senders: list[int]
+    takers: list[int]
+    many: Ints
+
+
+def _ring(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> _Ring | None:
+    """The ring in which some ranks, by their places, send their `own` records; None where all of its lanes are on the wire."""
+    flows, names = view.flows, [view.job.endpoints[rank] for rank in ranks]
+    hosts, place = [view.host(name) for name in names], {view.code[name]: i for i, name in enumerate(names)}
     speak = [i for i, rows in enumerate(own) if len(rows)]
-    place = {view.code[view.job.endpoints[rank]]: i for i, rank in enumerate(ranks)}
-    goes_to = {i: place[int(flows.dst[own[i][0]])] for i in speak if len(np.unique(flows.dst[own[i]])) == 1}
+    one_way = all((flows.dst[own[i]] == flows.dst[own[i][0]]).all() and int(flows.dst[own[i][0]]) in place for i in speak)
     at = {hosts[i]: i for i in speak}
-    if len(speak) == len(ranks) or len(goes_to) < len(speak) or len(at) < len(speak) or len(at) < len(set(hosts)):
+    if view.topology is None or not speak or not one_way or len(at) < max(len(speak), len(set(hosts))):
         return None
+    goes_to = {i: place[int(flows.dst[own[i][0]])] for i in speak}
     ring = [speak[0]]
     while (after := at[hosts[goes_to[ring[-1]]]]) not in ring:
         ring.append(after)
-    if len(ring) < len(speak):
-        return None
-    rows = [own[i][np.argsort(start[own[i]], kind="stable")] for i in ring]
-    many = np.array([hosts.count(hosts[i]) for i in ring])
-    found = waits([(start[r], flows.end_ns[r], flows.octets[r]) for r in rows], many, begins)
+    others = Counter(view.host(name) for name in set(view.job.endpoints) - set(names))
+    of_host = Counter(endpoint.host for endpoint in view.topology.endpoints.values()) - others
+    many = np.array([of_host[hosts[i]] for i in ring], np.int64)
     enters = {hosts[to]: to for to in goes_to.values()}
-    first_of = np.array([enters[hosts[i]] for i in ring])
-    who = np.where(found.behind == many[found.edge] - 1, first_of[found.edge], np.array(ring)[found.edge])
-    who = np.where(found.behind == 0, np.array(ring)[found.edge], who)
-    out = np.zeros((len(ranks), len(begins)))
-    np.add.at(out, (who, found.step), found.long / view.period)
-    return out
+    return _Ring(ring, [enters[hosts[i]] for i in ring], many) if len(ring) == len(speak) and many.max() > 1 else None
+
+
+def _kept_waiting(
+    view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints
+) -> tuple[Floats, Floats, set[int]] | None:
+    """For which share of a step each member of a ring kept it waiting, where lanes between ranks of a host are not on the wire.
+
+    In all, and at a time at most, for ranks work on the next bucket while they wait: float64[ranks, steps] each. And the ranks
+    instead of which it may be another one of their host. None where it is no such ring.
+    """
+    ring = _ring(view, ranks, own)
+    if ring is None:
+        return None
+    rows = [own[i][np.argsort(start[own[i]], kind="stable")] for i in ring.senders]
+    found = waits([(start[r], view.flows.end_ns[r], view.flows.octets[r]) for r in rows], ring.many, begins)
+    whole, most, unsure = np.zeros((len(ranks), len(begins))), np.zeros((len(ranks), len(begins))), set[int]()
+    for edge, (sender, taker, many) in enumerate(zip(ring.senders, ring.takers, ring.many.tolist(), strict=True)):
+        mine = found.edge == edge
+        step, long = found.step[mine], found.long[mine] / view.period
+        votes = np.bincount(found.ahead[mine] + 1, long, many + 1)
+        ahead = int(np.argmax(votes)) - 1 if votes.max() >= OFTEN * votes.sum() else -1
+        who = taker if ahead == many - 1 else sender
+        if ahead not in (0, many - 1):
+            unsure.add(ranks[who])
+        np.add.at(whole[who], step, long)
+        np.maximum.at(most[who], step, long)
+    return whole, most, unsure
 
 
 def _first(times: Ints, begins: Ints) -> Floats:
@@ -166,9 +198,15 @@ def _standing_out(
     return found
 
 
-def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
-    """The latest rank of each host and time; the host, where others of it are late alike: who keeps them waiting is not on
-    the wire.
+def _grown(series: Floats, one: Shift) -> float:
+    """By how much a series is higher in some steps than in the others; in all, by how much it is high."""
+    other = np.delete(series, np.arange(one.start, one.stop))
+    return float(np.nanmedian(series[one.start : one.stop]) - (np.nanmedian(other) if len(other) else 0.0))
+
+
+def _one_per_host(view: View, found: list[tuple[int, Shift]], lost: Floats, unsure: Collection[int]) -> list[Finding]:
+    """The latest rank of each host and time; the host, where others of it are late alike, or it is `unsure`: who keeps them
+    waiting is not on the wire.
     """
     late: dict[str, list[list[tuple[int, Shift]]]] = defaultdict(list)
     for rank, one in sorted(found, key=lambda f: -f[1].height):
@@ -182,14 +220,14 @@ def _one_per_host(view: View, found: list[tuple[int, Shift]]) -> list[Finding]:
     out, slow = [], [(one.start, one.stop) for _, one in found]
     for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
         rank, one = own[0]
-        finding = _finding(view, rank, one, host, slow)
-        if any(r != rank and 1.1 * other.height > one.height for r, other in own):
+        finding = _finding(view, rank, one, host, slow, unseen=bool(np.isfinite(lost[rank]).any()))
+        if rank in unsure or any(r != rank and 1.1 * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)
     return out
 
 
-def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int, int]]) -> Finding:
+def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int, int]], *, unseen: bool) -> Finding:
     address = view.job.endpoints[rank]
     start, end = view.during(one.start, one.stop)
     always = one.stop - one.start == len(view.ends)
@@ -210,5 +248,6 @@ def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int,
             f"{address}{f' ({host})' if host != address else ''} joins its group's collectives {late_ms:.1f} ms after the "
             f"others{'' if always else ' and later than it used to'}, who wait for it"
         ),
-        evidence={"steps": [one.start, one.stop], "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)},
+        evidence={"steps": [one.start, one.stop], "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)}
+        | ({"unseen": "lanes between ranks of a host"} if unseen else {}),
     )

@@ -22,16 +22,16 @@ Floats = NDArray[np.float64]
 class Waits(NamedTuple):
     """Times at which a whole ring waited for an edge's host: the edge, the step, for how long, ns; int64[n] each.
 
-    `behind` is how many ranks before the one that sends on the edge the slow one is, −1 where that is not known.
+    `ahead` is how many ranks before the one that sends on the edge the slow one is, −1 where that is not known.
     """
 
     edge: Ints
     step: Ints
     long: Ints
-    behind: Ints
+    ahead: Ints
 
 
-def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.3) -> Waits:
+def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05) -> Waits:
     """Times at which a ring waited. `sent` is what was sent on its edges from host to host, in the order of the ring.
 
     `ranks` is how many ranks the host has from which each edge leaves, `begins` are the steps' begins, ns. Pauses are asked
@@ -39,9 +39,9 @@ def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.0
     has ranks, within the share `alike`; but what waits for room at the slow one may have sent less.
     """
     nothing = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
-    starts, ends = (np.concatenate([own[i] for own in sent]) for i in (0, 1))
     if len(sent) < 4 or len(begins) < 2 or not all(len(own[0]) for own in sent):
         return nothing
+    starts, ends = (np.concatenate([own[i] for own in sent]) for i in (0, 1))
     begin, end = union(starts, ends)
     period = float(np.median(np.diff(begins[1:]))) if len(begins) > 2 else float(end[-1] - begin[0])
     pauses = np.flatnonzero(begin[1:] - end[:-1] >= share * period)
@@ -49,13 +49,14 @@ def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.0
     step = np.searchsorted(begins, until, "right") - 1
     so_far = np.stack([_moved(own, since) - _moved(own, begins)[step] for own in sent]).astype(np.float64)
     whole = np.median([own[2].sum() for own in sent]) / len(begins)
-    many = int(ranks.sum())
-    first, part = _origins(so_far, ranks, whole / (2 * (many - 1)), alike)
+    turns = 2 * (int(ranks.sum()) - 1)  # parts that each rank sends in a reduction
+    first, part = _origins(so_far, ranks, whole / turns, alike)
     told = np.flatnonzero(first >= 0)
     first, part = first[told], part[told]
-    behind = np.rint(so_far[first, told] / part).astype(np.int64) % (2 * (many - 1))
-    behind = np.where(behind < ranks[first], behind, -1)
-    return Waits(first, step[told], (until - since)[told], behind)
+    calls = whole / turns / part  # in a step, if they are equal
+    parts = np.rint(so_far[first, told] / part).astype(np.int64) % turns
+    known = (np.abs(calls - np.rint(calls)) <= alike * calls) & (parts < ranks[first])
+    return Waits(first, step[told], (until - since)[told], np.where(known, parts, -1))
 
 
 def _moved(sent: Sent, times: Ints) -> Ints:
