@@ -188,6 +188,8 @@ REASONS: Mapping[int, str] = {
     260: "random early discard",
     261: "traffic shaping",
     262: "packet too big",
+    275: "IP header corrupted",
+    287: "no buffer space, of whatever kind",
 }
 
 

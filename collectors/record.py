@@ -7,13 +7,15 @@ dictionary that travels with the arrays, so codes are graph nodes as they stand.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from collectors.losses import Losses
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -214,9 +216,10 @@ def concatenated(parts: Sequence[Flows]) -> Flows:
 
 @dataclass(frozen=True, eq=False)
 class Transits:
-    """How long packets took from one switch to the next that saw them, by link direction and time bin.
+    """How long packets took from one switch to the next that saw them, by link direction and time bin; and what was lost.
 
     Only packets seen by both switches count. Clocks of switches may disagree: only changes of a link's delay mean something.
+    `losses` has rows of its own.
     """
 
     start_ns: Ints
@@ -227,6 +230,7 @@ class Transits:
     max_delay_ns: Ints
     exporters: tuple[str, ...] = ()
     bin_ns: int = 0
+    losses: Losses = field(default_factory=Losses.empty)
 
     def __len__(self) -> int:
         return len(self.start_ns)

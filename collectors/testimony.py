@@ -1,17 +1,25 @@
-"""What exporters told beside flows, from who decodes to whoever asks; and delays in switches as those between them are told."""
+"""What exporters told beside flows, from who decodes to whoever asks; and of that, what an analysis needs.
+
+Delays in switches are told as those between them are; drops and counters become losses.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from collectors.evidence import Counters, Delays, Drops, Evidence, Notices, Rows
-from collectors.record import Transits
+from collectors.growth import Growth
+from collectors.losses import Losses, joined
+from collectors.record import Ints, Transits
 
 KINDS: Mapping[type[Rows], str] = {Counters: "counters", Delays: "delays", Drops: "drops", Notices: "notices"}
+DELAYS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
 BIN_NS = 50_000_000
 
 
@@ -42,6 +50,48 @@ class Witnessed:
         for rows in parts:
             found.add(rows, self.most + len(found))
         return found
+
+
+class Witness:
+    """What exporters tell as it is analysed: from one time to the next it knows switches, and counters as they stood."""
+
+    def __init__(self) -> None:
+        self._exporters: list[str] = []
+        self._growth = Growth()
+
+    def transits(self, told: Evidence) -> Transits:
+        """Delays and losses in switches that new evidence tells of."""
+        self._growth.learn((*told.delays, *told.drops))
+        losses = [*map(dropped, told.drops), *map(self._growth.losses, told.counters)]
+        return replace(waits(told.delays, self._exporters), losses=joined(losses))
+
+
+def together(parts: Iterable[Transits]) -> Transits:
+    """Delays and losses of several as one, with one dictionary of switches; time bins are the same in all that have delays."""
+    parts, code = list(parts), dict[str, int]()
+    columns: dict[str, list[Ints]] = {name: [np.zeros(0, np.int64)] for name in DELAYS}
+    for part in parts:
+        place = np.array([*(code.setdefault(name, len(code)) for name in part.exporters), -1], np.int64)
+        for name, column in columns.items():
+            own = getattr(part, name)
+            column.append(place[own] if name in ("sender", "receiver") else own)
+    whole: dict[str, Any] = {name: np.concatenate(own) for name, own in columns.items()}
+    whole |= {name: whole[name].astype(np.int32) for name in ("sender", "receiver")}
+    bin_ns = max((part.bin_ns for part in parts), default=0)
+    return Transits(**whole, exporters=tuple(code), bin_ns=bin_ns, losses=joined([part.losses for part in parts]))
+
+
+def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
+    """Packets that switches told they dropped, by switch, interfaces, who sent to whom, reason and time bin."""
+    names = ("exporter", "src", "dst", "in_interface", "out_interface", "reason")
+    keys = np.stack([drops.time_ns // bin_ns, *(getattr(drops, name).astype(np.int64) for name in names)])
+    (bins, *rest), packets = np.unique(keys, axis=1, return_counts=True)
+    columns = dict(zip(names, rest, strict=True)) | {
+        "start_ns": bins * bin_ns,
+        "end_ns": (bins + 1) * bin_ns,
+        "packets": packets,
+    }
+    return Losses.build(columns, drops.exporters, drops.endpoints)
 
 
 def waits(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
