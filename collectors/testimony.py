@@ -61,7 +61,6 @@ class Witness:
 
     def transits(self, told: Evidence) -> Transits:
         """Delays and losses in switches that new evidence tells of."""
-        self._growth.learn((*told.delays, *told.drops))
         losses = [*map(dropped, told.drops), *map(self._growth.losses, told.counters)]
         return replace(waits(told.delays, self._exporters), losses=joined(losses))
 

@@ -1,23 +1,14 @@
-import numpy as np
-
-from collectors.evidence import Counters, Drops
+from collectors.evidence import Counters
 from collectors.growth import Growth
 from collectors.losses import DISCARDS, ERRORS
 
 NAMES = ("in_errors", "in_discards", "out_errors", "out_discards")
 
 
-def counters(time_ns, *rows, exporters=("s1",)):
+def counters(time_ns, *rows, exporters=("s1",), **more):
     """Rows of (exporter, interface, in_errors, in_discards, out_errors, out_discards) at a time."""
     columns = dict(zip(("exporter", "interface", *NAMES), zip(*rows, strict=True), strict=True))
-    return Counters.build({"time_ns": [time_ns] * len(rows), **columns}, exporters=exporters)
-
-
-def came(*rows, exporters=("s1",), endpoints=("a", "b")):
-    """Packets of (exporter, in_interface, src) that were seen."""
-    exporter, interface, src = zip(*rows, strict=True)
-    columns = {"time_ns": np.zeros(len(rows)), "exporter": exporter, "in_interface": interface, "src": src}
-    return Drops.build(columns, exporters=exporters, endpoints=endpoints)
+    return Counters.build({"time_ns": [time_ns] * len(rows), **columns, **more}, exporters=exporters, endpoints=("a", "b"))
 
 
 def told(found):
@@ -51,20 +42,16 @@ def test_switches_and_interfaces_are_apart():
     assert [(found.exporters[code], interface, n) for code, interface, n in rows] == [("s2", 7, 7), ("s1", 7, 3)]
 
 
-def test_an_interface_by_which_one_address_comes_is_its_own():
+def test_of_an_interface_with_a_neighbour_its_packets_were_lost():
     growth = Growth()
-    growth.learn([came((0, 7, 0), (0, 7, 0), (0, 9, 0), (0, 8, -1))])
-    growth.learn([came((0, 9, 1))])
     for time_ns in (1, 2):
-        found = growth.losses(counters(time_ns, *((0, i, time_ns, 0, 0, time_ns) for i in (7, 8, 9))))
-    none = [(way, None, None) for way in (8, 9)]
-    assert told(found)[:2] == [(7, -1, "a", None, ERRORS, 1), (-1, 7, None, "a", DISCARDS, 1)]
-    assert [(i, a, b) for i, _, a, b, reason, _ in told(found)[2:] if reason == ERRORS] == none
+        found = growth.losses(counters(time_ns, *((0, i, time_ns, 0, 0, time_ns) for i in (7, 8)), neighbour=[1, -1]))
+    assert told(found)[:2] == [(7, -1, "b", None, ERRORS, 1), (-1, 7, None, "b", DISCARDS, 1)]
+    assert told(found)[2:] == [(8, -1, None, None, ERRORS, 1), (-1, 8, None, None, DISCARDS, 1)]
 
 
 def test_so_many_interfaces_are_known_and_no_more():
     growth = Growth(most=2)
-    growth.learn([came(*((0, i, 0) for i in range(9)))])
     growth.losses(counters(1, *((0, i, 0, 0, 0, 0) for i in range(9))))
     assert len(growth.losses(counters(2, *((0, i, 1, 0, 0, 0) for i in range(9))))) <= 2
-    assert len(growth._stood) == len(growth._behind) == 2
+    assert len(growth._stood) == 2
