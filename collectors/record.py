@@ -218,8 +218,9 @@ def concatenated(parts: Sequence[Flows]) -> Flows:
 class Transits:
     """How long packets took from one switch to the next that saw them, by link direction and time bin; and what was lost.
 
-    Only packets seen by both switches count. Clocks of switches may disagree: only changes of a link's delay mean something.
-    `losses` has rows of its own.
+    Only packets seen by both switches count, in a hop from a switch to itself those that told of their delay; there are rows
+    without any that tell of the queue alone. Clocks may disagree: only changes of a link's delay mean something. `losses` has
+    rows of its own.
     """
 
     start_ns: Ints
@@ -230,7 +231,13 @@ class Transits:
     max_delay_ns: Ints
     exporters: tuple[str, ...] = ()
     bin_ns: int = 0
+    depth: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # most octets in the queue; -1, by default: not known
     losses: Losses = field(default_factory=Losses.empty)
+
+    def __post_init__(self) -> None:
+        """Depths that nobody tells of are not known."""
+        if not len(self.depth):
+            object.__setattr__(self, "depth", np.full(len(self.start_ns), -1, np.int64))
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -19,7 +19,7 @@ from collectors.losses import Losses, joined
 from collectors.record import Ints, Transits
 
 KINDS: Mapping[type[Rows], str] = {Counters: "counters", Delays: "delays", Drops: "drops", Notices: "notices"}
-DELAYS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
+DELAYS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns", "depth")
 BIN_NS = 50_000_000
 
 
@@ -94,25 +94,25 @@ def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
 
 
 def waits(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
-    """Delays inside switches by switch and time bin: those of a hop from a switch to itself.
+    """Delays inside switches, and how deep their queues were, by switch and time bin: those of a hop from a switch to itself.
 
-    `exporters` are the switches so far and grow; rows without a delay count for nothing.
+    `exporters` are the switches so far and grow; rows without a delay tell of the queue alone.
     """
     code, columns = {name: i for i, name in enumerate(exporters)}, []
     for part in delays:
         names = [code.setdefault(name, len(code)) for name in part.exporters]
-        known = part.delay_ns >= 0
+        known = (part.delay_ns >= 0) | (part.depth >= 0)
         switch = np.array(names or [0], np.int64)[part.exporter[known]]
-        columns.append(np.stack([part.time_ns[known] // bin_ns, switch, part.delay_ns[known]]))
+        columns.append(np.stack([part.time_ns[known] // bin_ns, switch, part.delay_ns[known], part.depth[known]]))
     exporters[:] = list(code)
-    bins, switch, delay = np.concatenate([np.zeros((3, 0), np.int64), *columns], axis=1)
-    order = np.lexsort((switch, bins))
-    bins, switch, delay = bins[order], switch[order], delay[order]
-    starts = np.flatnonzero(np.r_[True, (np.diff(bins) != 0) | (np.diff(switch) != 0)]) if len(bins) else np.zeros(0, np.intp)
-    packets = np.diff(np.r_[starts, len(bins)])
-    mean, longest = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if len(starts):
-        mean = np.rint(np.add.reduceat(delay.astype(float), starts) / packets).astype(np.int64)
-        longest = np.maximum.reduceat(delay, starts)
+    whole = np.concatenate([np.zeros((4, 0), np.int64), *columns], axis=1)
+    bins, switch, delay, depth = whole[:, np.lexsort((whole[1], whole[0]))]
+    if not len(bins):
+        return replace(Transits.empty(tuple(exporters)), bin_ns=bin_ns)
+    starts = np.flatnonzero(np.r_[True, (np.diff(bins) != 0) | (np.diff(switch) != 0)])
+    packets = np.add.reduceat((delay >= 0).astype(np.int64), starts)
+    delay = np.maximum(delay, 0)
+    mean = np.rint(np.add.reduceat(delay.astype(float), starts) / np.maximum(packets, 1)).astype(np.int64)
+    longest, deepest = np.maximum.reduceat(delay, starts), np.maximum.reduceat(depth, starts)
     hop = switch[starts].astype(np.int32)
-    return Transits(bins[starts] * bin_ns, hop, hop, packets.astype(np.int64), mean, longest, tuple(exporters), bin_ns)
+    return Transits(bins[starts] * bin_ns, hop, hop, packets, mean, longest, tuple(exporters), bin_ns, deepest)

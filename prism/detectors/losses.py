@@ -58,12 +58,14 @@ class Lost(NamedTuple):
 
 
 def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:
-    """A finding on a link or switch with the `most` that was lost there or of its packets meanwhile, if anything was.
+    """A finding on a link or switch with how deep queues were there, and the `most` that was lost there or of its packets.
 
     A slow link at whose ends packets came in damaged loses them.
     """
     if finding.kind not in ("slow_link", "slow_switch"):
         return finding
+    if queued := depths(view, finding):
+        finding = replace(finding, evidence={**finding.evidence, "deepest_octets": queued})
     edges = [(a, b) for a, b in finding.evidence.get("edges", ())]
     found = lost(view, finding.ids, finding.start_ns, finding.end_ns, edges)
     if not found:
@@ -77,6 +79,21 @@ def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:
         message="; ".join([finding.message, *map(str, (damaged or clear)[:1])]),
         evidence={**finding.evidence, "lost": [one.row() for one in found[:most]]},
     )
+
+
+def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
+    """How many octets at most were queued meanwhile, and else, at the switches that a finding names and at its endpoints'."""
+    t, names = view.transits, {*finding.ids}
+    names |= {leaf for name in finding.ids if view.topology is not None and (leaf := view.topology.leaf(name)) is not None}
+    now = (t.start_ns < finding.end_ns) & (t.start_ns + t.bin_ns > finding.start_ns)
+    out = {}
+    for code, name in enumerate(t.exporters):
+        own = (t.sender == code) & (t.depth >= 0)
+        if name in names and (own & now).any():
+            out[name] = {"meanwhile": int(t.depth[own & now].max())}
+            if (own & ~now).any():
+                out[name]["else"] = int(t.depth[own & ~now].max())
+    return out
 
 
 def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = 4.0) -> int | None:

@@ -193,13 +193,14 @@ def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 0.2
     Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause.
     """
     t = view.transits
-    if not len(t) or one.stop - one.start >= len(view.ends):
+    told = t.packets > 0
+    if not told.any() or one.stop - one.start >= len(view.ends):
         return {}
     low, high = view.during(one.start, one.stop)
     inside = (t.start_ns >= low) & (t.start_ns <= high)
     out = {}
     for a, b in {(int(a), int(b)) for a, b in zip(t.sender, t.receiver, strict=True)}:
-        hop = (t.sender == a) & (t.receiver == b)
+        hop = (t.sender == a) & (t.receiver == b) & told
         now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
         if len(now) and len(usual):
             peak, calm = float(np.percentile(now, 75)), float(np.median(usual))

@@ -128,3 +128,10 @@ def test_what_several_told_is_together():
     assert (both.delay_ns.tolist(), both.bin_ns, len(both.losses)) == ([5, 7], one.bin_ns, 1)
     assert both.sender.dtype == both.receiver.dtype == np.int32
     assert len(together([])) == 0
+
+
+def test_how_deep_queues_were_also_where_no_delay_is_told():
+    told = {"time_ns": [0, 1, 60, 61], "exporter": [0] * 4, "delay_ns": [7, -1, -1, -1], "depth": [-1, 30, 9, 40]}
+    found = waits([Delays.build(told, exporters=("s1",))], [], bin_ns=BIN)
+    assert (found.packets.tolist(), found.delay_ns.tolist(), found.depth.tolist()) == ([1, 0], [7, 0], [30, 40])
+    assert together([found, waits([delays([(60, 0, 7)])], [], bin_ns=BIN)]).depth.tolist() == [30, 40, -1]

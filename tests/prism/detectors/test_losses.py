@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from collectors.losses import DISCARDS, ERRORS, Losses
+from collectors.record import Transits
 from prism.assess import assessed
 from prism.certainty import completeness
 from prism.detectors import DETECTORS
@@ -103,6 +104,19 @@ def test_of_two_suspects_the_one_that_loses_packets_is_named():
     assert told(lossy(view, errors, both)).ids == (address(2), address(3))
     dropped = ("leaf0", 2, 3, 7, 8, ACL, 800, BAD[1])
     assert told(lossy(view, dropped)).ids == (address(2), address(3))
+
+
+def test_how_deep_queues_were_at_the_switch_of_a_slow_link():
+    view = case("slow NIC")
+    times, codes = view.begins + 1, np.zeros(len(view.begins), np.int32)
+    depth = np.where((np.arange(len(times)) >= BAD.start) & (np.arange(len(times)) < BAD.stop), 90_000, 3000)
+    none = np.zeros(len(times), np.int64)
+    for name, known in ((LEAF, True), ("leaf0", False)):
+        transits = Transits(times, codes, codes, none, none, none, (name,), 10, depth)
+        evidence = told(replace(view, transits=transits)).evidence
+        assert ("deepest_octets" in evidence) == known
+        assert not known or evidence["deepest_octets"] == {LEAF: {"meanwhile": 90_000, "else": 3000}}
+        assert evidence["queues_ms"] == {}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
