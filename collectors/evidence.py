@@ -74,6 +74,13 @@ class Counters(Rows):
         Column("speed", np.int64, "UInt64", "bits per second"),
         Column("up", np.int64, "Int8", "1 if admitted and operating, else 0"),
         *(c._replace(name=f"{way}_{c.name}", default=UNKNOWN) for way in ("in", "out") for c in _COUNTED),
+        Column(
+            "neighbour",
+            np.int32,
+            "IPv6",
+            "whose packets come in there, a code into endpoints; -1: several, or unknown",
+            UNKNOWN,
+        ),
     )
     time_ns: Ints
     exporter: Codes
@@ -88,7 +95,9 @@ class Counters(Rows):
     out_packets: Ints
     out_discards: Ints
     out_errors: Ints
+    neighbour: Codes
     exporters: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +197,8 @@ REASONS: Mapping[int, str] = {
     260: "random early discard",
     261: "traffic shaping",
     262: "packet too big",
+    275: "IP header corrupted",
+    287: "no buffer space, of whatever kind",
 }
 
 

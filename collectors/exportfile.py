@@ -11,8 +11,9 @@ import numpy as np
 from collectors import exported, ipfixfile, ledger, pcap
 from collectors.netflow import NetflowDecoder
 from collectors.packet import NOT_IP, DecodeError
-from collectors.record import Flows, concatenated
+from collectors.record import Flows, Transits, concatenated
 from collectors.sflow import SflowDecoder
+from collectors.testimony import Witness, together
 
 SOME = 1_000  # frames that tell a capture of exports
 LEFT_OUT = (f" {ledger.ERROR}", f" {ledger.DROPPED}", f" {ledger.WAITING}", f" {ledger.LOST}")
@@ -46,17 +47,18 @@ class Exports:
 
     `skipped` counts frames that are no exports, and, of datagrams and records, what could not be decoded, is no flow, still
     waits for its template at the end, or was lost before it came here (told by gaps in sequence numbers); `warnings` fills as
-    damage is met. Raises DecodeError where there is no capture.
+    damage is met, `transits` with what switches tell of delays and losses. Raises DecodeError where there is no capture.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.skipped: Counter[str] = Counter()
         self.warnings: tuple[str, ...] = ()
+        self.transits = Transits.empty()
         self._path = path
 
     def __iter__(self) -> Iterator[Flows]:
-        netflow, sflow = NetflowDecoder(), SflowDecoder()
-        frames: Counter[str] = Counter()
+        netflow, sflow, witness = NetflowDecoder(), SflowDecoder(), Witness()
+        frames, told = Counter[str](), list[Transits]()
         with pcap.read(self._path) as capture:
             for batch in capture:
                 flow_exports, samples = exported.split(exported.exports(batch, frames))
@@ -64,7 +66,9 @@ class Exports:
                     yield netflow.decode(flow_exports)
                 if len(samples):
                     yield sflow.decode(samples)
+                    told.append(witness.transits(sflow.take_evidence()))
             self.warnings = tuple(capture.warnings)
+        self.transits = together(told)
         self.skipped.update(frames)
         self.skipped.update(left_out(netflow.tally + sflow.tally))
 
@@ -82,6 +86,7 @@ class IpfixFile:
     def __init__(self, path: str | Path, exporter: str) -> None:
         self.skipped: Counter[str] = Counter()
         self.warnings: tuple[str, ...] = ()
+        self.transits = Transits.empty()
         self._path, self._exporter = path, exporter
 
     def __iter__(self) -> Iterator[Flows]:

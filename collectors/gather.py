@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collectors.mapping import REQUIRED, TIMES, WORDS, Columns, Place
 from collectors.packet import DecodeError
-from collectors.record import COLUMNS, TCP, Codes, Flows, Ints, Mask
+from collectors.record import COLUMNS, TCP, Codes, Flows, Ints, Mask, Transits
 from collectors.values import Numbers, integers, listed, moment
 
 TEXT = ("src", "dst", "exporter", "path")
@@ -207,6 +207,7 @@ class Gathered(ABC):
         self.name, self._gatherer = name, gatherer
         self.skipped = gatherer.skipped
         self.warnings: tuple[str, ...] = ()
+        self.transits = Transits.empty()
 
     @abstractmethod
     def _gathered(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ from typing import Protocol
 from collectors import dump
 from collectors.mapping import Columns, parse
 from collectors.packet import DecodeError
-from collectors.record import Flows
+from collectors.record import Flows, Transits
 
 HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
 PARQUET = b"PAR1"
@@ -38,10 +38,14 @@ class Kind(StrEnum):
 
 
 class Records(Protocol):
-    """An open file of records: `skipped` counts bad ones by reason, `warnings` tells of damage."""
+    """An open file of records: `skipped` counts bad ones by reason, `warnings` tells of damage.
+
+    `transits` are what it tells of delays and losses in switches, once it has been read.
+    """
 
     skipped: Counter[str]
     warnings: tuple[str, ...]
+    transits: Transits
 
     def __iter__(self) -> Iterator[Flows]:
         """Pieces of the records, in the order of the file, each with dictionaries of its own. Raises DecodeError."""

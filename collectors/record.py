@@ -7,13 +7,15 @@ dictionary that travels with the arrays, so codes are graph nodes as they stand.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from collectors.losses import Losses
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -214,9 +216,11 @@ def concatenated(parts: Sequence[Flows]) -> Flows:
 
 @dataclass(frozen=True, eq=False)
 class Transits:
-    """How long packets took from one switch to the next that saw them, by link direction and time bin.
+    """How long packets took from one switch to the next that saw them, by link direction and time bin; and what was lost.
 
-    Only packets seen by both switches count. Clocks of switches may disagree: only changes of a link's delay mean something.
+    Only packets seen by both switches count, in a hop from a switch to itself those that told of their delay; there are rows
+    without any that tell of the queue alone. Clocks may disagree: only changes of a link's delay mean something. `losses` has
+    rows of its own.
     """
 
     start_ns: Ints
@@ -227,6 +231,13 @@ class Transits:
     max_delay_ns: Ints
     exporters: tuple[str, ...] = ()
     bin_ns: int = 0
+    depth: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # most octets in the queue; -1, by default: not known
+    losses: Losses = field(default_factory=Losses.empty)
+
+    def __post_init__(self) -> None:
+        """Depths that nobody tells of are not known."""
+        if not len(self.depth):
+            object.__setattr__(self, "depth", np.full(len(self.start_ns), -1, np.int64))
 
     def __len__(self) -> int:
         return len(self.start_ns)

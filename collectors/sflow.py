@@ -22,13 +22,15 @@ from collectors.evidence import Counters, Delays, Drops, Evidence, Rows
 from collectors.framed import Columns, Frames
 from collectors.grouping import numbered_pairs
 from collectors.ledger import DATAGRAMS, RECORDS
-from collectors.record import Codes, Flows, Ints
+from collectors.record import TCP, UDP, Codes, Flows, Ints
 from collectors.samples import Samples
 from collectors.sequences import follow
 
 LINK_TYPES = {1: 1, 11: 228, 12: 229}  # header protocols: Ethernet, IPv4, IPv6; as link types of captures
 NO_FLOW, NO_PACKET, OTHER = "no flow in the frame", "no packet in the sample", "unknown sample"
 MOST_SEQUENCES = 256  # of one agent
+MOST_INTERFACES = 4096  # of one agent
+SOME = 256  # samples of a batch tell who is behind an interface: of many, all do in time
 
 _GENERIC = np.dtype(
     [
@@ -58,11 +60,17 @@ def warm() -> None:
 
 
 class _Agent:
-    """What is known of an agent: its tally, and the next sequence number by sender and sub-agent."""
+    """What is known of an agent: its tally, the next sequence number by sender and sub-agent, who is behind each interface."""
 
     def __init__(self) -> None:
         self.tally: Counter[str] = Counter()
         self.expected: OrderedDict[tuple[str, int], int] = OrderedDict()
+        self.behind: dict[int, str] = {}  # the only address whose packets come in; none where there are several
+
+    def meet(self, interface: int, address: str) -> None:
+        """A packet of an address came in by an interface."""
+        if len(self.behind) < MOST_INTERFACES and self.behind.setdefault(interface, address) != address:
+            self.behind[interface] = ""
 
 
 class SflowDecoder:
@@ -98,8 +106,8 @@ class SflowDecoder:
         samples = Samples(datagrams)
         books = self._admitted(samples)
         accounts = Accounts(self.tally, [*(agent.tally if agent else None for agent in books), None])
-        columns = self._packets(samples, accounts)
-        self._counters(samples, accounts)
+        columns = self._packets(samples, accounts, books)
+        self._counters(samples, accounts, books)
         other = samples.of(walks.OTHER)
         accounts.add_all(ledger.dropped(OTHER), samples.exporter[other])
         self._follow(samples, books, accounts)
@@ -120,7 +128,7 @@ class SflowDecoder:
         samples.refuse(np.array([name in refused for name in names] + [False], np.bool_))
         return [None if name in refused else self._agents[name] for name in names]
 
-    def _packets(self, samples: Samples, accounts: Accounts) -> Columns:
+    def _packets(self, samples: Samples, accounts: Accounts, books: list[_Agent | None]) -> Columns:
         """Flow records of sampled packets; delays and drops of theirs as evidence."""
         s = samples.columns
         rows = samples.of(walks.FLOW, walks.EXPANDED_FLOW, walks.DROP)
@@ -145,6 +153,7 @@ class SflowDecoder:
         if (which[1:] < which[:-1]).any():
             order = np.argsort(which, kind="stable")
             which, columns = which[order], {name: column[order] for name, column in columns.items()}
+        self._meet(samples, which, columns, books)
         self._keep_delays(samples, which, columns, accounts)
         self._keep_drops(samples, which, columns, accounts)
         told = np.zeros(samples.count_all, np.bool_)
@@ -159,6 +168,18 @@ class SflowDecoder:
         time = samples.time_ns(which)
         rate = np.maximum(s[walks.RATE, which], 1)
         return {**columns, "start_ns": time, "end_ns": time, "sampling_rate": rate, "exporter": samples.exporter[which]}
+
+    def _meet(self, samples: Samples, which: Ints, columns: Columns, books: list[_Agent | None]) -> None:
+        """Learn from samples whose packets come in by which interface."""
+        some = slice(None, None, len(which) // SOME + 1)
+        rows, protocol = which[some], columns["protocol"][some]
+        talk = (samples.columns[walks.IN, rows] >= 0) & ((protocol == TCP) | (protocol == UDP))
+        rows = rows[talk]
+        met = (samples.exporter[rows], samples.columns[walks.IN, rows], columns["src"][some][talk])
+        endpoints = self._frames.endpoints
+        for code, interface, src in set(zip(*(column.tolist() for column in met), strict=True)):
+            if (agent := books[code]) is not None:
+                agent.meet(interface, endpoints[src])
 
     def _keep_delays(self, samples: Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
         s = samples.columns
@@ -177,7 +198,7 @@ class SflowDecoder:
         self._keep(Drops.build(drops, exporters=samples.agents, endpoints=self._frames.endpoints))
         accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
 
-    def _counters(self, samples: Samples, accounts: Accounts) -> None:
+    def _counters(self, samples: Samples, accounts: Accounts, books: list[_Agent | None]) -> None:
         rows = samples.of(walks.COUNTER, walks.EXPANDED_COUNTER)
         accounts.add_all(ledger.counter(RECORDS, ledger.MERGED), samples.exporter[rows])
         rows = rows[samples.columns[walks.COUNTERS_AT, rows] >= 0]
@@ -194,7 +215,11 @@ class SflowDecoder:
                 columns[f"{way}_{name}"] = _counted(g[f"{way}_{name}"])
             casts = [_counted(g[f"{way}_{cast}cast"]) for cast in ("uni", "multi", "broad")]
             columns[f"{way}_packets"] = np.where(casts[0] < 0, -1, sum(np.maximum(cast, 0) for cast in casts))
-        self._keep(Counters.build(columns, exporters=samples.agents))
+        places = zip(samples.exporter[rows].tolist(), g["index"].tolist(), strict=True)
+        behind = [agent.behind.get(interface, "") if (agent := books[code]) else "" for code, interface in places]
+        names = {name: i for i, name in enumerate(sorted({*behind} - {""}))}
+        columns["neighbour"] = np.array([names.get(name, -1) for name in behind], np.int32)
+        self._keep(Counters.build(columns, exporters=samples.agents, endpoints=tuple(names)))
 
     def _keep(self, rows: Rows) -> None:
         self.tally["evidence not taken"] += self._evidence.add(rows, self._most_evidence)

@@ -15,7 +15,7 @@ from collectors.logs import say
 from collectors.metrics import Count, keyed
 from collectors.record import Flows
 from collectors.sinks import Sink
-from collectors.testimony import waits
+from collectors.testimony import Witness
 from prism.board import Board
 from prism.hearing import Heard
 from prism.records import Records
@@ -43,19 +43,19 @@ def witnessing(
     every_s: float = 0.25,
     clock: Callable[[], int] = time.time_ns,
 ) -> Callable[[], None]:
-    """A function that hands on to a watch what exporters told of delays in switches since it was called last, and who is heard.
+    """A function that hands on to a watch what exporters told of delays and losses since it was called last, and who is heard.
 
     It is called in the thread in which the `decoders` work, and asks them every so often.
     """
-    names: list[str] = []
+    witness = Witness()
     known: dict[str, tuple[int, Heard]] = {}  # datagrams that came of each exporter, and what that tells
     due = 0
 
     def hand_on() -> None:
         nonlocal due
-        delays, now = drain().delays, clock()
-        if delays:
-            watch.add(waits(delays, names), now)
+        told, now = drain(), clock()
+        if told.delays or told.drops or told.counters:
+            watch.add(witness.transits(told), now)
         if now >= due:
             due = now + int(every_s * SECOND)
             for decoder in {id(one): one for one in decoders}.values():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from prism.certainty import Completeness, confidence
 from prism.cost import Cost, costs
+from prism.detectors.losses import attested
 from prism.detectors.view import View
 from prism.model import Finding, Severity
 from prism.suspects import isolation
@@ -29,7 +30,7 @@ def assessed(
 
 
 def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, asked: float, least: float) -> Finding:
-    finding = replace(finding, isolate=isolation(view, finding, asked=asked))
+    finding = attested(view, replace(finding, isolate=isolation(view, finding, asked=asked)))
     sure = confidence(view, finding, seen)
     evidence = {**finding.evidence, "observed_slowdown": finding.slowdown, "what_if": None}
     if cost.what_if is not None:

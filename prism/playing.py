@@ -23,28 +23,29 @@ class Tick(NamedTuple):
 
 
 def ticks(flows: Flows, transits: Transits, *, every_s: float = 0.1, shift_ns: int = 0) -> Iterator[Tick]:
-    """The records by when they ended, the delays by when their time was over; `shift_ns` later than they were."""
+    """The records by when they ended, delays and losses by when their time was over; `shift_ns` later than they were."""
     if not len(flows):
         return
     flows = flows.take(np.argsort(flows.end_ns, kind="stable"))
     over = transits.start_ns + transits.bin_ns
-    transits, over = taken(transits, np.argsort(over, kind="stable")), np.sort(over)
+    lost = np.argsort(transits.losses.end_ns, kind="stable")
+    transits, over = taken(transits, np.argsort(over, kind="stable"), lost), np.sort(over)
     if shift_ns:
         flows, transits = moved(flows, transits, shift_ns)
         over = over + shift_ns
     clock, last = int(flows.start_ns.min()), int(flows.end_ns[-1])
-    a = b = 0
+    a = b = c = 0
     while clock <= last:
         clock += int(every_s * SECOND)
-        to, until = (int(np.searchsorted(times, clock)) for times in (flows.end_ns, over))
-        yield Tick(clock, flows.take(np.arange(a, to)), taken(transits, np.arange(b, until)))
-        a, b = to, until
+        to, until, gone = (int(np.searchsorted(times, clock)) for times in (flows.end_ns, over, transits.losses.end_ns))
+        yield Tick(clock, flows.take(np.arange(a, to)), taken(transits, np.arange(b, until), slice(c, gone)))
+        a, b, c = to, until, gone
 
 
 def moved(flows: Flows, transits: Transits, by_ns: int) -> tuple[Flows, Transits]:
     """The same at another time."""
     later = replace(flows, start_ns=flows.start_ns + by_ns, end_ns=flows.end_ns + by_ns)
-    return later, replace(transits, start_ns=transits.start_ns + by_ns)
+    return later, replace(transits, start_ns=transits.start_ns + by_ns, losses=transits.losses.moved(by_ns))
 
 
 def play(watch: Watch, played: Iterator[Tick], *, wait: Callable[[int], bool] = lambda _clock_ns: True) -> Iterator[Board]:
@@ -57,9 +58,10 @@ def play(watch: Watch, played: Iterator[Tick], *, wait: Callable[[int], bool] = 
         clock = tick.clock_ns
         if not wait(clock):
             return
-        for records in (tick.transits, tick.flows):
-            if len(records):
-                watch.add(records, clock)
+        if len(tick.transits) or len(tick.transits.losses):
+            watch.add(tick.transits, clock)
+        if len(tick.flows):
+            watch.add(tick.flows, clock)
         watch.take()
         if watch.due(clock):
             yield watch.look(watch.watermark(clock))

@@ -12,6 +12,7 @@ from collectors.flowtable import flows_of
 from collectors.inputs import Kind
 from collectors.mapping import Columns
 from collectors.record import Flows, Transits, concatenated
+from collectors.testimony import together
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.records import Memory
@@ -54,7 +55,7 @@ def replay(
 def read(
     inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Progress, columns: Columns | None = None
 ) -> tuple[Flows, Transits, Source]:
-    """The flow records of files, each seen once, and the delays between switches. Raises as `replay`."""
+    """The flow records of files, each seen once, and delays and losses in switches and between. Raises as `replay`."""
     kinds = [(name, path, files.kind(path)) for name, path in inputs]
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
     dumps = [files.opened(path, columns, exporter=name, kind_=kind) for name, path, kind in kinds if kind is not Kind.capture]
@@ -69,6 +70,7 @@ def read(
     for done, dump in enumerate(dumps):
         tell("dumps", done, len(dumps))
         flows = concatenated([flows, dump.flows()])
+        transits = together([transits, dump.transits])
         skipped += dump.skipped
     source = Source(
         files=tuple(path for _, path in inputs),

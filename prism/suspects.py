@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from prism.cost import ranks_of, steps_of
+from prism.detectors.losses import likeliest
 from prism.detectors.view import View
 from prism.kernels.blame import seen_to_queue, verdicts
 from prism.kernels.shifts import middle, spread
@@ -80,7 +81,10 @@ def _group(view: View, finding: Finding) -> tuple[str, ...]:
 
 
 def _by_edges(view: View, finding: Finding) -> Weights:
-    """Suspects by how many edges each leaves unexplained or wrongly accuses; the clearer the edges, the more that costs."""
+    """Suspects by how many edges each leaves unexplained or wrongly accuses; the clearer the edges, the more that costs.
+
+    Of those that do equally well, one where packets are lost is likelier.
+    """
     bad = {(view.code[a], view.code[b]) for a, b in finding.evidence.get("edges", ())}
     good = set(view.edges) - bad
     if not bad:
@@ -100,7 +104,10 @@ def _by_edges(view: View, finding: Finding) -> Weights:
         several = verdict.suspect.kind == "switch" and any(hop != queued[0] for hop in queued)
         at_switch = several and all(names[0] in hop for hop in queued)
         out[names] = -each * wrong + each * (set(names) in queued or at_switch)
-    return out
+    most = max(out.values(), default=0.0)
+    first = [names for names, weight in out.items() if weight == most]
+    lossy = likeliest(view, first, finding.start_ns, finding.end_ns) if len(first) > 1 else None
+    return out if lossy is None else out | {first[lossy]: out[first[lossy]] + each}
 
 
 def _by_work(view: View, finding: Finding) -> Weights:

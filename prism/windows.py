@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows, Ints, Transits, concatenated
+from collectors.testimony import DELAYS, together
 
 SECOND = 1_000_000_000
-TRANSITS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
+LOSSES = 1 << 16  # rows that are kept
 EXPORTERS = 4096  # known by name; names can be forged
 FUTURE, FORGOTTEN = "from the future", "too late for what is kept"
 
@@ -97,14 +98,15 @@ class Shelf:
         return len(flows) - kept
 
     def add_transits(self, transits: Transits) -> None:
-        """Take delays between switches; all of one dictionary of exporters."""
-        self._transits = transits if not len(self._transits) else _joined(self._transits, transits)
+        """Take delays between switches, and losses, of which the newest `LOSSES` rows are kept."""
+        both = together([self._transits, transits])
+        self._transits = replace(both, losses=both.losses.take(slice(-LOSSES, None)))
 
     def transits(self, start_ns: int, end_ns: int) -> Transits:
-        """The delays in [start, end)."""
-        kept = self._transits
+        """The delays in [start, end), and losses that may have been in it."""
+        kept, lost = self._transits, self._transits.losses
         rows = (kept.start_ns >= start_ns) & (kept.start_ns + kept.bin_ns <= end_ns)
-        return taken(kept, rows)
+        return taken(kept, rows, (lost.end_ns > start_ns) & (lost.end_ns <= end_ns))
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
         """See `prism.records.Records`."""
@@ -122,7 +124,8 @@ class Shelf:
         if first > len(flows) // 8:  # now and then, so that dropping costs little
             self._flows = trimmed(flows.take(np.arange(first, len(flows))))
             self._since = max(before_ns, int(flows.start_ns[min(first, len(flows) - 1)]))
-            self._transits = taken(self._transits, self._transits.start_ns >= before_ns)
+            kept = self._transits
+            self._transits = taken(kept, kept.start_ns >= before_ns, kept.losses.end_ns > before_ns)
 
     def _merged(self) -> Flows:
         if self._parts:
@@ -175,12 +178,10 @@ def rest_ns(steps_ns: Iterable[float], *, least_s: float = 1.0) -> int:
     return max(hop_ns(steps_ns) // 2, int(least_s * SECOND))
 
 
-def taken(transits: Transits, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Transits:
-    """The given rows of delays."""
-    columns: dict[str, Any] = {name: getattr(transits, name)[rows] for name in TRANSITS}
-    return replace(transits, **columns)
+Rows = NDArray[np.bool_] | NDArray[np.intp]
 
 
-def _joined(a: Transits, b: Transits) -> Transits:
-    columns: dict[str, Any] = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in TRANSITS}
-    return replace(b, **columns)
+def taken(transits: Transits, rows: Rows, losses: Rows | slice = slice(None)) -> Transits:
+    """The given rows of delays and of losses, of these all by default."""
+    columns: dict[str, Any] = {name: getattr(transits, name)[rows] for name in DELAYS}
+    return replace(transits, losses=transits.losses.take(losses), **columns)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism.detectors.losses import likeliest
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
@@ -166,15 +167,22 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
     top = [v for v in ranked if v.fit >= ranked[0].fit - 0.05]
     best = max(top, key=lambda v: (_queue_of(v.suspect, queued), v.fit, v.suspect.kind == "endpoint"))
     same = [v for v in top if v.suspect.kind == best.suspect.kind and v.fit == best.fit]
+    if len(same) > 1 and _queue_of(best.suspect, queued) == 0.0:
+        told = likeliest(view, [_names(view, v) for v in same], *view.during(one.start, one.stop))
+        best, same = (best, same) if told is None else (same[told], [same[told]])
     subject, ids, unsure = _subject(view, best, same, queued)
     return _finding(view, one, how, subject, ids, unsure, best, queued)
+
+
+def _names(view: View, verdict: Verdict) -> tuple[str, ...]:
+    return tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
 
 
 def _subject(
     view: View, best: Verdict, same: list[Verdict], queued: Mapping[tuple[str, str], float]
 ) -> tuple[SubjectType, tuple[str, ...], bool]:
     """Whom to name: where two endpoints explain it equally well, the edge between them."""
-    names = {v.suspect: tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in v.suspect.what) for v in same}
+    names = {v.suspect: _names(view, v) for v in same}
     if best.suspect.kind == "endpoint" and len(same) == 2:
         return "link", tuple(sorted(name for own in names.values() for name in own)), False
     unsure = len(same) > 1 and _queue_of(best.suspect, queued) == 0.0
@@ -187,13 +195,14 @@ def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 0.2
     Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause.
     """
     t = view.transits
-    if not len(t) or one.stop - one.start >= len(view.ends):
+    told = t.packets > 0
+    if not told.any() or one.stop - one.start >= len(view.ends):
         return {}
     low, high = view.during(one.start, one.stop)
     inside = (t.start_ns >= low) & (t.start_ns <= high)
     out = {}
     for a, b in {(int(a), int(b)) for a, b in zip(t.sender, t.receiver, strict=True)}:
-        hop = (t.sender == a) & (t.receiver == b)
+        hop = (t.sender == a) & (t.receiver == b) & told
         now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
         if len(now) and len(usual):
             peak, calm = float(np.percentile(now, 75)), float(np.median(usual))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.record import COLUMNS, Flows, Ints, Transits
+from collectors.testimony import DELAYS
 from prism.synth.spec import Degradation
 
 KEY = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "exporter", "path")
@@ -50,8 +51,7 @@ def _cut(flows: Flows, transits: Transits, low: int, high: int) -> tuple[Flows, 
     """Only what began in a time."""
     inside = (flows.start_ns >= low) & (flows.start_ns < high)
     seen = (transits.start_ns >= low) & (transits.start_ns < high)
-    names = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns")
-    return flows.take(inside), replace(transits, **{name: getattr(transits, name)[seen] for name in names})
+    return flows.take(inside), replace(transits, **{name: getattr(transits, name)[seen] for name in DELAYS})
 
 
 def _sampled(flows: Flows, rate: int, rng: np.random.Generator) -> Flows:

@@ -103,9 +103,9 @@ def flow_sample(*records: bytes, rate: int = 1000, sequence: int = 1, expanded: 
     return flow_record(1, struct.pack(">IIIIIIII", sequence, 3, rate, 5000, 0, 3, 4, len(records)) + b"".join(records))
 
 
-def counters(interface: int = 7, *, octets: int = 1 << 40, expanded: bool = False) -> bytes:
+def counters(interface: int = 7, *, octets: int = 1 << 40, errors: int = 5, expanded: bool = False) -> bytes:
     body = struct.pack(">IIQII", interface, 6, 400_000_000_000, 1, 3)
-    body += struct.pack(">QIIIIII", octets, 10, 20, 30, 4, 5, 0xFFFFFFFF)
+    body += struct.pack(">QIIIIII", octets, 10, 20, 30, 4, errors, 0xFFFFFFFF)
     body += struct.pack(">QIIIIII", octets + 1, 11, 21, 0xFFFFFFFF, 6, 7, 0)
     head = struct.pack(">III", 1, 0, interface) if expanded else struct.pack(">II", 1, interface)
     return flow_record(4 if expanded else 2, head + struct.pack(">I", 1) + flow_record(1, body))

@@ -125,6 +125,22 @@ def test_counters_of_interfaces(expanded):
     assert len(flows) == 0
 
 
+def test_an_interface_by_which_one_address_comes_has_a_neighbour():
+    def sampled(interface, src, *, agent="10.9.9.9", protocol=6):
+        packet = raw_header(frames.ethernet(frames.ipv4(frames.tcp(b"x"), protocol, src=src)))
+        return sflow(flow_record(1, struct.pack(">IIIIIIII", 1, 3, 9, 9, 0, interface, 4, 1) + packet), agent=agent)
+
+    came = [(7, "10.0.0.1"), (7, "10.0.0.1"), (8, "10.0.0.2"), (9, "10.0.0.1"), (9, "10.0.0.3"), (0, "10.0.0.4")]
+    decoder = SflowDecoder()
+    for some in (came[:3], came[3:]):
+        decoder.decode(batch(*(sampled(*one) for one in some), sampled(7, "10.0.0.9", agent="10.9.9.8")))
+    decoder.decode(batch(sampled(8, "0.0.0.0", protocol=2)))  # no traffic
+    decoder.decode(batch(sflow(*map(counters, (7, 8, 9, 6))), sflow(counters(7), agent="10.9.9.8")))
+    (told,) = decoder.take_evidence().counters
+    names = (*told.endpoints, None)
+    assert [names[code] for code in told.neighbour] == ["10.0.0.1", "10.0.0.2", None, None, "10.0.0.9"]
+
+
 @pytest.mark.parametrize(
     ("payload", "datagrams", "records"),
     [

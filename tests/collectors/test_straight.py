@@ -1,7 +1,6 @@
 """Frames straight to flows come to the same as frames to rows, and rows to flows."""
 
 from collections import Counter
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,7 +13,8 @@ from collectors.fastpath import Decoder
 from collectors.flowtable import flows_of
 from collectors.following import AHEAD
 from collectors.pcap import read
-from collectors.record import COLUMNS, Transits
+from collectors.record import COLUMNS
+from collectors.testimony import DELAYS
 from tests.collectors.frames import SAMPLES
 
 
@@ -32,7 +32,7 @@ def of_readers(reader, *, switches=1):
     for end in ("src", "dst"):
         columns[end] = [flows.endpoints[code] for code in getattr(flows, end).tolist()]
     columns["path"] = [flows.paths[code] for code in columns["path"]]
-    delays = [getattr(transits, f.name).tolist() for f in fields(Transits) if f.name not in ("exporters", "bin_ns")]
+    delays = [getattr(transits, name).tolist() for name in DELAYS]
     return columns, flows.exporters, delays, tally + Counter(), decoder.skipped, decoder.endpoints
 
 

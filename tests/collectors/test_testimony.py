@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.evidence import Delays, Drops, Notices
-from collectors.testimony import Witnessed, waits
+from collectors.evidence import Counters, Delays, Drops, Evidence, Notices
+from collectors.record import Transits
+from collectors.testimony import Witness, Witnessed, dropped, together, waits
 
 BIN = 50
 
@@ -86,3 +87,51 @@ def test_switches_keep_their_codes_from_one_time_to_the_next():
     assert first.exporters == ("s1", "s2")
     assert second.exporters == ("s1", "s2", "s7")
     assert second.sender.tolist() == [1, 2]
+
+
+def seen(*rows):
+    """Drops of (time, exporter, src, reason)."""
+    time, exporter, src, reason = zip(*rows, strict=True)
+    columns = {"time_ns": time, "exporter": exporter, "src": src, "reason": reason, "dst": [0] * len(rows)}
+    return Drops.build(columns, exporters=("s1", "s2"), endpoints=("a", "b"))
+
+
+def test_drops_by_who_where_why_and_bin():
+    found = dropped(
+        seen((10, 0, 1, 259), (120, 0, 1, 259), (11, 0, 1, 259), (12, 1, 1, 259), (13, 0, 0, 259), (14, 0, -1, 260))
+    )
+    assert len(found) == 4  # one bin
+    found = dropped(seen((10, 0, 1, 259), (120, 0, 1, 259), (11, 0, 1, 259)), bin_ns=BIN)
+    rows = zip(found.start_ns.tolist(), found.end_ns.tolist(), found.packets.tolist(), strict=True)
+    assert list(rows) == [(0, 50, 2), (100, 150, 1)]
+    assert [(found.endpoints[a], found.endpoints[b]) for a, b in zip(found.src, found.dst, strict=True)] == [("b", "a")] * 2
+
+
+def test_a_witness_tells_of_delays_drops_and_what_counters_grew_by():
+    witness = Witness()
+    interface = {"exporter": [0], "interface": [4]}
+    for errors in (3, 8):
+        counted = Counters.build({"time_ns": [errors], **interface, "in_errors": [errors]}, exporters=("s1",))
+        found = witness.transits(Evidence([counted], [delays([(1, 1, 5)])], [seen((10, 0, 1, 259))]))
+        assert (found.exporters, found.delay_ns.tolist()) == (("s1", "s2"), [5])
+    assert list(zip(found.losses.reason.tolist(), found.losses.packets.tolist(), strict=True)) == [(259, 1), (-1, 5)]
+    assert len(witness.transits(Evidence())) == len(witness.transits(Evidence()).losses) == 0
+
+
+def test_what_several_told_is_together():
+    one, other = (
+        Witness().transits(Evidence([], [delays([(1, 1, 5)])], [seen((10, 0, 1, 259))])),
+        waits([delays([(60, 0, 7)])], []),
+    )
+    both = together([one, Transits.empty(), other])
+    assert [both.exporters[code] for code in both.sender] == ["s2", "s1"]
+    assert (both.delay_ns.tolist(), both.bin_ns, len(both.losses)) == ([5, 7], one.bin_ns, 1)
+    assert both.sender.dtype == both.receiver.dtype == np.int32
+    assert len(together([])) == 0
+
+
+def test_how_deep_queues_were_also_where_no_delay_is_told():
+    told = {"time_ns": [0, 1, 60, 61], "exporter": [0] * 4, "delay_ns": [7, -1, -1, -1], "depth": [-1, 30, 9, 40]}
+    found = waits([Delays.build(told, exporters=("s1",))], [], bin_ns=BIN)
+    assert (found.packets.tolist(), found.delay_ns.tolist(), found.depth.tolist()) == ([1, 0], [7, 0], [30, 40])
+    assert together([found, waits([delays([(60, 0, 7)])], [], bin_ns=BIN)]).depth.tolist() == [30, 40, -1]

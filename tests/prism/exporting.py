@@ -1,4 +1,4 @@
-"""A run as a switch exports it: IPFIX datagrams with a record per burst, sent over UDP when they would be."""
+"""A run as a switch exports it, sent over UDP when it would be: IPFIX with a record per burst; sFlow of what is lost."""
 
 import contextlib
 import itertools
@@ -6,11 +6,15 @@ import socket
 import struct
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from collectors.record import Flows
-from tests.collectors.exports import ip, ipfix, set_, template
+from prism import demo
+from prism.synth.spec import Fault, Spec
+from tests.collectors import frames
+from tests.collectors.exports import counters, drop_sample, ip, ipfix, raw_header, set_, sflow, template
 
 FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (6, 1), (1, 8), (2, 8), (156, 8), (157, 8))
 ROW = struct.Struct(">4s4sHHBBQQQQ")
@@ -18,6 +22,11 @@ NTP = 2_208_988_800  # seconds from its epoch to ours
 SECOND = 1_000_000_000
 EVERY = 50_000_000  # ns that a switch waits for a datagram to fill
 MOST = 24  # records in one
+CLUSTER = replace(demo.CLUSTER, hosts=8, nic_gbit=1, uplink_gbit=4)
+RING = replace(
+    demo.REPLICAS, name="A", first_host=0, begin_s=0.0, steps=40, gradient_octets=2_000_000, forward_ms=60, backward_ms=120
+)
+DAMAGED = Spec("damaged", CLUSTER, (RING,), (Fault("nic_throttle", "A", ranks=(3,), first=12, factor=8.0),))
 
 
 def ntp(time_ns: int) -> int:
@@ -53,9 +62,36 @@ class Datagrams:
             yield due + later_ns, ipfix(template(256, FIELDS), set_(256, packed), sequence=sequence, when=when), len(rows)
 
 
+class Lossy:
+    """The port of an endpoint at a switch: from a time on, of what comes in much is broken, and some for `peer` is dropped.
+
+    `payloads` are sFlow datagrams, one every `every_ns`, as those of `Datagrams`.
+    """
+
+    SWITCH, PORT = "192.0.2.254", 3
+
+    def __init__(self, flows: Flows, endpoint: str, peer: str, onset_ns: int, *, every_ns: int = SECOND // 2) -> None:
+        self.first, self.last, self.onset, self.every = int(flows.start_ns.min()), int(flows.end_ns.max()), onset_ns, every_ns
+        self.dropped = drop_sample(raw_header(frames.ethernet(frames.ipv4(frames.tcp(bytes(64)), src=endpoint, dst=peer))))
+
+    def payloads(self, later_ns: int):
+        """When each is due, the datagram, how many drops it tells of."""
+        for i, due in enumerate(range(self.first, self.last, self.every)):
+            times = max(0, (due - self.onset) // self.every)
+            drops = [self.dropped] * (8 if times else i == 0)
+            yield (
+                due + later_ns,
+                sflow(counters(self.PORT, errors=5 + 40 * times), *drops, sequence=i, agent=self.SWITCH),
+                len(drops),
+            )
+
+
 @contextlib.contextmanager
-def exporting(made: Datagrams):
-    """Send all, from now on, in a thread; until it is told to `stop`; `sent` counts records, and `over` is set at the end."""
+def exporting(made: Datagrams | Lossy, port: int = 0):
+    """Send all to its port or this one, from now on, in a thread, until it is told to `stop`.
+
+    `sent` counts records, and `over` is set at the end.
+    """
 
     class State:
         sent, over, stop = 0, threading.Event(), threading.Event()
@@ -65,8 +101,8 @@ def exporting(made: Datagrams):
             for due, payload, records in made.payloads(time.time_ns() - made.first):
                 if State.stop.wait(max(due - time.time_ns(), 0) / SECOND):
                     return
-                if made.port:
-                    client.sendto(payload, ("127.0.0.1", made.port))
+                if to := port or made.port:
+                    client.sendto(payload, ("127.0.0.1", to))
                     State.sent += records
         State.over.set()
 

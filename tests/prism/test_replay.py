@@ -1,6 +1,7 @@
 """Files in, a diagnosis out."""
 
 import gzip
+import json
 import shutil
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from collectors import dump, pcap
 from collectors.mapping import parse
 from collectors.pcap import DecodeError
 from prism import topology
+from prism.model import Severity
 from prism.replay import replay
+from prism.synth.simulate import simulate
 from tests.collectors import frames
 from tests.collectors.programs import nfcapd_file, run, softflowd, traffic
+from tests.prism.exporting import DAMAGED, Datagrams, Lossy
 from tests.prism.faults import FAULTS, TOPOLOGY
 from tests.prism.traffic import T0, Wire, claims, training
 
@@ -123,6 +127,23 @@ def test_exports_and_tables_of_other_programs(tmp_path):
         assert found.source.end_ns > found.source.start_ns
     with pytest.raises(DecodeError, match="a file of nfcapd"):
         replay([("leaf0", file)])
+
+
+def test_what_switches_lost_in_a_capture_of_exports(tmp_path):
+    """Records of a slow link, and what the switch beside it counted and dropped meanwhile."""
+    made = simulate(DAMAGED, 1)
+    lossy = Lossy(made.flows, "10.10.3.1", "10.10.4.1", made.truth["faults"][0]["start_ns"])
+    sent = [(due, 4739, payload) for due, payload, _ in Datagrams(made.flows, 0).payloads(0)]
+    sent += [(due, 6343, payload) for due, payload, _ in lossy.payloads(0)]
+    wire = [(due, frames.ethernet(frames.ipv4(frames.udp(d, ports=(50_000, port)), 17))) for due, port, d in sorted(sent)]
+    capture(tmp_path / "exports.pcap", wire)
+    placed = topology.parse(json.dumps(made.topology), "topology.json")
+    (claim,) = [f for f in replay([("x", str(tmp_path / "exports.pcap"))], placed).findings if f.severity is not Severity.INFO]
+    assert (claim.detector, claim.ids) == ("lossy_link", ("10.10.3.1",))
+    told = {row["why"]: row["packets"] for row in claim.evidence["lost"]}
+    errors, drops = (round((made.flows.end_ns.max() - lossy.onset) / lossy.every) * n for n in (40, 8))
+    assert told["errors"] == pytest.approx(errors, rel=0.1)
+    assert told["no buffer space"] == pytest.approx(drops, rel=0.1)
 
 
 def test_columns_of_another_maker(tmp_path):

@@ -15,7 +15,7 @@ from prism.demo import CLUSTER, PIPELINE
 from prism.synth.simulate import simulate
 from prism.synth.spec import Fault, Spec
 from tests.collectors.toys import Child, until
-from tests.prism.exporting import Datagrams, exporting
+from tests.prism.exporting import DAMAGED, Datagrams, Lossy, exporting
 from tests.prism.receivers import listening
 
 PRISM = (sys.executable, "-c", "from prism.cli import main; main()")
@@ -161,3 +161,27 @@ def test_a_cluster_looks_at_the_jobs_and_when_it_is_gone_the_service_does(folder
             assert [job["state"] for job in service.items("/jobs")] == ["running"]
             assert service.end() == 0
         assert "Traceback" not in "\n".join(service.said)
+
+
+def test_what_switches_lost_is_evidence_for_a_slow_link(folder):
+    """The records say whose link is slow, IPFIX; the switch says why, sFlow."""
+    pytest.importorskip("chdb")
+    folder, run = folder[0], simulate(DAMAGED, 1)
+    (folder / "alerts.yaml").write_text(ALERTS.format(url="http://127.0.0.1:9"))
+    lossy = Lossy(run.flows, "10.10.3.1", "10.10.4.1", run.truth["faults"][0]["start_ns"])
+    made = Datagrams(run.flows, 0)
+    with Service(folder) as service, ExitStack() as undo:
+        made.port, told = service.port, int(service.expect(r"event=listening kind=sflow .*port=(\d+)")[1])
+        undo.enter_context(exporting(made))
+        undo.enter_context(exporting(lossy, told))
+        until(lambda: [case for case in service.claims() if "lost" in case["finding"]["evidence"]])
+        until(lambda: [case for case in service.claims() if case["finding"]["detector"] == "lossy_link"])
+        (finding,) = [case["finding"] for case in service.claims()]
+        assert (finding["kind"], finding["subject"]["ids"]) == ("slow_link", ["10.10.3.1"])
+        rows = {row["why"]: row for row in finding["evidence"]["lost"]}
+        assert rows.keys() == {"errors", "no buffer space"}
+        assert {row["switch"] for row in rows.values()} == {Lossy.SWITCH}
+        assert (rows["errors"]["in_interface"], rows["no buffer space"]["reason"]) == (Lossy.PORT, 259)
+        assert min(rows["errors"]["packets"], rows["no buffer space"]["packets"]) > 10
+        assert f"{Lossy.SWITCH} counted {rows['errors']['packets']:,} errors at interface 3" in finding["message"]
+        assert service.end() == 0

@@ -4,7 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.losses import COLUMNS as LOST
+from collectors.losses import Losses
 from collectors.record import Flows, Transits
+from prism import windows
 from prism.windows import FORGOTTEN, FUTURE, SECOND, Delays, Shelf, hop_ns, rest_ns, steps_back, taken, trimmed
 
 
@@ -113,3 +116,18 @@ def test_delays_between_switches_are_kept_by_time():
     shelf.add_transits(taken(some, np.arange(2)))
     shelf.add_transits(taken(some, np.arange(2, 5)))
     assert shelf.transits(10, 40).start_ns.tolist() == [10, 20, 30]
+
+
+def lost(*ends):
+    """Losses that ended then, 10 ns after they began."""
+    columns = {name: [0] * len(ends) for name in LOST} | {"start_ns": [end - 10 for end in ends], "end_ns": ends}
+    return replace(Transits.empty(), losses=Losses.build(columns, ("s",), ("a",)))
+
+
+def test_losses_are_kept_by_time_and_bounded(monkeypatch):
+    monkeypatch.setattr(windows, "LOSSES", 4)
+    shelf = Shelf()
+    for ends in ((5, 20), (30,), (), (40, 50)):
+        shelf.add_transits(lost(*ends))
+    assert shelf.transits(0, 100).losses.end_ns.tolist() == [20, 30, 40, 50]
+    assert shelf.transits(20, 40).losses.end_ns.tolist() == [30, 40]  # what may have been then, and is known

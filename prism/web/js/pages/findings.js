@@ -112,8 +112,9 @@ function shown(name, value) {
   if (Array.isArray(value)) {
     if (value.every((one) => typeof one === "string")) return value.some((one) => one.length > 30) ? h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, one))) : names(value, 12);
     if (value.every((one) => Array.isArray(one))) return h("ul", { class: "pairs" }, value.slice(0, 12).map((one) => h("li", {}, one.join(" → "))), value.length > 12 ? h("li", {}, `${value.length - 12} more`) : null);
+    if (value.some((one) => one && typeof one === "object")) return h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, shown(name, one))));
     return names(value.map(String), 12);
   }
-  if (value && typeof value === "object") return h("ul", { class: "pairs" }, Object.entries(value).slice(0, 12).map(([key, one]) => h("li", {}, `${words(key)}: `, shown(name, one))));
+  if (value && typeof value === "object") return h("ul", { class: "pairs" }, Object.entries(value).slice(0, 12).map(([key, one]) => h("li", {}, `${words(key)}: `, /_ns$/.test(key) ? moment(String(one)) : shown(name, one))));
   return String(value);
 }
