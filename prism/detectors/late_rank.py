@@ -133,7 +133,7 @@ def _ring(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> _Ring | None
     ring = [speak[0]]
     while (after := at[hosts[goes_to[ring[-1]]]]) not in ring:
         ring.append(after)
-    others = Counter(view.host(name) for name in set(view.job.endpoints) - set(names))
+    others = Counter[str | None](view.host(name) for name in set(view.job.endpoints) - set(names))
     of_host = Counter(endpoint.host for endpoint in view.topology.endpoints.values()) - others
     many = np.array([of_host[hosts[i]] for i in ring], np.int64)
     enters = {hosts[to]: to for to in goes_to.values()}
