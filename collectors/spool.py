@@ -218,6 +218,5 @@ def _whole(column: Column, columns: Mapping[str, NDArray[Any]], told: Mapping[st
     least = np.array(told.get("least", {}).get(column.name, 0)).astype(column.dtype)
     if column.name not in columns:
         return np.broadcast_to(least, int(told["records"]))
-    values = np.empty(len(columns[column.name]), column.dtype)
-    np.add(columns[column.name], least, out=values, dtype=column.dtype, casting="unsafe")
-    return values
+    values = columns[column.name].astype(column.dtype)
+    return values + least if least else values
