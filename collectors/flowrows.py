@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from collectors.halves import HALVES, coded, known, table_of
+from collectors.picking import bounds, picked, runs, sort_keys, sums
 from collectors.record import COLUMNS, Codes, Column, Flows, Ints, Mask
 from collectors.tables import BATCH, Table, TableColumn
 
@@ -49,7 +50,7 @@ def _kept(column: Column) -> tuple[TableColumn, ...]:
 
 
 def _summed(name: str) -> TableColumn:
-    return TableColumn(name, "SimpleAggregateFunction(sum, UInt64)", plain="UInt64")
+    return TableColumn(name, "SimpleAggregateFunction(sum, UInt64)", plain="UInt64", codec=CODECS["Int64"])
 
 
 ENDS = tuple(end + half for end in ("src", "dst") for half in HALVES)
@@ -68,13 +69,13 @@ FLOWS = Table(
 PAIRS = Table(
     "flow_pairs",
     (
-        TableColumn("minute_ns", "Int64", codec="DoubleDelta, ZSTD(1)"),
-        *(TableColumn(name, "UInt64", codec="ZSTD(1)") for name in ENDS),
+        TableColumn("minute_ns", "Int64", codec=CODECS["Int64"]),
+        *(TableColumn(name, "UInt64", codec=CODECS["Int64"]) for name in ENDS),
         *(TableColumn(end, "String", alias=SHOWN.format(end)) for end in ("src", "dst")),
         _summed("records"),
         *map(_summed, SUMS),
-        TableColumn("first_ns", "SimpleAggregateFunction(min, Int64)", plain="Int64"),
-        TableColumn("last_ns", "SimpleAggregateFunction(max, Int64)", plain="Int64"),
+        TableColumn("first_ns", "SimpleAggregateFunction(min, Int64)", plain="Int64", codec=CODECS["Int64"]),
+        TableColumn("last_ns", "SimpleAggregateFunction(max, Int64)", plain="Int64", codec=CODECS["Int64"]),
     ),
     ("minute_ns", *ENDS),
     time="minute_ns",
@@ -106,33 +107,33 @@ def ordered(flows: Flows) -> Flows:
         return flows
     columns: dict[str, Any] = {c.name: _one(getattr(flows, c.name)) for c in COLUMNS}
     flows = replace(flows, **columns)
-    start, src, dst = flows.start_ns, flows.src, flows.dst
+    start, ends = flows.start_ns, (flows.src, flows.dst)
     early = None if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
     if early is not None:
-        start, src, dst = start[early], src[early], dst[early]
+        start, ends = start[early], (flows.src[early], flows.dst[early])
     low = table_of(flows.endpoints)[:, 1]
     rank = np.unique(low, return_inverse=True)[1].astype(np.int64)
-    bucket, many, bits = start // BUCKET_NS, len(low), len(flows).bit_length()
-    bucket -= bucket[0]
-    if ((int(bucket[-1]) + 1) * many * many) << bits >= 1 << 63:
-        order = np.lexsort((rank[dst], rank[src], bucket))
+    last, bits = int(start[-1] // BUCKET_NS - start[0] // BUCKET_NS), len(flows).bit_length()
+    if ((last + 1) * len(low) ** 2) << bits >= 1 << 63:
+        order = np.lexsort((rank[ends[1]], rank[ends[0]], start // BUCKET_NS))
     else:
-        order = (((bucket * many + rank[src]) * many + rank[dst]) << bits) | np.arange(len(flows))
+        order = sort_keys(start, ends, rank, BUCKET_NS, bits)
         order.sort()  # numbers, which is faster than places
         order &= (1 << bits) - 1
-    return flows.take(order if early is None else early[order])
+    places = (order if early is None else early[order]).astype(np.uint32)
+    columns |= picked({name: (values, places) for name, values in columns.items() if values.strides != (0,)})
+    return replace(flows, **columns)
 
 
 def rows(flows: Flows) -> dict[str, Any]:
     """The columns of `FLOWS` but for the batch's number. Every record is from an address to an address."""
     table = table_of(flows.endpoints)
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = _looked_up(table, {"src": flows.src, "dst": flows.dst})
     for column in COLUMNS:
         values = getattr(flows, column.name)
         if column.clickhouse == "IPv6":
-            for i, half in enumerate(HALVES):
-                found[column.name + half] = _looked_up(table[:, i], values)
-        elif column.clickhouse == "LowCardinality(String)":
+            continue
+        if column.clickhouse == "LowCardinality(String)":
             texts = _texts(column.name, flows)
             one = values.strides == (0,) and len(values)
             dictionary = pa.DictionaryArray.from_arrays(pa.array(values), pa.array(texts)) if not one else None
@@ -149,24 +150,17 @@ def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
 
     Of records in another order a pair may have several rows, which the table adds up.
     """
-    minute, new = flows.start_ns // MINUTE, np.ones(len(flows), np.bool_)
-    new[1:] = flows.src[1:] != flows.src[:-1]
-    for values in (flows.dst, minute):
-        new[1:] |= values[1:] != values[:-1]
-    at = np.flatnonzero(new)
-    at_by_minute = np.argsort(minute[at], kind="stable")  # the order of the table where upper halves are alike, as mostly
+    at = runs(flows.start_ns, flows.src, flows.dst, MINUTE)
+    minute = flows.start_ns[at] // MINUTE
+    order = np.argsort(minute, kind="stable").astype(np.uint32)  # of the table where upper halves are alike, as mostly
     records = np.diff(at, append=len(flows))
-    table = table_of(flows.endpoints)
-    sums = {name: _added(getattr(flows, name), at, records) for name in SUMS}
-    found = {
-        "minute_ns": minute[at] * MINUTE,
-        **{end + half: table[:, i][getattr(flows, end)[at]] for end in ("src", "dst") for i, half in enumerate(HALVES)},
-        "records": records.astype(np.uint64),
-        **sums,
-        "first_ns": np.minimum.reduceat(flows.start_ns, at) if len(at) else flows.start_ns,
-        "last_ns": np.maximum.reduceat(flows.end_ns, at) if len(at) else flows.end_ns,
-    }
-    return {name: values[at_by_minute] for name, values in found.items()}
+    first, last = bounds(flows.start_ns, flows.end_ns, at)
+    found: dict[str, Any] = {"minute_ns": minute * MINUTE, "records": records.astype(np.uint64)}
+    found |= {name: _added(getattr(flows, name), at, records) for name in SUMS} | {"first_ns": first, "last_ns": last}
+    ones = {name: values for name, values in found.items() if values.strides == (0,) and len(values)}
+    ends = {end: getattr(flows, end)[at][order] for end in ("src", "dst")}
+    varied = picked({name: (values, order) for name, values in found.items() if name not in ones})
+    return {**varied, **ones, **_looked_up(table_of(flows.endpoints), ends)}
 
 
 def pair_pieces(flows: Flows, partition_ns: int, token: str) -> list[tuple[str, dict[str, NDArray[Any]]]]:
@@ -211,12 +205,13 @@ def _one(values: NDArray[Any]) -> NDArray[Any]:
     return np.broadcast_to(values[:1].copy(), len(values))
 
 
-def _looked_up(table: NDArray[Any], codes: Codes) -> NDArray[Any]:
-    if codes.strides == (0,) and len(codes):
-        return np.broadcast_to(table[codes[:1]], len(codes))
-    if (table == table[0]).all():
-        return np.broadcast_to(table[:1], len(codes))
-    return np.ascontiguousarray(table)[codes]
+def _looked_up(table: NDArray[np.uint64], ends: Mapping[str, Codes]) -> dict[str, NDArray[np.uint64]]:
+    """The halves of addresses by codes; of what is one value throughout a view of that."""
+    halved = {name + half: (table[:, i].copy(), codes) for name, codes in ends.items() for i, half in enumerate(HALVES)}
+    ones = {name: values[codes[:1]] for name, (values, codes) in halved.items() if codes.strides == (0,) and len(codes)}
+    ones |= {name: values[:1] for name, (values, _) in halved.items() if (values == values[0]).all()}
+    varied = picked({name: one for name, one in halved.items() if name not in ones})
+    return {n: varied[n] if n in varied else np.broadcast_to(ones[n], len(codes)) for n, (_, codes) in halved.items()}
 
 
 def _fitted(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
@@ -230,12 +225,12 @@ def _fitted(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
     return values.view(kind) if values.dtype.itemsize == kind.itemsize else values.astype(kind)
 
 
-def _added(values: NDArray[Any], at: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.uint64]:
+def _added(values: NDArray[Any], at: Ints, counts: Ints) -> NDArray[np.uint64]:
     """Sums of runs that begin at places."""
-    if values.strides == (0,) and len(values):
-        return (counts * max(int(values[0]), 0)).astype(np.uint64)
-    values = np.maximum(values, 0) if len(values) and values.min() < 0 else values
-    return (np.add.reduceat(values, at) if len(at) else values).astype(np.uint64)
+    if values.strides != (0,) or not len(values):
+        return sums(values, at)
+    most = max(int(values[0]), 0)
+    return (counts * most).astype(np.uint64) if most else np.broadcast_to(np.uint64(0), len(at))
 
 
 def _texts(column: str, flows: Flows) -> list[str]:
