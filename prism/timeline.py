@@ -9,7 +9,7 @@ Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes repl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,37 @@ def _steps(
         )
         first = min((int(start[r].min()) for r in rows.values() if len(r)), default=int(clock.quiet[0, 0]))
         steps.append(np.stack([np.concatenate([[min(first, ends[0])], ends[:-1]]), ends], axis=1))
-    return tuple(steps)
+    return tuple(_together(steps, [heard.get(address) for address in job.endpoints], clock.period_ns))
+
+
+def _together(
+    steps: Sequence[NDArray[np.int64]], heard: Sequence[Ints | None], period: float, *, near: float = 0.02
+) -> list[NDArray[np.int64]]:
+    """Steps of ranks, ended by what they `heard` where most ranks' steps were: no further than `near` periods from those ends.
+
+    What a slow rank took late from one that had reduced its gradients already comes between those and what all hear.
+    """
+    n = max(map(len, steps), default=0)
+    said = {i: own for i, own in enumerate(heard) if own is not None and len(own) and len(steps[i]) == n}
+    if not n or 2 * len(said) <= len(steps):
+        return list(steps)
+    ends = np.stack([steps[i][:, 1] for i in said])
+    by_word = np.stack([np.isin(own, words) for words, own in zip(said.values(), ends, strict=True)])
+    first = ends.min()  # a float64 holds no ns since the epoch
+    usual = np.array(
+        [
+            np.median(own[told]) if 2 * told.sum() > len(said) else -np.inf
+            for own, told in zip((ends - first).T, by_word.T, strict=True)
+        ]
+    )
+    out = list(steps)
+    for (i, words), own, told in zip(said.items(), ends, by_word, strict=True):
+        at = words[np.maximum(np.searchsorted(words - first, usual + near * period, "right") - 1, 0)]
+        late = ~told & (at > own) & (np.abs(at - first - usual) <= near * period)
+        if late.any():
+            now = np.where(late, at, own)
+            out[i] = np.stack([np.concatenate([steps[i][:1, 0], now[:-1]]), now], axis=1)
+    return out
 
 
 def _by_end(flows: Flows, rows: Rows) -> Callable[[int], Rows]:

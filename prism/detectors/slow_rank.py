@@ -87,9 +87,15 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
 
 
 def _grew_in_all(view: View, slow: Slow) -> bool:
-    """Whether all of a rank's work grew by what its slowness says, or nearly, and by twice as much as that of any stranger."""
-    total, span = view.work[2], slice(slow.one.start, slow.one.stop)
-    grown = middle(total[:, span], axis=1)[:, 0] - middle(total, axis=1)[:, 0]
+    """Whether all of a rank's work grew by what its slowness says, or nearly, and by twice as much as that of any stranger.
+
+    It has grown beyond what else is seen of it, or of its twins, if only at times.
+    """
+    total, (start, stop) = ordinary(view.work[2]), (slow.one.start, slow.one.stop)
+    high = usual(np.delete(total, np.arange(start, stop), axis=1), share=HIGH)[:, 0]
+    for twins, _ in _twins(view):
+        high[twins] = np.fmax(high[twins], middle(high[twins]))
+    grown = middle(total[:, start:stop], axis=1)[:, 0] - high
     others = grown[_strangers(view, np.arange(len(total)), slow.rank)]
     return bool(grown[slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)))
 
@@ -242,6 +248,13 @@ def _against_peers(level: Floats, peers: list[Ints], *, pause: float = 2.0) -> F
         shared = middle(out[ranks], axis=0)
         out[ranks] -= np.where(shared <= np.log(pause), shared, np.nan)
     return out
+
+
+def ordinary(work: Floats, *, pause: float = 2.0) -> Floats:
+    """Work without the steps in which most took `pause` times as long as usual, which evaluate: those are NaN."""
+    level = np.log(np.maximum(work, 1.0))
+    shared = middle(level - usual(level), axis=0)
+    return np.where(shared <= np.log(pause), work, np.nan)
 
 
 def severity(slowdown: float, lost: float) -> Severity:

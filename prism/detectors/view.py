@@ -100,12 +100,16 @@ class View:
         known = np.full(len(around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
-        every = told(around, known)
         sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
-        return [
-            work_at(every, *(order[begins[code] : begins[code + 1]] for order, begins in sides))
+        own = [
+            tuple(order[begins[code] : begins[code + 1]] for order, begins in sides)
             for code in (self.code[address] for address in self.job.endpoints)
         ]
+        for (talks, hears), steps in zip(own, self.timeline.steps, strict=True):
+            together = talks[parting(around, talks, hears, steps[:, 1])]
+            known[together] = around.start_ns[together]
+        every = told(around, known)
+        return [work_at(every, talks, hears) for talks, hears in own]
 
     @cached_property
     def needed(self) -> Ints:
@@ -227,6 +231,21 @@ class View:
             return path
         leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+
+def parting(flows: Flows, talks: Rows, hears: Rows, ends: Ints) -> NDArray[np.bool_]:
+    """Which of the records that an endpoint sends are small ones between the last payload of a step and its end, at `ends`, ns.
+
+    What all say together when a step is done they say when the last of them is, whoever has worked until then. `hears` are the
+    records that the endpoint is sent.
+    """
+    small = flows.control()
+    moved = np.concatenate([talks[~small[talks]], hears[~small[hears]]])
+    step = np.searchsorted(ends, flows.end_ns[moved])
+    last = np.full(len(ends) + 1, np.iinfo(np.int64).max)
+    last[step] = 0
+    np.maximum.at(last, step, flows.end_ns[moved])
+    return np.asarray(small[talks] & (flows.start_ns[talks] >= last[np.searchsorted(ends, flows.start_ns[talks])]))
 
 
 def _numbered(edges: Sequence[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
