@@ -20,7 +20,7 @@ from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import lateness
-from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread
+from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread, usual
 from prism.kernels.stuck import waits
 from prism.kernels.sums import counted
 from prism.model import Finding
@@ -179,22 +179,22 @@ def _standing_out(
     late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float, least: int
 ) -> list[tuple[int, Shift]]:
     """Members of one group that were late for a while, or always: by half as much or more in most of these steps."""
-    usual = middle(late, axis=1)[:, 0]
+    often = usual(late)[:, 0]
     found = []
     for rank in ranks.tolist():
         others = [r for r in ranks.tolist() if r != rank]
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
-        for one in shifts(late[rank] - usual[rank], noise, least=least, height=share, score=sigmas):
-            rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - usual[others])))
-            steady = held(late[rank] - usual[rank], one, one.height / 2) >= OFTEN
+        for one in shifts(late[rank] - often[rank], noise, least=least, height=share, score=sigmas):
+            rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])))
+            steady = held(late[rank] - often[rank], one, one.height / 2) >= OFTEN
             if one.height >= apart * rest and steady:
                 found.append((rank, one))
         if (
-            usual[rank] >= max(share, apart * float(np.nanmax(np.abs(usual[others]))))
+            often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))
             and np.mean(late[rank] >= share / 2) >= OFTEN
         ):
-            score = usual[rank] / noise * np.sqrt(late.shape[1])
-            found.append((rank, Shift(0, late.shape[1], float(usual[rank]), float(score))))
+            score = often[rank] / noise * np.sqrt(late.shape[1])
+            found.append((rank, Shift(0, late.shape[1], float(often[rank]), float(score))))
     return found
 
 

@@ -95,11 +95,20 @@ def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15,
     return best
 
 
-def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift | None:
-    start, stop, known, middle, high = _stretch(series, least, height / 2, 4 * max(height, sigma))
-    if known < least or middle < height or high < 0.75 * known:
-        return None
-    return Shift(start, stop, middle, float(middle * np.sqrt(known) / max(sigma, 1e-9)))
+def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: int = 4) -> Shift | None:
+    """The stretch of greatest score; where it has holes, what of it is high tells how high each of its parts must be."""
+    low = height / 2
+    for _ in range(turns):
+        start, stop, known, middle, high = _stretch(series, least, low, 4 * max(height, sigma))
+        if known >= least and high >= 0.75 * known:
+            score = float(middle * np.sqrt(known) / max(sigma, 1e-9))
+            return Shift(start, stop, middle, score) if middle >= height else None
+        inside = series[start:stop]
+        above = inside[inside >= low]
+        if known < least or len(above) < least or np.median(above) / 2 <= low:
+            return None
+        low = float(np.median(above)) / 2
+    return None
 
 
 @compiled

@@ -82,16 +82,28 @@ def test_the_middle_is_the_median_of_what_is_known(rows):
 
 
 def naively(values, sigma, least, height):
-    """The stretch of greatest score, of all: its places, or None."""
-    limit, known = 4 * max(height, sigma), np.isfinite(values)
-    value = np.where(known, np.clip(np.nan_to_num(values) - height / 2, -limit, limit), 0.0)
-    total, count = np.append(0, np.cumsum(value)), np.append(0, np.cumsum(known))
-    every = [(i, j) for i in range(len(values)) for j in range(i + 1, len(values) + 1) if count[j] - count[i] >= least]
-    if not every:
-        return None
-    i, j = max(every, key=lambda s: ((total[s[1]] - total[s[0]]) / np.sqrt(count[s[1]] - count[s[0]]), -s[0], -s[1]))
-    inside = values[i:j][known[i:j]]
-    return (i, j) if np.median(inside) >= height and np.mean(inside >= height / 2) >= 0.75 else None
+    """The stretch of greatest score, of all: its places, or None; one with holes is looked at again by what of it is high."""
+    limit, known, low = 4 * max(height, sigma), np.isfinite(values), height / 2
+    for _ in range(4):
+        value = np.where(known, np.clip(np.nan_to_num(values) - low, -limit, limit), 0.0)
+        total, count = np.append(0, np.cumsum(value)), np.append(0, np.cumsum(known))
+        every = [(i, j) for i in range(len(values)) for j in range(i + 1, len(values) + 1) if count[j] - count[i] >= least]
+        if not every:
+            return None
+        i, j = max(every, key=lambda s: ((total[s[1]] - total[s[0]]) / np.sqrt(count[s[1]] - count[s[0]]), -s[0], -s[1]))
+        inside = values[i:j][known[i:j]]
+        if np.mean(inside >= low) >= 0.75:
+            return (i, j) if np.median(inside) >= height else None
+        above = inside[inside >= low]
+        if len(above) < least or np.median(above) / 2 <= low:
+            return None
+        low = np.median(above) / 2
+    return None
+
+
+def test_two_stretches_near_one_another_are_two():
+    values = np.array([0, 0.1, 0, 0, 0.3, 0.2, 0.3, 0.3, 0, 0, 0, 0, 0.3, 0.3, 0.3, 0.3, 0, 0])
+    assert sorted((one.start, one.stop) for one in shifts(values, 0.04, height=0.04)) == [(4, 8), (12, 16)]
 
 
 @given(st.lists(st.sampled_from((-0.5, 0.0, 0.1, 0.2, 0.4, 3.0, float("nan"))), max_size=24), st.integers(1, 5))
