@@ -92,11 +92,12 @@ def _finding(view: View, rank: int, one: Shift, growth: Floats, score: float) ->
 
 
 def _grown(total: Floats, one: Shift) -> Floats:
-    """How much more each rank worked in some steps than it usually does in the others, ns; −inf where it is not known."""
+    """How much more each rank worked in some steps than it usually does in the others, ns; −inf where most is not known."""
     rest = np.ones(total.shape[1], np.bool_)
     rest[one.start : one.stop] = False
     grown = middle(total[:, one.start : one.stop], axis=1)[:, 0] - usual(total[:, rest], share=HIGH)[:, 0]
-    return np.where(np.isfinite(grown), grown, -np.inf)
+    known = np.isfinite(total[:, one.start : one.stop]).mean(axis=1) >= OFTEN
+    return np.where(known & np.isfinite(grown), grown, -np.inf)
 
 
 def _noise(work: Floats, one: Shift) -> float:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from prism.detectors.dependencies import COLLECTIVES
+from prism.detectors.twins import against_peers, ordinary, peers, strangers_of, twins_of, waiting
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import HIGH, OFTEN, Shift, even, held, middle, shifts, spread, usual
@@ -61,15 +62,16 @@ class Slow(NamedTuple):
 def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
     """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
-    moved = _against_peers(np.log(worked), _peers(view))
+    moved = against_peers(np.log(worked), peers(view))
     sigma, usually, highest = spread(moved), middle(worked, axis=1)[:, 0], usual(worked, share=HIGH)[:, 0]
-    twins = {rank: _strangers(view, ranks, rank) for ranks, _ in _twins(view) for rank in ranks.tolist()}
+    twins = {rank: strangers_of(view, ranks, rank) for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []
     for rank in range(len(worked)):
-        strangers = _strangers(view, np.arange(len(worked)), rank)
+        strangers = strangers_of(view, np.arange(len(worked)), rank)
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
         for one in shifts(moved[rank], noise, least=view.least, height=height, score=sigmas):
-            along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
+            waits = waiting(view, worked, one) if piece == "typical" else np.zeros(len(worked), np.bool_)
+            along = np.where(waits[strangers], 0.0, middle(moved[strangers, one.start : one.stop], axis=1)[:, 0])
             other = partner(view, rank, strangers[along >= one.height / apart])
             rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
@@ -77,7 +79,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
             as_others = middle((highest if view.parallelism.layout.pp == 1 else usually)[own])
             if now < as_others * np.exp(height / 2):  # it works as others do, if only at times: before, it seemed to wait
                 continue
-            if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
+            if waits[rank] or held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
@@ -93,10 +95,10 @@ def _grew_in_all(view: View, slow: Slow) -> bool:
     """
     total, (start, stop) = ordinary(view.work[2]), (slow.one.start, slow.one.stop)
     high = usual(np.delete(total, np.arange(start, stop), axis=1), share=HIGH)[:, 0]
-    for twins, _ in _twins(view):
+    for twins, _ in twins_of(view):
         high[twins] = np.fmax(high[twins], middle(high[twins]))
     grown = middle(total[:, start:stop], axis=1)[:, 0] - high
-    others = grown[_strangers(view, np.arange(len(total)), slow.rank)]
+    others = grown[strangers_of(view, np.arange(len(total)), slow.rank)]
     return bool(grown[slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)))
 
 
@@ -111,10 +113,10 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     """
     out = []
     levels = [np.log(work) for work in view.work]
-    for twins, pairs in _twins(view):
+    for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and view.parallelism.layout.pp == 1
-            typical, largest, total = (_above(level, _strangers(view, twins, rank), rank, pairs, sure) for level in levels)
+            typical, largest, total = (_above(level, strangers_of(view, twins, rank), rank, pairs, sure) for level in levels)
             alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
             ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
             for piece, lead, support in ways:
@@ -171,12 +173,6 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, 
     return _Above(above, over, noise, _moved_most(among))
 
 
-def _strangers(view: View, ranks: Ints, rank: int) -> Ints:
-    """Those of some ranks that do not share a host with one: what slows it may slow them too, unseen on the wire."""
-    own = view.hosts[rank]
-    return np.asarray(ranks[(ranks != rank) & ((own < 0) | (view.hosts[ranks] != own))], dtype=np.int64)
-
-
 def partner(view: View, rank: int, along: Ints) -> int:
     """The only rank of those that were late along with another, if the two exchange in a collective; else -1."""
     if len(along) != 1:
@@ -201,60 +197,13 @@ def _by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple
             meet = _at_once(slow.one, known.one)
             if meet and known.partner == slow.rank:
                 break
-            if meet and slow.rank not in _strangers(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
+            if meet and slow.rank not in strangers_of(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
                 if known.one.height < clear * slow.one.height:
                     mates.append(slow.rank)
                 break
         else:
             out.append((slow, []))
     return out
-
-
-def _peers(view: View) -> list[Ints]:
-    """Ranks to compare with one another: those who reduce gradients together, else the whole job.
-
-    Members of other groups may have waited, in what looks like work, for what is not on the wire.
-    """
-    place = {address: i for i, address in enumerate(view.job.endpoints)}
-    groups = sorted((g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2), key=len)
-    own: dict[int, Ints] = {}
-    for members in groups:  # the largest group of each rank comes last
-        ranks = np.array(sorted(place[m] for m in members), np.int64)
-        own |= dict.fromkeys(ranks.tolist(), ranks)
-    if len(own) < len(place):
-        return [np.arange(len(place))]
-    return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in {id(r): r for r in own.values()}.values()})]
-
-
-def _twins(view: View) -> list[tuple[Ints, list[Ints] | None]]:
-    """Peers of one pipeline stage, for other stages have other work, whatever their health.
-
-    Where they are but two hosts, or endpoints, with the other such pairs, else with None.
-    """
-    stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
-    found = [ranks[stage[ranks] == one] for ranks in _peers(view) for one in np.unique(stage[ranks])]
-    pairs = [ranks for ranks in found if len(np.unique(np.where(view.hosts[ranks] < 0, -1 - ranks, view.hosts[ranks]))) == 2]
-    alone = {id(ranks) for ranks in pairs}
-    return [(ranks, [pair for pair in pairs if pair is not ranks] if id(ranks) in alone else None) for ranks in found]
-
-
-def _against_peers(level: Floats, peers: list[Ints], *, pause: float = 2.0) -> Floats:
-    """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown.
-
-    So is what anybody did where most took `pause` times as long: an evaluation.
-    """
-    out = level - usual(level)
-    for ranks in peers:
-        shared = middle(out[ranks], axis=0)
-        out[ranks] -= np.where(shared <= np.log(pause), shared, np.nan)
-    return out
-
-
-def ordinary(work: Floats, *, pause: float = 2.0) -> Floats:
-    """Work without the steps in which most took `pause` times as long as usual, which evaluate: those are NaN."""
-    level = np.log(np.maximum(work, 1.0))
-    shared = middle(level - usual(level), axis=0)
-    return np.where(shared <= np.log(pause), work, np.nan)
 
 
 def severity(slowdown: float, lost: float) -> Severity:

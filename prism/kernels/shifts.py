@@ -48,10 +48,14 @@ def held(level: Floats, one: Shift, least: float) -> float:
 def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: float = 4.0) -> bool:
     """Whether a level stays within half the height of a shift, or within its noise; not asked beyond `short` steps.
 
-    Hiccups of any height may follow one another for a few steps, but hardly ever of the same height.
+    Hiccups of any height may follow one another for a few steps, but hardly ever of the same height. One of `short` may differ.
     """
-    inside = level[one.start : one.stop]
-    return one.stop - one.start > short or float(np.nanmax(inside) - np.nanmin(inside)) <= max(one.height / 2, sigmas * noise)
+    known = np.sort(level[one.start : one.stop])
+    known = known[np.isfinite(known)]
+    if one.stop - one.start > short or not len(known):
+        return one.stop - one.start > short
+    apart = min(known[-2] - known[0], known[-1] - known[1]) if len(known) >= short else known[-1] - known[0]
+    return bool(apart <= max(one.height / 2, sigmas * noise))
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:

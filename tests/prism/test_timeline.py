@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.model import PHASES, Layout, Parallelism
-from prism.timeline import reconstruct
+from prism.timeline import _together, reconstruct
 from tests.prism.traffic import MS, T0, Wire, placed, seen, shifted, training
 
 LAYOUTS = [(8, 1), (4, 2), (2, 4)]
@@ -74,3 +74,18 @@ def test_without_streams_there_are_no_steps():
     assert [s.shape for s in timeline.steps] == [(0, 2)] * 4
     assert len(timeline.spans) == 0
     assert timeline.events == ()
+
+
+def test_what_is_handed_on_late_comes_before_the_word_that_ends_the_step():
+    """One rank hears the same words as the others, though it handed something on between its reduction and those."""
+    ends = np.arange(1, 7, dtype=np.int64)[:, None] * 1000 * MS + np.array([0, 1, 2, 3]) * MS // 10
+    begins = np.vstack([np.zeros((1, 4), np.int64), ends[:-1]])
+    steps = [np.stack([begins[:, i], ends[:, i]], axis=1) for i in range(4)]
+    heard = [own[:, 1].copy() for own in steps]
+    steps[2][3, 1] -= 300 * MS
+    steps[2][4, 0] -= 300 * MS
+    told = _together(steps, heard, 1000.0 * MS)
+    assert np.stack([own[:, 1] for own in told], axis=1).tolist() == ends.tolist()
+    assert (told[2][1:, 0] == told[2][:-1, 1]).all()
+    unheard = [None, None, heard[2], heard[3]]
+    assert [own.tolist() for own in _together(steps, unheard, 1000.0 * MS)] == [own.tolist() for own in steps]

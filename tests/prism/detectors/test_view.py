@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from prism.detectors.view import parting
 from prism.kernels.edges import Edge
 from tests.prism.faults import BAD, NIC, RANK, RANKS, TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, seen, shifted, training
@@ -88,3 +89,19 @@ def test_no_steps_no_numbers():
     view = seen(wire.flows())
     if not len(view.ends):
         assert (len(view.begins), len(view.durations), view.period, view.edges) == (0, 0, 0.0, {})
+
+
+def test_words_said_when_a_step_is_done_are_nobodys_work():
+    """All say a word once the last of them is done; what a rank says before more payload is its own."""
+    wire = Wire(jitter_ns=1001)
+    for step in range(3):
+        at = T0 + step * 1000 * MS
+        wire.send(0, 1, 64, at + 100 * MS)  # it is ready
+        wire.send(0, 1, 1_000_000, at + 101 * MS)
+        wire.send(1, 0, 1_000_000, at + 101 * MS)
+        wire.send(0, 1, 64, at + 700 * MS)
+    flows = wire.flows()
+    talks, hears = np.flatnonzero(flows.src == 0), np.flatnonzero(flows.dst == 0)
+    ends = T0 + np.arange(3) * 1000 * MS + 701 * MS
+    assert parting(flows, talks, hears, ends).tolist() == [False, False, True] * 3
+    assert not parting(flows, talks, hears, ends - 500 * MS).any()

@@ -129,3 +129,10 @@ def test_a_short_stretch_of_hiccups_is_not_even():
     assert even(level, Shift(1, 4, 0.2, 9.0), 0.05)
     assert even(np.array([0.0, 0.22, 0.16, 0.2, 0.0]), Shift(1, 4, 0.2, 9.0), noise)
     assert even(np.tile(level, 2), Shift(1, 6, 0.2, 9.0), noise)
+
+
+def test_one_of_four_even_steps_may_differ():
+    level = np.array([0.0, 0.3, 0.32, 0.15, 0.31, 0.0])
+    assert even(level, Shift(1, 5, 0.3, 9.0), 0.02)
+    assert not even(np.array([0.0, 0.6, 0.32, 0.15, 0.31, 0.0]), Shift(1, 5, 0.3, 9.0), 0.02)
+    assert not even(level[:4], Shift(1, 4, 0.3, 9.0), 0.02)  # of three none

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from prism.detectors.slow_rank import slow_rank
+from prism.detectors.twins import ordinary, peers, strangers_of, twins_of, waiting
+from prism.kernels.shifts import Shift
+from tests.prism.traffic import placed, seen, training
+
+
+class Seen:
+    """Work of ranks, where that is all that is asked of a view."""
+
+    def __init__(self, typical, largest):
+        self.work = (typical, largest, largest)
+
+
+def test_those_who_only_wait_are_not_those_who_work():
+    """All but one wait for it in their largest piece; of one of them that is more than half of its work."""
+    typical, largest = np.full((6, 12), 200.0), np.full((6, 12), 200.0)
+    largest[:, 4:9] = 970.0
+    typical[5, 4:9] = largest[5, 4:9] = 350.0  # whom they wait for
+    typical[0, 4:9] = 1100.0
+    view = Seen(typical, largest)
+    assert waiting(view, typical, Shift(4, 9, np.log(5.5), 9.0)).tolist() == [True, *[False] * 5]
+    assert waiting(view, typical, Shift(4, 9, np.log(1.75), 9.0)).tolist() == [True, *[False] * 5]
+    alone = Seen(typical, typical)
+    assert not waiting(alone, typical, Shift(4, 9, np.log(5.5), 9.0)).any()
+
+
+def test_evaluations_are_no_ordinary_work():
+    work = np.full((4, 10), 100.0)
+    work[:, 6] = 900.0
+    work[2, 3] = 900.0
+    left = ordinary(work)
+    assert np.isnan(left[:, 6]).all()
+    assert np.count_nonzero(np.isnan(left)) == 4
+    assert left[2, 3] == pytest.approx(900)
+
+
+def test_peers_reduce_together_and_twins_are_of_one_stage():
+    view = seen(training(dp=4, pp=2, steps=8).flows(placed(8, nics=2)), placed(8, nics=2))
+    assert [own.tolist() for own in peers(view)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert [(own.tolist(), pairs is None) for own, pairs in twins_of(view)] == [([0, 1, 2, 3], False), ([4, 5, 6, 7], False)]
+    assert strangers_of(view, np.arange(4), 1).tolist() == [2, 3]
+    assert slow_rank(view) == []
