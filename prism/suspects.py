@@ -12,10 +12,9 @@ import numpy as np
 
 from prism.cost import ranks_of, steps_of
 from prism.detectors.losses import likeliest
-from prism.detectors.twins import waiting
 from prism.detectors.view import View
 from prism.kernels.blame import seen_to_queue, verdicts
-from prism.kernels.shifts import Shift, middle, spread
+from prism.kernels.shifts import middle, spread
 from prism.model import Finding, Isolation
 
 Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
@@ -131,8 +130,6 @@ def _by_work(view: View, finding: Finding) -> Weights:
         stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
         rise = now - np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
     rise = np.clip(np.nan_to_num(rise), 0.0, None)
-    if piece == 0:
-        rise[waiting(view, view.work[0], Shift(first, stop, max(rise[own].max(), 0.0), 0.0))] = 0.0
     top = float(rise.max(initial=0.0))
     apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
     return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items()}

@@ -65,6 +65,58 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
         before, rows = as_sent(*moved[kind])[told], rows[told]
         ahead = UNKNOWN if kind == "ep" else start[rows]  # experts are given more or less than they send
         out[rows] = np.where(before == UNKNOWN, ahead, np.maximum(out[rows], before))
+        joined = _joined(group(src[rows], start[rows]), dst[rows], start[rows], flows.octets[rows])
+        out[rows[joined]] = start[rows[joined]]
+        _met(out, rows[~joined], src, dst, start)
+
+
+def _joined(own: Ints, to: Ints, start: Ints, octets: Ints, *, parts: int = 1024) -> Mask:
+    """Which of the records that ranks send in exchanges follow others of the same round: who has joined it has no work left.
+
+    A rank sends as much to each of its partners, of whom one may be late: a round begins with the first lane that comes to the
+    same share of its octets, in so many `parts`. `own` is the rank and step of each record, `to` the partner.
+    """
+    if not len(own):
+        return np.zeros(0, np.bool_)
+    order = np.lexsort((start, to, own))
+    lane = np.concatenate([[False], (np.diff(own[order]) != 0) | (np.diff(to[order]) != 0)]).cumsum()
+    moved = np.cumsum(octets[order]) - octets[order]
+    first = np.searchsorted(lane, np.arange(lane[-1] + 1))
+    whole = np.bincount(lane, octets[order])
+    share = np.rint((moved - moved[first][lane]) / whole[lane] * parts).astype(np.int64)
+    key = own[order] * (parts + 1) + share
+    turn, of = np.unique(key, return_inverse=True)
+    begun = np.full(len(turn), np.iinfo(np.int64).max)
+    np.minimum.at(begun, of, start[order])
+    out = np.empty(len(own), np.bool_)
+    out[order] = start[order] > begun[of]
+    return out
+
+
+def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
+    """Of two that begin an exchange at once, each needed what the later one of them did: one waited for the other.
+
+    At once is within the share `near` of what either worked. `rows` begin rounds; `src`, `dst` are ranks.
+    """
+    rows = rows[out[rows] > 0]
+    pair = src[rows] * (dst.max(initial=0) + 1) + dst[rows]
+    back = dst[rows] * (dst.max(initial=0) + 1) + src[rows]
+    order = np.lexsort((start[rows], pair))
+    place, times = pair[order].astype(np.float64), start[rows][order]
+    base = times.min(initial=0)
+    span = float(times.max(initial=0) - base) + 1.0
+    keys, asks = place + (times - base) / span / 2, back + (start[rows] - base) / span / 2
+    at = np.searchsorted(keys, asks)
+    best = np.where(
+        np.abs(keys[np.minimum(at, len(keys) - 1)] - asks) < np.abs(keys[np.maximum(at - 1, 0)] - asks),
+        np.minimum(at, len(keys) - 1),
+        np.maximum(at - 1, 0),
+    )
+    other = rows[order[best]]
+    needs, theirs = out[rows], out[other]
+    apart = np.abs(start[other] - start[rows])
+    fits = (src[other] == dst[rows]) & (dst[other] == src[rows]) & (apart <= near * (start[rows] - np.maximum(needs, theirs)))
+    out[rows[fits]] = np.maximum(needs, theirs)[fits]
 
 
 def _words(flows: Flows, rows: Ints) -> Ints:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from prism.detectors.dependencies import COLLECTIVES
-from prism.detectors.twins import against_peers, ordinary, peers, strangers_of, twins_of, waiting
+from prism.detectors.twins import against_peers, ordinary, peers, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import HIGH, OFTEN, Shift, even, held, middle, shifts, spread, usual
@@ -70,8 +70,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
         strangers = strangers_of(view, np.arange(len(worked)), rank)
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
         for one in shifts(moved[rank], noise, least=view.least, height=height, score=sigmas):
-            waits = waiting(view, worked, one) if piece == "typical" else np.zeros(len(worked), np.bool_)
-            along = np.where(waits[strangers], 0.0, middle(moved[strangers, one.start : one.stop], axis=1)[:, 0])
+            along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
             other = partner(view, rank, strangers[along >= one.height / apart])
             rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
@@ -79,7 +78,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
             as_others = middle((highest if view.parallelism.layout.pp == 1 else usually)[own])
             if now < as_others * np.exp(height / 2):  # it works as others do, if only at times: before, it seemed to wait
                 continue
-            if waits[rank] or held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
+            if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))

@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import Shift, middle, usual
-
-
-def waiting(view: View, worked: Floats, one: Shift) -> NDArray[np.bool_]:
-    """Which ranks only wait, as most do: what they took is about as long as the largest piece of those for whom that grew.
-
-    Where all wait for one, that wait is the largest piece of each, and more than half of the work of some.
-    """
-    largest, now = view.work[1], middle(worked[:, one.start : one.stop], axis=1)[:, 0]
-    there = middle(largest[:, one.start : one.stop], axis=1)[:, 0]
-    rose = np.log(there / usual(largest)[:, 0]) >= one.height / 2
-    if 2 * np.count_nonzero(rose) <= len(worked):
-        return np.zeros(len(worked), np.bool_)
-    return np.asarray(np.abs(np.log(now / np.median(there[rose]))) < one.height / 2)
+from prism.kernels.shifts import middle, usual
 
 
 def strangers_of(view: View, ranks: Ints, rank: int) -> Ints:

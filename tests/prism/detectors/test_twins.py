@@ -2,29 +2,8 @@ import numpy as np
 import pytest
 
 from prism.detectors.slow_rank import slow_rank
-from prism.detectors.twins import ordinary, peers, strangers_of, twins_of, waiting
-from prism.kernels.shifts import Shift
+from prism.detectors.twins import ordinary, peers, strangers_of, twins_of
 from tests.prism.traffic import placed, seen, training
-
-
-class Seen:
-    """Work of ranks, where that is all that is asked of a view."""
-
-    def __init__(self, typical, largest):
-        self.work = (typical, largest, largest)
-
-
-def test_those_who_only_wait_are_not_those_who_work():
-    """All but one wait for it in their largest piece; of one of them that is more than half of its work."""
-    typical, largest = np.full((6, 12), 200.0), np.full((6, 12), 200.0)
-    largest[:, 4:9] = 970.0
-    typical[5, 4:9] = largest[5, 4:9] = 350.0  # whom they wait for
-    typical[0, 4:9] = 1100.0
-    view = Seen(typical, largest)
-    assert waiting(view, typical, Shift(4, 9, np.log(5.5), 9.0)).tolist() == [True, *[False] * 5]
-    assert waiting(view, typical, Shift(4, 9, np.log(1.75), 9.0)).tolist() == [True, *[False] * 5]
-    alone = Seen(typical, typical)
-    assert not waiting(alone, typical, Shift(4, 9, np.log(5.5), 9.0)).any()
 
 
 def test_evaluations_are_no_ordinary_work():
