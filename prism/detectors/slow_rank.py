@@ -111,7 +111,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     Where reductions go on under the work, ranks speak last in their turn, and the pieces in between say little.
     """
     out = []
-    levels = [np.log(work) for work in view.work]
+    levels = [np.log(ordinary(work)) for work in view.work]
     for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and view.parallelism.layout.pp == 1
@@ -148,7 +148,8 @@ class _Above(NamedTuple):
 
     def steady(self, height: float, *, most: float = 0.9) -> bool:
         """Whether it is above them by so much in most steps."""
-        return bool(np.mean(self.above >= height) >= most)
+        known = self.above[np.isfinite(self.above)]
+        return len(known) > 0 and bool(np.mean(known >= height) >= most)
 
 
 def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool) -> _Above:
