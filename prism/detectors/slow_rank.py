@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from prism.detectors.dependencies import COLLECTIVES
-from prism.detectors.twins import against_peers, ordinary, peers, strangers_of, twins_of
+from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import HIGH, OFTEN, Shift, even, held, middle, shifts, spread, usual
@@ -62,7 +62,7 @@ class Slow(NamedTuple):
 def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
     """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
-    moved = against_peers(np.log(worked), peers(view))
+    moved = against_peers(view, np.log(worked))
     sigma, usually, highest = spread(moved), middle(worked, axis=1)[:, 0], usual(worked, share=HIGH)[:, 0]
     twins = {rank: strangers_of(view, ranks, rank) for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []

@@ -43,15 +43,19 @@ def twins_of(view: View) -> list[tuple[Ints, list[Ints] | None]]:
     return [(ranks, [pair for pair in pairs if pair is not ranks] if id(ranks) in alone else None) for ranks in found]
 
 
-def against_peers(level: Floats, groups: list[Ints], *, pause: float = 2.0) -> Floats:
+def against_peers(view: View, level: Floats, *, pause: float = 2.0) -> Floats:
     """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown.
 
-    So is what anybody did where most took `pause` times as long: an evaluation.
+    So is what anybody did where most of his peers and of his stage took `pause` times as long: an evaluation. Of few peers one
+    stage may evaluate and another one pass it on; that tells nothing of what the others did.
     """
     out = level - usual(level)
-    for ranks in groups:
+    stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
+    for ranks in peers(view):
         shared = middle(out[ranks], axis=0)
-        out[ranks] -= np.where(shared <= np.log(pause), shared, np.nan)
+        for own in (ranks[stage[ranks] == one] for one in np.unique(stage[ranks])):
+            rests = np.where(middle(out[own], axis=0) <= np.log(pause), 0.0, np.nan)
+            out[own] -= np.where(shared <= np.log(pause), shared, rests)
     return out
 
 
