@@ -63,28 +63,32 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
     moved = against_peers(view, np.log(worked))
-    sigma, usually, highest = spread(moved), middle(worked, axis=1)[:, 0], usual(worked, share=HIGH)[:, 0]
+    calm, piped = ordinary(worked), view.parallelism.layout.pp > 1
+    sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
     twins = {rank: strangers_of(view, ranks, rank) for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []
     for rank in range(len(worked)):
         strangers = strangers_of(view, np.arange(len(worked)), rank)
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
-        for one in shifts(moved[rank], noise, least=view.least, height=height, score=sigmas):
+        every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
+        inside = [np.arange(one.start, one.stop) for one in every]
+        outside = np.delete(calm[rank : rank + 1], np.concatenate([np.zeros(0, np.int64), *inside]), axis=1)
+        else_seen = -np.inf if piped else float(usual(outside, share=HIGH)[0, 0])
+        for one in every:
             along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
             other = partner(view, rank, strangers[along >= one.height / apart])
             rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             now, own = np.nanmedian(worked[rank, one.start : one.stop]), twins.get(rank, strangers[:0])
-            as_others = middle((highest if view.parallelism.layout.pp == 1 else usually)[own])
-            if now < as_others * np.exp(height / 2):  # it works as others do, if only at times: before, it seemed to wait
-                continue
+            if now < np.fmax(middle(usually[own]), else_seen) * np.exp(height / 2):
+                continue  # it works as others do, or as it does else, if only at times: before, it seemed to wait
             if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
     stretches = [(slow.one.start, slow.one.stop) for slow in out]
     out = [slow._replace(grew=view.slowdown(slow.one.start, slow.one.stop, stretches)) for slow in out]
-    return [s for s in out if view.parallelism.layout.pp > 1 or severity(s.grew, s.lost / view.period) is not Severity.INFO]
+    return [s for s in out if piped or severity(s.grew, s.lost / view.period) is not Severity.INFO]
 
 
 def _grew_in_all(view: View, slow: Slow) -> bool:
