@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints
+from prism.kernels.intervals import Floats
 from prism.kernels.ordered import median, quantile
 from prism.kernels.sums import counted
 
@@ -260,16 +261,59 @@ def as_wide(number: Ints, volume: Ints, wide: Ints, levels: Places, share: float
 
 
 @compiled
+def gives_way(run: Places, other: Places, before: Ints, width: Floats, silence: Ints, slack: int) -> bool:
+    """Whether a run of cuts leaves room for another one: they share no octets, or it gives up one end that is the other's.
+
+    That is so if the other's gaps are wider there, and the `silence` that parts them, ns, is no shorter than any at their cuts.
+    By cut: `before` octets before it, `width` the gap there for a weight.
+    """
+    if not len(run):
+        return True
+    begin, stop = max(before[run[0]], before[other[0]]), min(before[run[-1]], before[other[-1]])
+    if stop <= begin + slack:
+        return True
+    first, last = before[other[0]] <= before[run[0]] + slack, before[other[-1]] >= before[run[-1]] - slack
+    parted = run[np.searchsorted(before[run], before[other[-1]] - slack)] if first and not last else other[0]
+    sums, longest = np.zeros(2), 0
+    for k, cuts in enumerate((run, other)):
+        for i in cuts:
+            sums[k] += width[i] if begin - slack <= before[i] <= stop + slack else 0.0
+            longest = max(longest, silence[i])
+    return bool(first != last and sums[1] > sums[0] and silence[parted] >= longest)
+
+
+@compiled
+def share_out(
+    held: Ints, stop: Ints, ranked: Places, order: Places, before: Ints, width: Floats, silence: Ints, slack: int
+) -> None:
+    """Leave of runs, which are `held` to `stop` in an `order` of cuts, what is taken of each; the first `ranked` go first."""
+    for r in range(len(ranked)):
+        own = order[held[ranked[r]] : stop[ranked[r]]]
+        free = True
+        for k in ranked[:r]:
+            free = free and gives_way(order[held[k] : stop[k]], own, before, width, silence, slack)
+        if not free:
+            stop[ranked[r]] = held[ranked[r]]
+            continue
+        for k in ranked[:r]:
+            while held[k] < stop[k] and before[own[0]] <= before[order[held[k]]] + slack < before[own[-1]]:
+                held[k] += 1
+            while held[k] < stop[k] and before[own[0]] < before[order[stop[k] - 1]] - slack <= before[own[-1]]:
+                stop[k] -= 1
+
+
+@compiled
 def completed(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
     """Cuts that end a full volume begun at another cut; of runs that lie over one another, the one with the wider gaps.
 
-    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
+    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too. A run that goes on after a
+    restart may reach back, by narrow gaps, over steps from before it: it gives that end up (`gives_way`).
     """
-    before, width = reached(cuts, edge), np.empty(len(cuts))
+    before, silence = reached(cuts, edge), np.empty(len(cuts), np.int64)
     widest = gap.max() if len(gap) else 0
     for i in range(len(cuts)):
-        width[i] = gap[max(cuts[i], 0)] if max(cuts[i], 0) < len(gap) else widest
-    width = np.minimum(width, 2 * median(width))  # a few hangs at the same place of a step outweigh no step
+        silence[i] = gap[max(cuts[i], 0)] if max(cuts[i], 0) < len(gap) else widest
+    width = np.minimum(silence, 2 * median(silence))  # a few hangs at the same place of a step outweigh no step
     run = threaded(before, width, volume, slack, median(width) / 2)
     order, begins = counted(run, len(run), np.arange(len(run)))
     firsts = np.flatnonzero(begins[1:] - begins[:-1] > 1)
@@ -277,20 +321,13 @@ def completed(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Int
     for k in range(len(firsts)):
         for i in order[begins[firsts[k]] : begins[firsts[k] + 1]]:
             sums[k] += width[i]
-    taken = np.empty((len(firsts), 2), np.int64)
-    out, n, t = np.empty(len(cuts), np.int64), 0, 0
-    for k in np.argsort(-sums, kind="mergesort"):
-        own = order[begins[firsts[k]] : begins[firsts[k] + 1]]
-        begin, stop = before[own[0]], before[own[-1]]
-        free = True
-        for j in range(t):
-            free = free and (stop <= taken[j, 0] + slack or begin >= taken[j, 1] - slack)
-        if free:
-            taken[t, 0], taken[t, 1] = begin, stop
-            t += 1
-            for i in own[1:]:
-                out[n] = cuts[i]
-                n += 1
+    held, stop, ranked = begins[firsts], begins[firsts + 1], np.argsort(-sums, kind="mergesort")
+    share_out(held, stop, ranked, order, before, width, silence, slack)
+    out, n = np.empty(len(cuts), np.int64), 0
+    for k in range(len(firsts)):
+        for i in order[held[k] + 1 : stop[k]]:
+            out[n] = cuts[i]
+            n += 1
     return np.sort(out[:n])
 
 

@@ -170,20 +170,50 @@ def test_the_finest_level_as_wide_as_the_coarsest(some, scarce):
     assert best == min(fits, key=lambda level: volume[level])
 
 
+def _way(run, other, before, width, silence, slack):
+    """Which cuts of a run give way to another run; None where it does not."""
+    if not run:
+        return lambda _: False
+    first, last = before[other[0]] <= before[run[0]] + slack, before[other[-1]] >= before[run[-1]] - slack
+    begin, stop = max(before[run[0]], before[other[0]]), min(before[run[-1]], before[other[-1]])
+    if stop - begin <= slack:
+        return lambda _: False
+    wide = [sum(width[i] for i in r if begin - slack <= before[i] <= stop + slack) for r in (run, other)]
+    if first == last or wide[1] <= wide[0]:
+        return None
+    parted = next(i for i in run if before[i] >= before[other[-1]] - slack) if first else other[0]
+    if silence[parted] < max(silence[[*run, *other]]):
+        return None
+    return (lambda i: before[i] + slack < before[other[-1]]) if first else (lambda i: before[i] - slack > before[other[0]])
+
+
 def slowly_completed(cuts, edge, gap, volume, slack):
     before = reached(cuts, edge)
-    width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
-    width = np.minimum(width, 2 * np.median(width))
+    silence = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
+    width = np.minimum(silence, 2 * np.median(silence))
     run = threaded(before, width, volume, slack, float(np.median(width)) / 2)
     runs = [np.flatnonzero(run == first) for first in np.unique(run)]
     runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
-    taken, ends = [], []
-    for r in runs:
-        begin, stop = int(before[r[0]]), int(before[r[-1]])
-        if all(stop <= b + slack or begin >= e - slack for b, e in taken):
-            taken.append((begin, stop))
-            ends += cuts[r[1:]].tolist()
+    taken = []
+    for r in map(list, runs):
+        ways = [_way(other, r, before, width, silence, slack) for other in taken]
+        if None in ways:
+            continue
+        taken = [[i for i in other if not way(i)] for other, way in zip(taken, ways, strict=True)] + [r]
+    ends = [int(cuts[i]) for r in taken for i in r[1:]]
     return sorted(ends)
+
+
+def test_steps_after_a_restart_reach_no_further_back_than_those_before_it():
+    """Narrow gaps lie whole volumes before the first step after a crash, which cut a step short."""
+    edge = np.arange(1, 101)
+    gap = np.ones(99, np.int64)
+    before, after = np.arange(9, 45, 10), np.arange(55, 100, 10)  # 45 to 55 hold half a step and the first whole one
+    gap[np.concatenate([before, after[:-1]])] = 8
+    gap[45] = 30
+    back = np.arange(5, 46, 10)
+    cuts = np.sort(np.concatenate([[-1], before, back, after]))
+    assert completed(cuts, edge, gap, 10, 0).tolist() == [*before, *after]
 
 
 @given(streams, st.integers(2, 12), st.sampled_from((0.02, 0.3)), st.data())
