@@ -39,14 +39,19 @@ class Beat(NamedTuple):
 
 
 def beat(
-    flows: Flows, parallelism: Parallelism, streams: Sequence[Stream], *, seen: Callable[[Ints], Ints] = lambda times: times
+    flows: Flows,
+    parallelism: Parallelism,
+    streams: Sequence[Stream],
+    *,
+    seen: Callable[[Ints], Ints] = lambda times: times,
+    until: int = 0,
 ) -> Beat:
     """How a job's steps are told, from its `streams`, the heaviest first; of clock `NONE` where none are seen.
 
-    `seen` turns times of the flows into those at which they were seen. Streams vote, unless what all say together tells more of
-    the heaviest reduction.
+    `seen` turns times of the flows into those at which they were seen; records were collected `until` then, ns. Streams vote,
+    unless what all say together tells more of the heaviest reduction.
     """
-    found = _voted(flows, parallelism, streams, seen)
+    found = _voted(flows, parallelism, streams, seen, until)
     rows = next((stream.rows for stream in streams if stream.kind == "dp"), None)
     if rows is not None:
         said = chorus(flows, *_stream(flows, sending(flows), rows))
@@ -60,6 +65,7 @@ def _voted(
     parallelism: Parallelism,
     streams: Sequence[Stream],
     seen: Callable[[Ints], Ints],
+    until: int,
     *,
     voters: int = 64,
     tolerances: Sequence[float] = (0.02, 0.08),
@@ -106,7 +112,9 @@ def _voted(
         for (s, rows), (reduces, r) in zip(voices, heard, strict=True)
         if reduces and rows is s.rows
     ]
-    after = np.diff(seen(np.minimum(whole.quiet, FOREVER // 2)), axis=1)[:, 0]
+    quiet = seen(np.minimum(whole.quiet, FOREVER // 2))
+    quiet[-1, 1] = max(until, quiet[-1, 0])
+    after = np.diff(quiet, axis=1)[:, 0]
     return Beat(_completed(whole, reductions, after), whole is not clock, often=often)
 
 
@@ -223,6 +231,8 @@ def _completed(
     asked = np.flatnonzero(after[:-1] >= silent * period).tolist()
     asked_of = [(stream, own) for stream, own in reductions if same_period(own.period_ns, period)]
     short = {k for k in asked for stream, own in asked_of if _cut_short(stream, own, quiet[k])}
+    if after[-1] >= silent * period and any(_left_undone(stream, own, quiet[-1, 0]) for stream, own in asked_of):
+        short.add(len(quiet) - 1)
     kept = [k for k in range(len(quiet)) if k not in short]
     return replace(clock, quiet=quiet[kept]) if short and kept else clock
 
@@ -241,6 +251,13 @@ def _cut_short(stream: tuple[Ints, Ints, Ints], own: Rhythm, gap: Ints, *, slack
     low, high, later = np.searchsorted(start, [ends[done], gap[1], ends[done + 1]], "right")
     so_far, until = octets[low:high].sum() / own.octets, octets[low:later].sum() / own.octets
     return bool(slack < so_far < 1 - slack and until > 1 + slack)
+
+
+def _left_undone(stream: tuple[Ints, Ints, Ints], own: Rhythm, end: int, *, slack: float = 0.05) -> bool:
+    """Whether a stream never came to the end of the last step, which another one ended at `end`, ns."""
+    start, _, octets = stream
+    last = int(own.quiet[-1, 0])
+    return end - last >= own.period_ns / 2 and bool(octets[start > last].sum() < (1 - slack) * own.octets)
 
 
 def same_period(a: float, b: float) -> bool:

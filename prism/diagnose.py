@@ -165,5 +165,5 @@ def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None,
     own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     parallelism = infer(clock.on(own), job, topology)
-    timeline = reconstruct(own, job, parallelism, clock)
+    timeline = reconstruct(own, job, parallelism, clock, until)
     return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least)

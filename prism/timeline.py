@@ -33,12 +33,16 @@ def reconstruct(
     job: Job,
     parallelism: Parallelism,
     told: Clock | None = None,
+    until: int = 0,
 ) -> Timeline:
-    """The timeline of one job, without its events; `flows` holds its records. Steps are told by the clock `told`, if any."""
+    """The timeline of one job, without its events; `flows` holds its records. Steps are told by the clock `told`, if any.
+
+    Records were collected `until` then, ns, so that a job whose own end before is silent.
+    """
     spans, flows, seen = (flows, flows, lambda times: times) if told is None else (flows, told.on(flows), told.back)
     start = sending(flows)
     streams = sorted(parallelism.streams, key=lambda s: -int(flows.octets[s.rows].sum()))
-    clock, alone, calls, often = beat(flows, parallelism, streams, seen=seen)
+    clock, alone, calls, often = beat(flows, parallelism, streams, seen=seen, until=until)
     if clock is NONE:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), _spans(spans, job, streams))
     heard_by = _heard(flows, parallelism, signals(flows, clock.quiet[:, 0], calls=calls))

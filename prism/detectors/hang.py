@@ -52,7 +52,7 @@ def hang(
     looked at. Who hangs closes nothing: a job that does not go on and whose members closed connections when it fell silent has
     ended, or crashed as detectors.crash tells. Nothing moves while a job hangs: where the step in which it went on lacks
     octets, or has more, it went on unseen. Nobody knows whether the first step is whole, nor, where fewer than `least` took
-    the usual time, or than `known` while the job is silent still, whether they are steps.
+    the usual time, or with the first step than `known` while the job is silent still, whether they are steps.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
     if len(calm) < least or len(view.edges) < 2:
@@ -61,7 +61,7 @@ def hang(
     rows = np.flatnonzero(~view.flows.control())
     spoken = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
     patience = _patience(view, spoken, calm, periods, soon_s * 1e9, beyond)
-    told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) >= known]
+    told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) + 1 >= known]  # with the first step
     for one in sorted(told, key=lambda s: s.start - s.end)[:most]:
         near = calm[calm != one.step]
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
@@ -161,13 +161,24 @@ def _guilty(view: View, cut: Cut, share: float) -> list[int]:
     best = int(np.argmax(cut.votes))
     mates = _mates(view, best)
     if cut.often >= share and best in cut.between and any(_mute(view, r) for r in cut.between):
-        return list(cut.between)
+        return _shared_by_all(view, cut) or list(cut.between)
     partners = {m for g in view.parallelism.groups if g.kind == "tp" and g.evidence == "placement" for m in g.members}
     if cut.votes[best] >= share and (len(mates) < 2 or view.job.endpoints[best] not in partners):
         return [best]
     if float(cut.votes[mates].sum()) >= share and len(mates) > 1:
         return mates
-    return list(cut.between) if cut.often >= share and _exchange(view, *cut.between) else []
+    return list(cut.between) if cut.often >= share and _exchange(view, *cut.between) else _shared_by_all(view, cut)
+
+
+def _shared_by_all(view: View, cut: Cut) -> list[int]:
+    """The ranks of the one host at an end of all that may have been due first, if that is more than one thing; else nobody.
+
+    Of a ring that goes on inside hosts, what comes to a host one of whose ranks is not ready and what leaves it wait, in any
+    order. Where hosts have one rank each, two ranks that hang look like that.
+    """
+    own = [{frozenset(_mates(view, rank)) for rank in pair} for pair in cut.first]
+    shared = set.intersection(*own) if len(own) > 1 else set()
+    return sorted(*shared) if len(shared) == 1 and all(len(mates) > 1 for mates in shared) else []
 
 
 def _mute(view: View, rank: int) -> bool:
@@ -200,7 +211,9 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
     gone, begin = one.gone, one.since
     length = one.end - one.start
     how = "and it has not gone on since" if not one.over else "then all connections were new" if gone else "then it went on"
-    shares = cut.votes if subject != "link" else np.where(np.isin(np.arange(len(cut.votes)), guilty), cut.often / 2, 0.0)
+    sure = 1.0 if guilty == _shared_by_all(view, cut) else cut.often
+    alike = subject == "link" or sure == 1.0
+    shares = np.where(np.isin(np.arange(len(cut.votes)), guilty), sure / len(guilty), 0.0) if alike else cut.votes
     votes = float(shares[guilty].sum())
     return Finding(
         detector="hang",

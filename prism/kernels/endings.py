@@ -38,23 +38,36 @@ def parted(start: Ints, done: Ints, octets: Ints, quiet: Ints) -> Ints:
 
 
 @compiled
+def _last_heard(since: int, until: int, begun: Ints, heard: Ints) -> int:
+    """The last signal before a rank resumes after a time, at the latest at another one; ns, 0 if there was none at all."""
+    at = np.searchsorted(begun, since, side="right")
+    signals = np.searchsorted(heard, begun[at] if at < len(begun) else until)
+    return heard[signals - 1] if signals else 0
+
+
+@compiled
 def step_ends(start: Ints, end: Ints, octets: Ints, quiet: Ints, begun: Ints, heard: Ints) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it; ns.
 
     `start`, `end`, `octets` are the records of those streams, in order of start, `quiet` the gaps after the steps, int64[n, 2],
-    `begun` when each of all its records began and `heard` the signals, ascending.
+    `begun` when each of all its records began and `heard` the signals, ascending. Who hears one after most of its steps resumes
+    after that: what it sends before is left of the step, such as gradients handed to a stage that is late.
     """
     done = end.copy()
     for i in range(1, len(done)):
         done[i] = max(done[i - 1], done[i])
     last = parted(start, done, octets, quiet)
-    out = np.empty(len(quiet), np.int64)
+    ended, told = np.empty(len(quiet), np.int64), np.empty(len(quiet), np.int64)
     for step in range(len(quiet)):
-        ended = done[last[step] - 1] if last[step] > 0 else quiet[step, 0]
-        at = np.searchsorted(begun, ended, side="right")
-        resume = begun[at] if at < len(begun) else quiet[step, 1]
-        signals = np.searchsorted(heard, resume)  # the last signal before the rank resumes
-        out[step] = max(heard[signals - 1] if signals else 0, ended)
+        ended[step] = done[last[step] - 1] if last[step] > 0 else quiet[step, 0]
+        told[step] = _last_heard(ended[step], quiet[step, 1], begun, heard)
+    out = np.maximum(ended, told)
+    often = 2 * np.count_nonzero(told > ended) > len(quiet)
+    for step in range(len(quiet)):
+        if often and told[step] <= ended[step]:
+            after = np.searchsorted(heard, ended[step], side="right")
+            if after < len(heard) and heard[after] < quiet[step, 1]:
+                out[step] = _last_heard(heard[after], quiet[step, 1], begun, heard)
         if step:
             out[step] = max(out[step - 1], out[step])
     return out

@@ -262,16 +262,24 @@ def _excess(there: Edge, back: Edge, bursts: float) -> tuple[Ints, Floats, Float
     than twice the length that half of the idle time exceeds: an evaluation says nothing.
     """
     ends = np.concatenate([there.end, back.end])
-    ratio = there.volume / max(back.volume, 1)
-    if any(0.95 <= known <= 1.05 for known in (ratio, bursts)):
-        ratio = 1.0  # equal but for what was cut off, by the capture or by a crash
-    octets = np.concatenate([there.octets.astype(np.float64), -back.octets * ratio])
     order = np.argsort(ends, kind="stable")
-    level = np.cumsum(octets[order])
+    level = np.cumsum(np.concatenate([there.octets, -back.octets])[order]).astype(np.float64)
+    ratio = there.volume / max(back.volume, 1)
+    equal = any(0.95 <= known <= 1.05 for known in (ratio, bursts))
+    if not equal and not _cut_off(level):
+        level = np.cumsum(np.concatenate([there.octets.astype(np.float64), -back.octets * ratio])[order])
     start, stop = union(np.concatenate([there.start, back.start]), ends)
     pause = np.append(start[1:] - stop[:-1], 0).astype(np.float64)
     at = np.searchsorted(ends[order], stop, "right") - 1
     return stop, level[at], np.minimum(pause, 2 * weighted_median(pause, pause))
+
+
+def _cut_off(level: Floats) -> bool:
+    """Whether what one side is ahead at last is no more than it was in the first half of a pair's life: it did not grow.
+
+    Then as much moves there as back but for what was cut off, by the capture or by a crash.
+    """
+    return abs(float(level[-1])) <= float(np.abs(level[: len(level) // 2]).max(initial=0.0))
 
 
 def _floor(level: Floats, idle: Floats, *, share: float = 0.02) -> float:

@@ -27,7 +27,8 @@ class Cut(NamedTuple):
     """A step that was cut short: each rank's share of votes that it was due first, and whether it had sent payload in it.
 
     `votes` and `begun` are [ranks]; `moved` is the share of the step's octets that had moved. `between` are the two ranks
-    between which something was due first most often, `often` the share of votes.
+    between which something was due first most often, `often` the share of votes. `first` are the senders and receivers of all
+    that may have been due first.
     """
 
     votes: Floats
@@ -35,6 +36,7 @@ class Cut(NamedTuple):
     moved: float
     between: tuple[int, int] = (-1, -1)
     often: float = 0.0
+    first: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(eq=False)
@@ -80,7 +82,7 @@ def overdue(
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
     votes = _votes(streams, len(codes), until, near * length) if streams else np.zeros(len(codes))
-    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams))
+    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams), _first(streams))
 
 
 def _between(streams: list[_Stream]) -> tuple[tuple[int, int], float]:
@@ -92,6 +94,21 @@ def _between(streams: list[_Stream]) -> tuple[tuple[int, int], float]:
         return (-1, -1), 0.0
     pair, times = pairs.most_common(1)[0]
     return pair, times / due.shape[1]
+
+
+def _first(streams: list[_Stream]) -> tuple[tuple[int, int], ...]:
+    """Between whom something was due that came after nothing else that was due in all steps: then it does not wait for that.
+
+    Only what was first in one of the steps is asked whether it always came before.
+    """
+    due = np.stack([s.due for s in streams]) if streams else np.zeros((0, 0))
+    if not due.size:
+        return ()
+    known = np.isfinite(due).any(axis=0)
+    waits = ~np.isfinite(due).any(axis=1)
+    for i in np.unique(due.argmin(axis=0)[known]).tolist():
+        waits |= (due[i] <= due).all(axis=1) & (due[i] < due).any(axis=1)
+    return tuple((streams[i].src, streams[i].dst) for i in np.flatnonzero(~waits).tolist())
 
 
 def _streams(flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, slack: float) -> list[_Stream]:
@@ -144,8 +161,24 @@ def _steady(one: _Stream, bounds: Ints, slack: float) -> Floats:
     if not len(total) or np.ptp(total) <= slack * np.median(total):
         return one.octets
     pause = one.begin[1:] - np.maximum.accumulate(one.end)[:-1]
-    run = np.concatenate([[0], np.cumsum(pause > np.median(one.end - one.begin))])
+    wide = _as_many(pause, bounds) or float(np.median(one.end - one.begin))
+    run = np.concatenate([[0], np.cumsum(pause > wide)])
     return np.asarray(1.0 / np.bincount(run)[run], dtype=np.float64)
+
+
+def _as_many(pause: Ints, bounds: Ints, *, clear: float = 2.0) -> float | None:
+    """The pause, ns, that parts the records of every step into as many runs; None where none does clearly.
+
+    Pauses that part runs are at least `clear` times as long as any within one.
+    """
+    ranked = [-np.sort(-np.maximum(pause[a : b - 1], 1)) for a, b in bounds.tolist() if a < b]
+    least = min(map(len, ranked), default=0)
+    if not least:
+        return None
+    parting = np.min([own[:least] for own in ranked], axis=0)
+    inside = np.max([np.append(own, 1)[1 : least + 1] for own in ranked], axis=0)
+    best = int(np.argmax(parting / inside))
+    return float(np.sqrt(parting[best] * inside[best])) if parting[best] >= clear * inside[best] else None
 
 
 def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:

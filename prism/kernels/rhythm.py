@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median, quantile
-from prism.kernels.volumes import as_wide, filled, full, gaps, levels, strays
+from prism.kernels.runs import filled
+from prism.kernels.volumes import as_wide, full, gaps, levels, strays
 
 Places = NDArray[np.intp]
 

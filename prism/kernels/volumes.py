@@ -1,16 +1,13 @@
-"""Loops over a stream's cuts, compiled: the commonest volume between them, and where strides of that volume end."""
+"""Loops over a stream's cuts, compiled: the commonest volume between them, and which gaps part steps of it."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints
-from prism.kernels.ordered import median, quantile
-from prism.kernels.sums import counted
+from prism.kernels.ordered import quantile
 
 Places = NDArray[np.intp]
 
@@ -154,76 +151,6 @@ def levels(
 
 
 @compiled
-def nearest(gap: NDArray[Any], edge: Ints, low: int, high: int, goal: int, wide: float) -> int:
-    """Which of the gaps from `low` to `high` ends a step: the nearest to the `goal` of those that are `wide`, else the widest.
-
-    A rank that hangs when it has just begun the next step leaves a gap wider than the one after the step.
-    """
-    best, off, widest = -1, 0, low
-    for i in range(low, high):
-        away = abs(edge[i] - goal)
-        if gap[i] >= wide and (best < 0 or away < off):
-            best, off = i, away
-        if gap[i] > gap[widest]:
-            widest = i
-    return best if best >= 0 else widest
-
-
-@compiled
-def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int:
-    """The record near octet `goal` that ends a step there, before a gap of `usual` ns; −2 where none does.
-
-    Both ends of the stream count as one.
-    """
-    if abs(goal) <= slack:
-        return -1
-    low, high = int(np.searchsorted(edge, goal - slack)), int(np.searchsorted(edge, goal + slack, side="right"))
-    if goal < 0 or low >= high:
-        return -2
-    stop = min(high, len(gap))
-    best = nearest(gap, edge, low, stop, goal, 4 * usual) if low < stop else low
-    if high == len(edge) and not (low < stop and gap[low:stop].max() >= 4 * usual):
-        return len(edge) - 1
-    return best if gap[best] >= usual else -2
-
-
-@compiled
-def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: float) -> Ints:
-    """Cuts (records, −1 is the stream's beginning) and all that strides of a volume reach from them, both ways; in order."""
-    known = np.zeros(len(edge) + 1, np.bool_)
-    known[cuts + 1] = True
-    for way in (1, -1):
-        for cut in np.flatnonzero(known)[::way] - 1:
-            at = cut
-            while True:
-                reached = edge[at] if at >= 0 else 0
-                stop = _stride(reached + way * volume, edge, gap, slack, usual)
-                if stop < -1 or known[stop + 1]:
-                    break
-                known[stop + 1] = True
-                at = stop
-    return np.flatnonzero(known) - 1
-
-
-@compiled
-def threaded(reached: Ints, width: NDArray[Any], volume: int, slack: int, wide: float) -> NDArray[np.intp]:
-    """To which run each cut belongs, by the first of them: the next cut of a run ends a full volume begun at the last.
-
-    Where two runs come to one cut, it is of the one whose volume is nearer. `reached` are the octets before each cut, `width`
-    the gaps there.
-    """
-    run, off = np.arange(len(reached)), np.full(len(reached), slack + 1)
-    for i in range(len(reached)):
-        goal = reached[i] + volume
-        low, high = int(np.searchsorted(reached, goal - slack)), int(np.searchsorted(reached, goal + slack, side="right"))
-        if low < high:
-            best = nearest(width, reached, low, high, goal, wide)
-            if abs(reached[best] - goal) < off[best]:
-                run[best], off[best] = run[i], abs(reached[best] - goal)
-    return run
-
-
-@compiled
 def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
     """Octets sent up to the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
     n = len(start)
@@ -257,59 +184,3 @@ def as_wide(number: Ints, volume: Ints, wide: Ints, levels: Places, share: float
         if (alike or (volume[coarse] <= few * volume[level] and as_it)) and volume[level] < volume[best]:
             best = level
     return int(best)
-
-
-@compiled
-def completed(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
-    """Cuts that end a full volume begun at another cut; of runs that lie over one another, the one with the wider gaps.
-
-    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too.
-    """
-    before, width = reached(cuts, edge), np.empty(len(cuts))
-    widest = gap.max() if len(gap) else 0
-    for i in range(len(cuts)):
-        width[i] = gap[max(cuts[i], 0)] if max(cuts[i], 0) < len(gap) else widest
-    width = np.minimum(width, 2 * median(width))  # a few hangs at the same place of a step outweigh no step
-    run = threaded(before, width, volume, slack, median(width) / 2)
-    order, begins = counted(run, len(run), np.arange(len(run)))
-    firsts = np.flatnonzero(begins[1:] - begins[:-1] > 1)
-    sums = np.zeros(len(firsts))
-    for k in range(len(firsts)):
-        for i in order[begins[firsts[k]] : begins[firsts[k] + 1]]:
-            sums[k] += width[i]
-    taken = np.empty((len(firsts), 2), np.int64)
-    out, n, t = np.empty(len(cuts), np.int64), 0, 0
-    for k in np.argsort(-sums, kind="mergesort"):
-        own = order[begins[firsts[k]] : begins[firsts[k] + 1]]
-        begin, stop = before[own[0]], before[own[-1]]
-        free = True
-        for j in range(t):
-            free = free and (stop <= taken[j, 0] + slack or begin >= taken[j, 1] - slack)
-        if free:
-            taken[t, 0], taken[t, 1] = begin, stop
-            t += 1
-            for i in own[1:]:
-                out[n] = cuts[i]
-                n += 1
-    return np.sort(out[:n])
-
-
-@compiled
-def filled(start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: Places, volume: int, tolerance: float, last: int) -> Ints:
-    """The gaps, begin and end, after the steps that `cuts` end, and those ends that they missed; int64[n, 2].
-
-    Missed ones are found in strides of one `volume`. What follows upon the last record begins at `last`.
-    """
-    slack = int(volume * tolerance)
-    cuts = full(cuts, edge, volume, tolerance)
-    usual = median(gap[cuts[(cuts >= 0) & (cuts < len(gap))]]) / 8
-    found = completed(strode(edge, gap, cuts, volume, slack, usual), edge, gap, volume, slack)
-    quiet = np.empty((len(found), 2), np.int64)
-    done, at = end[0], 0
-    for i in range(len(found)):
-        while at <= found[i]:
-            done = max(done, end[at])
-            at += 1
-        quiet[i, 0] = done
-        quiet[i, 1] = max(start[found[i] + 1] if found[i] + 1 < len(start) else last, done)
-    return quiet

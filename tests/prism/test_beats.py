@@ -7,12 +7,12 @@ from prism.model import Layout, Parallelism, Stream
 from tests.prism.traffic import MS, T0, Wire
 
 
-def told(wire, groups):
-    """The beat of streams that reduce gradients, each among some ranks."""
+def told(wire, groups, until=0):
+    """The beat of streams that reduce gradients, each among some ranks, of what was collected `until` then."""
     flows = wire.flows()
     rows = [np.flatnonzero(np.isin(flows.src, members)) for members in groups]
     streams = tuple(Stream("dp", tuple(flows.endpoints[m] for m in own), r) for own, r in zip(groups, rows, strict=True))
-    return beat(flows, Parallelism(Layout(2, 2, 1, 1, 1, 1.0), (), (), {}, streams), streams)
+    return beat(flows, Parallelism(Layout(2, 2, 1, 1, 1, 1.0), (), (), {}, streams), streams, until=until)
 
 
 def reductions(wire, members, at, share=1.0):
@@ -31,6 +31,18 @@ def test_a_step_that_one_stage_completed_and_another_did_not_is_none(share):
         reductions(wire, (0, 1), at + 80 * MS, share if broken else 1.0)
         at += (2000 if step == 7 else 100) * MS
     assert len(told(wire, ((0, 1), (2, 3))).clock.quiet) == (16 if share == 1 else 15)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
+def test_a_last_step_that_not_all_stages_completed_before_they_fell_silent_is_none(share):
+    wire, at = Wire(), T0
+    for step in range(16):
+        reductions(wire, (2, 3), at + 60 * MS)
+        reductions(wire, (0, 1), at + 80 * MS, share if step == 15 else 1.0)
+        at += 100 * MS
+    groups = (0, 1), (2, 3)
+    assert len(told(wire, groups, at + 500 * MS).clock.quiet) == (16 if share == 1 else 15)
+    assert len(told(wire, groups, at).clock.quiet) == 16  # the capture's end
 
 
 def test_a_hang_inside_a_step_cuts_nothing_short():

@@ -55,6 +55,20 @@ def test_pairs_that_join_pipelines_like_rungs_are_no_pipelines():
     assert trees == []
 
 
+def test_what_never_came_back_when_a_job_crashed_was_in_flight():
+    """Activations come in bursts of two, gradients one by one; the last step is cut short before they come back."""
+    wire = Wire()
+    for step in range(8):
+        for k in range(4):
+            wire.send(0, 1, 100_000, T0 + (step * 150 + k // 2 * 10 + k % 2 * 0.08) * MS)
+            if step < 7:
+                wire.send(1, 0, 100_000, T0 + (step * 150 + 40 + k * 10) * MS)
+    own = edges_of(wire.flows())
+    found = handover(own[0, 1], own[1, 0])
+    assert found is not None
+    assert len(found.first.empty) == 7
+
+
 def test_too_little_says_nothing():
     wire = Wire()
     wire.send(0, 1, 1000, T0)

@@ -63,3 +63,36 @@ def test_a_receiver_that_did_not_say_it_is_ready():
     asked = [(425, 2, 1, 48)]
     assert np.argmax(_cut(asked, step, 2, TCP).votes) == 1
     assert np.argmax(_cut([], step, 2, TCP).votes) == 2
+
+
+def _turns(step: int) -> tuple[list[Sent], list[Sent]]:
+    """A step in which three ranks exchange twice, other amounts in each step, in messages a little apart: each time's."""
+    rng = np.random.default_rng(step)
+    pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
+    return tuple(
+        [(begin + rng.integers(5) + 4 * i, a, b, 10**6) for a, b in pairs for i in range(rng.integers(1, 4))]
+        for begin in (10, 60)
+    )
+
+
+def test_of_messages_of_any_number_runs_are_counted():
+    """Nobody waits for anybody but for the rank that did not come to the second exchange, in whichever step most was said."""
+    every = [(100 * k + at, *rest) for k in range(4) for turn in _turns(k) for at, *rest in turn]
+    first, second = _turns(4)
+    every += [(400 + at, *rest) for at, *rest in [*first, *(one for one in second if 1 not in one[1:3])]]
+    like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
+    cut = overdue(_flows(every), np.arange(4), like, np.full(4, 4 * STEP - 1), 5 * STEP)
+    assert cut.votes.tolist() == [0, 1, 0, 0]
+
+
+def test_what_came_after_something_else_in_all_steps_may_wait_for_it():
+    """0 and 1 send in any order, 2 only after both."""
+    starts = [(10, 20), (20, 10), (10, 20), (20, 10)]
+    every = [
+        (100 * k + at, *rest)
+        for k, (a, b) in enumerate(starts)
+        for at, *rest in [(a, 0, 3, 10**6), (b, 1, 3, 10**6), (30, 2, 3, 10**6)]
+    ]
+    like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
+    cut = overdue(_flows(every), np.arange(4), like, np.full(4, 4 * STEP - 1), 5 * STEP)
+    assert cut.first == ((0, 3), (1, 3))

@@ -10,16 +10,11 @@ from prism.kernels.volumes import (
     as_wide,
     between,
     commonest,
-    completed,
-    filled,
     full,
     gaps,
     levels,
-    nearest,
     reached,
     strays,
-    strode,
-    threaded,
 )
 
 sizes = st.lists(st.integers(0, 40), min_size=1, max_size=40)
@@ -32,56 +27,6 @@ def test_the_commonest_volume_is_the_one_with_most_octets_around_it(some, tolera
     around = [volume[(volume >= v * (1 - tolerance)) & (volume < v * (1 + tolerance))] for v in volume]
     low, high, explained = commonest(volume, tolerance)
     assert explained == max(int(near.sum()) for near in around) == int(volume[low:high].sum())
-
-
-@given(streams, st.integers(-5, 50), st.sampled_from((1.0, 2.0, 9.0)))
-def test_the_nearest_wide_gap_ends_a_step_else_the_widest(some, goal, wide):
-    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some])
-    fit = [i for i in range(len(gap)) if gap[i] >= wide]
-    best = min(fit, key=lambda i: abs(int(edge[i]) - goal)) if fit else int(np.argmax(gap))
-    assert nearest(gap, edge, 0, len(gap), goal, wide) == best
-
-
-def _stop(at, way, edge, gap, volume, slack, usual):
-    """Where a stride from one cut ends; None where it ends nowhere."""
-    goal = (edge[at] if at >= 0 else 0) + way * volume
-    near = [i for i in range(len(edge)) if goal - slack <= edge[i] <= goal + slack]
-    if abs(goal) <= slack:
-        return -1
-    if goal < 0 or not near:
-        return None
-    inner = [i for i in near if i < len(gap)]
-    wide = [i for i in inner if gap[i] >= 4 * usual]
-    if near[-1] == len(edge) - 1 and not wide:
-        return len(edge) - 1
-    best = min(wide, key=lambda i: abs(edge[i] - goal)) if wide else max(inner, key=lambda i: gap[i])
-    return best if gap[best] >= usual else None
-
-
-@given(streams, st.integers(2, 12), st.integers(0, 2), st.sampled_from((0.25, 1.0)), st.data())
-def test_strides_go_on_from_every_cut_both_ways(some, volume, slack, usual, data):
-    edge, gap = np.cumsum([octets for octets, _ in some]), np.array([length for _, length in some[:-1]])
-    cuts = data.draw(st.lists(st.integers(-1, len(edge) - 1), min_size=1, max_size=5, unique=True))
-    known = set(cuts)
-    for way in (1, -1):
-        for cut in sorted(known, key=lambda c: way * c):
-            at = cut
-            while (stop := _stop(at, way, edge.tolist(), gap.tolist(), volume, slack, usual)) is not None and stop not in known:
-                known.add(stop)
-                at = stop
-    assert strode(edge, gap, np.array(cuts), volume, slack, usual).tolist() == sorted(known)
-
-
-def test_cuts_a_volume_apart_are_one_run():
-    reached = np.array([0, 5, 10, 15, 20])
-    width = np.array([8.0, 1.0, 8.0, 1.0, 8.0])
-    assert threaded(reached, width, 10, 0, 4.0).tolist() == [0, 1, 0, 1, 0]
-
-
-def test_a_run_does_not_give_way_to_one_that_fits_less_well():
-    reached = np.array([0, 100, 101, 200, 201, 300, 400])
-    width = np.array([8.0, 8.0, 5.0, 8.0, 5.0, 8.0, 8.0])
-    assert threaded(reached, width, 100, 2, 4.0).tolist() == [0, 0, 2, 0, 2, 0, 0]
 
 
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=20), st.data())
@@ -168,36 +113,3 @@ def test_the_finest_level_as_wide_as_the_coarsest(some, scarce):
             fits.append(level)
     best = as_wide(number, volume, wide, np.arange(len(some)), 0.5, 3.5, 1.5, scarce)
     assert best == min(fits, key=lambda level: volume[level])
-
-
-def slowly_completed(cuts, edge, gap, volume, slack):
-    before = reached(cuts, edge)
-    width = np.append(gap, gap.max(initial=0))[np.maximum(cuts, 0)]
-    width = np.minimum(width, 2 * np.median(width))
-    run = threaded(before, width, volume, slack, float(np.median(width)) / 2)
-    runs = [np.flatnonzero(run == first) for first in np.unique(run)]
-    runs = sorted((r for r in runs if len(r) > 1), key=lambda r: -float(width[r].sum()))
-    taken, ends = [], []
-    for r in runs:
-        begin, stop = int(before[r[0]]), int(before[r[-1]])
-        if all(stop <= b + slack or begin >= e - slack for b, e in taken):
-            taken.append((begin, stop))
-            ends += cuts[r[1:]].tolist()
-    return sorted(ends)
-
-
-@given(streams, st.integers(2, 12), st.sampled_from((0.02, 0.3)), st.data())
-def test_steps_are_filled_in_strides_and_runs_do_not_overlap(some, volume, tolerance, data):
-    start = np.cumsum([2 * octets + wide for octets, wide in some])
-    end, octets = start + [octets for octets, _ in some], np.array([octets for octets, _ in some])
-    edge, gap = gaps(start, end, octets)
-    cuts = np.array(sorted(data.draw(st.sets(st.integers(-1, len(some) - 1), min_size=1, max_size=9))))
-    slack, known = int(volume * tolerance), full(cuts, edge, volume, tolerance)
-    inner = known[(known >= 0) & (known < len(gap))]
-    usual = float(np.median(gap[inner])) / 8 if len(inner) else 0.0
-    cuts_all = strode(edge, gap, known, volume, slack, usual)
-    last = slowly_completed(cuts_all, edge, gap, volume, slack) if len(cuts_all) else []
-    assert completed(cuts_all, edge, gap, volume, slack).tolist() == last
-    done, after = np.maximum.accumulate(end), np.append(start[1:], 10_000)
-    told = [[int(done[i]), int(max(after[i], done[i]))] for i in last]
-    assert filled(start, end, edge, gap, cuts, volume, tolerance, 10_000).tolist() == told
