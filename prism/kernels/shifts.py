@@ -59,10 +59,11 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     """How many stretches like a shift of a row chance makes, where steps half as high come as often as they do elsewhere.
 
     `levels` are float64[rows, steps]. Runs as long as the shift are no chance but another cause, and what is high in its steps
-    may be its effect: neither counts. A row may have more hiccups than most, so the worse of all rows and it alone is told.
+    and beside them may be its effect: neither counts. A row may have more hiccups than most, so it is the worse of two: as
+    often as in all rows, and as in it alone.
     """
     long, elsewhere = one.stop - one.start, np.isfinite(levels)
-    elsewhere[:, one.start : one.stop] = False
+    elsewhere[:, max(one.start - 1, 0) : one.stop + 1] = False
     high = elsewhere & (levels >= one.height / 2)
     edges = np.diff(np.pad(high, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     (rows, begins), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
