@@ -18,7 +18,7 @@ from prism.detectors.losses import likeliest
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import RARE, by_chance, even, middle, shifts, spread, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -45,7 +45,7 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
     moved, steps = _moved(level), level.shape[1]
     if view.least < 3:
         moved = np.column_stack([moved, -np.log(view.rates_now()) - usual(level)[:, 0]])
-    lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, alike=True)
+    lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
     found = [_told(view, one._replace(stop=min(one.stop, steps)), "slow") for one in lately if one.start < steps]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
         found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
@@ -107,11 +107,19 @@ def _moved(level: Floats) -> Floats:
 
 
 def incidents(
-    keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02, least: int = 3, alike: bool = False
+    keys: list[Pair],
+    moved: Floats,
+    height: float,
+    sigmas: float,
+    *,
+    floor: float = 0.02,
+    least: int = 3,
+    over: int | None = None,
 ) -> list[Incident]:
     """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once.
 
-    Of what should be `alike` from step to step, two on end are none that differ, or that chance makes, as single ones tell.
+    Where only so many steps are `over`, one of them and what goes on are none that differ, or that chance makes, as single ones
+    tell.
     """
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
@@ -120,7 +128,7 @@ def incidents(
             (row, one)
             for row in range(len(keys))
             for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
-            if not alike or one.stop - one.start > 2 or (even(rest[row], one, sigma) and by_chance(rest, row, one) <= RARE)
+            if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
         ]
         if not own:
             break
@@ -136,6 +144,11 @@ def incidents(
         )
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
     return out
+
+
+def _likely(moved: Floats, row: int, one: Shift, sigma: float) -> bool:
+    """Whether what stands out is as high in all of a stretch, and more than hiccups that follow one another."""
+    return even(moved[row], one, sigma) and by_chance(moved, row, one) <= RARE
 
 
 def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
