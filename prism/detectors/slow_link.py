@@ -18,7 +18,7 @@ from prism.detectors.losses import likeliest
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import middle, shifts, spread, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -34,12 +34,19 @@ class Incident(NamedTuple):
 
 
 def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
-    """NICs, links and switches through which edges sent `factor` times as slowly as usual, or as their like do."""
+    """NICs, links and switches through which edges sent `factor` times as slowly as usual, or as their like do.
+
+    Where two steps are told of, the second may be the one that is going on: steps may take long, and rates show in part of one.
+    """
     keys, rates = view.rates
     if len(keys) < 2 or rates.shape[1] < 3:
         return []
     level = -np.log(rates)
-    found = [_told(view, one, "slow") for one in incidents(keys, _moved(level), np.log(factor), sigmas, least=view.least)]
+    moved, steps = _moved(level), level.shape[1]
+    if view.least < 3:
+        moved = np.column_stack([moved, -np.log(view.rates_now()) - usual(level)[:, 0]])
+    lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
+    found = [_told(view, one._replace(stop=min(one.stop, steps)), "slow") for one in lately if one.start < steps]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
         found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])
@@ -100,9 +107,20 @@ def _moved(level: Floats) -> Floats:
 
 
 def incidents(
-    keys: list[Pair], moved: Floats, height: float, sigmas: float, *, floor: float = 0.02, least: int = 3
+    keys: list[Pair],
+    moved: Floats,
+    height: float,
+    sigmas: float,
+    *,
+    floor: float = 0.02,
+    least: int = 3,
+    over: int | None = None,
 ) -> list[Incident]:
-    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once."""
+    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once.
+
+    Where only so many steps are `over`, one of them and what goes on are none that differ, or that chance makes, as single ones
+    tell.
+    """
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
     for _ in range(8):
@@ -110,6 +128,7 @@ def incidents(
             (row, one)
             for row in range(len(keys))
             for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
+            if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
         ]
         if not own:
             break
@@ -125,6 +144,11 @@ def incidents(
         )
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
     return out
+
+
+def _likely(moved: Floats, row: int, one: Shift, sigma: float) -> bool:
+    """Whether what stands out is as high in all of a stretch, and more than hiccups that follow one another."""
+    return even(moved[row], one, sigma) and by_chance(moved, row, one) <= RARE
 
 
 def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:

@@ -14,7 +14,7 @@ from prism.detectors.dependencies import COLLECTIVES
 from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import HIGH, OFTEN, Shift, even, held, middle, shifts, spread, usual
+from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -83,6 +83,8 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
             if now < np.fmax(middle(usually[own]), else_seen) * np.exp(height / 2):
                 continue  # it works as others do, or as it does else, if only at times: before, it seemed to wait
             if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
+                continue
+            if by_chance(moved, rank, one) > RARE:  # hiccups too, where they come so often that some follow one another
                 continue
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))

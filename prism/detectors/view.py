@@ -195,11 +195,24 @@ class View:
     def rates(self) -> tuple[list[Pair], Floats]:
         """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
         keys = sorted(self.edges)
-        flows = self.flows
-        busy = np.where(flows.busy_ns > 0, flows.busy_ns, flows.end_ns - flows.start_ns)
-        octets, time = (self.per_steps(keys, column) for column in (flows.octets, busy))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return keys, np.where((octets > 0) & (time > 0), octets * 8e9 / time, np.nan)
+        return keys, _rate(*(self.per_steps(keys, column) for column in (self.flows.octets, self._busy)))
+
+    def rates_now(self, *, share: float = 0.25) -> Floats:
+        """The rate of each edge of `rates` in the step that is going on; NaN before it sent a `share` of what it usually sends.
+
+        What began before all ranks had ended the last step may belong to that.
+        """
+        keys = self.rates[0]
+        rows, number, n = _numbered([self.edges[key] for key in keys])
+        own = self.flows.start_ns[rows] >= max(int(steps[-1, 1]) for steps in self.timeline.steps if len(steps))
+        octets, busy = (np.bincount(number[own], column[rows[own]], n) for column in (self.flows.octets, self._busy))
+        usual = np.median(self.per_steps(keys, self.flows.octets), axis=1)
+        return np.where(octets >= share * usual, _rate(octets, busy), np.nan)
+
+    @cached_property
+    def _busy(self) -> Ints:
+        """For how long each record of `flows` sent, ns."""
+        return np.where(self.flows.busy_ns > 0, self.flows.busy_ns, self.flows.end_ns - self.flows.start_ns)
 
     def during(self, start: int, stop: int) -> tuple[int, int]:
         """Begin of step `start` and end of step `stop` − 1, ns."""
@@ -261,6 +274,12 @@ def unevenness(durations: Floats) -> float:
     """
     known = np.log(np.maximum(durations[np.isfinite(durations)], 1.0))
     return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
+
+
+def _rate(octets: NDArray[Any], busy_ns: NDArray[Any]) -> Floats:
+    """bit/s; NaN where nothing was sent."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((octets > 0) & (busy_ns > 0), octets * 8e9 / busy_ns, np.nan)
 
 
 def _padded(part: Floats, n: int) -> Floats:

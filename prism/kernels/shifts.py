@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 
 
 OFTEN = 0.8  # the share of a stretch's steps in which what lasts is seen; hiccups come now and then
+RARE = 0.05  # so many stretches like it chance may make in a window
 HIGH = 80.0  # the percentile that what is seen only at times still shows whole: of two who meet, now one seems to work
 
 
@@ -56,6 +57,25 @@ def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: flo
         return one.stop - one.start > short
     apart = min(known[-2] - known[0], known[-1] - known[1]) if len(known) >= short else known[-1] - known[0]
     return bool(apart <= max(one.height / 2, sigmas * noise))
+
+
+def by_chance(levels: Floats, row: int, one: Shift) -> float:
+    """How many stretches like a shift of a row chance makes, where steps half as high come as often as they do elsewhere.
+
+    `levels` are float64[rows, steps]. Runs as long as the shift are no chance but another cause, and what is high in its steps
+    and beside them may be its effect: neither counts. A row may have more hiccups than most, so it is the worse of two: as
+    often as in all rows, and as in it alone.
+    """
+    long, elsewhere = one.stop - one.start, np.isfinite(levels)
+    elsewhere[:, max(one.start - 1, 0) : one.stop + 1] = False
+    high = elsewhere & (levels >= one.height / 2)
+    edges = np.diff(np.pad(high, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    (rows, begins), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
+    short = np.where(ends - begins < long, ends - begins, 0)
+    counts = np.bincount(rows, weights=short, minlength=len(levels)), np.count_nonzero(elsewhere, axis=1)
+    single, known = (np.array([count.sum(), count[row]]) for count in counts)
+    share = single / np.maximum(known, 1)
+    return float(np.max(np.array([levels.size, levels.shape[1]]) * share**long))
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,41 @@ def test_who_is_slow_and_nobody_else(fault, tcp):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_who_loses_packets_and_nobody_else(fault, tcp):
     assert named(lossy_link(case(fault, tcp=tcp))) == ([(address(NIC),)] if fault == "lossy NIC" else [])
+
+
+def going_on(slow, *, least=2, whole=13, rounds=None):
+    """The edges around a NIC slow in some steps, of which the last is not over yet."""
+
+    def rate(step, *pair):
+        return 3.0 if NIC in pair and step in slow else 10.0
+
+    view = seen(training(dp=8, rate=rate, rounds=rounds).flows())
+    steps = tuple(own[:whole] for own in view.timeline.steps)
+    return replace(view, timeline=replace(view.timeline, steps=steps), least=least)
+
+
+def test_the_step_that_goes_on_is_the_second_slow_one():
+    view = going_on({12, 13})
+    (one,) = slow_link(view)
+    assert one.ids == (address(NIC),)
+    assert (one.start_ns, one.end_ns) == view.during(12, 13)
+    assert slow_link(going_on({12, 13}, least=3)) == []
+
+
+@pytest.mark.parametrize("slow", [{12}, {13}])
+def test_one_slow_step_is_not_told_nor_what_only_goes_on(slow):
+    assert slow_link(going_on(slow)) == []
+
+
+def test_of_what_goes_on_little_tells_nothing():
+    view = going_on({12, 13})
+    assert np.isfinite(view.rates_now()).any()
+    assert np.isnan(view.rates_now(share=1.5)).all()
+    assert slow_link(going_on({12, 13}, rounds=1)) == []
+
+
+def test_two_slow_steps_are_not_told_where_single_ones_are_frequent():
+    assert slow_link(going_on({2, 5, 8, 12, 13})) == []
 
 
 def test_what_is_said_of_a_slow_nic():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from prism.detectors.slow_rank import severity, slow_rank
@@ -35,6 +37,17 @@ def test_any_rank(dp, pp, rank):
     wire = Wire(tcp=True, seed=rank)
     wire = training(dp=dp, pp=pp, wire=wire, work=lambda step, r: 36.0 if r == rank and step in BAD else 20.0)
     assert named(slow_rank(seen(wire.flows(), placed(8)))) == [(address(rank),)]
+
+
+@pytest.mark.parametrize(("often", "named_then"), [(1, [(address(2),)]), (9, [])])
+def test_two_slow_steps_are_told_live_unless_single_ones_are_frequent(often, named_then):
+    single = {(2 * i, (3 * i + 3) % 8) for i in range(often)}
+
+    def work(step, rank):
+        return 36.0 if (rank == 2 and step >= 22) or (step, rank) in single else 20.0
+
+    view = seen(training(dp=8, steps=24, wire=Wire(tcp=True), work=work).flows(), placed(8))
+    assert named(slow_rank(replace(view, least=2))) == named_then
 
 
 @pytest.mark.parametrize(("dp", "pp"), [(4, 2), (2, 4), (1, 4)])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.shifts import Shift, even, middle, shift, shifts, spread, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, middle, shift, shifts, spread, usual
 
 
 def series(n, *raised, sigma=0.02, seed=0):
@@ -136,3 +136,42 @@ def test_one_of_four_even_steps_may_differ():
     assert even(level, Shift(1, 5, 0.3, 9.0), 0.02)
     assert not even(np.array([0.0, 0.6, 0.32, 0.15, 0.31, 0.0]), Shift(1, 5, 0.3, 9.0), 0.02)
     assert not even(level[:4], Shift(1, 4, 0.3, 9.0), 0.02)  # of three none
+
+
+def hiccups(rows, steps, *places, by=0.4):
+    """Levels of 0, and `by` at some (row, step)."""
+    levels = np.zeros((rows, steps))
+    levels[tuple(zip(*places, strict=True))] = by
+    return levels
+
+
+def test_two_hiccups_on_end_are_chance_where_single_ones_are_many():
+    pair = [(2, 20), (2, 21)]
+    alone = [(i % 8, 2 * i + 1) for i in range(9)]
+    two = Shift(20, 22, 0.4, 9.0)
+    assert by_chance(hiccups(8, 24, *pair), 2, two) == 0.0
+    assert by_chance(hiccups(8, 24, *pair, *alone[:1]), 2, two) < RARE
+    assert by_chance(hiccups(8, 24, *pair, *alone), 2, two) == pytest.approx(192 * (9 / 160) ** 2)
+
+
+def test_more_hiccups_on_end_are_less_by_chance():
+    alone = [(i % 8, 2 * i) for i in range(8)]
+    levels = hiccups(8, 24, *alone, *((2, step) for step in range(18, 22)))
+    assert by_chance(levels, 2, Shift(18, 22, 0.4, 9.0)) < RARE
+
+
+def test_what_lasted_as_long_elsewhere_is_no_hiccup_nor_what_is_high_meanwhile():
+    pair = [(2, 20), (2, 21)]
+    other = [(5, step) for step in range(3, 9)]
+    along = [(row, 19) for row in range(3, 8)]
+    assert by_chance(hiccups(8, 24, *pair, *other, *along), 2, Shift(20, 22, 0.4, 9.0)) == 0.0
+
+
+def test_a_row_of_many_hiccups_is_believed_less():
+    pair = [(2, 20), (2, 21)]
+    alone = [(2, 3), (2, 9), (2, 15)]
+    assert by_chance(hiccups(64, 24, *pair, *alone), 2, Shift(20, 22, 0.4, 9.0)) > RARE
+
+
+def test_shifts_of_all_that_is_known_are_no_chance():
+    assert by_chance(hiccups(2, 4), 0, Shift(0, 4, 0.4, 9.0)) == 0.0
