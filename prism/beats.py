@@ -138,8 +138,10 @@ def _often(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, *, 
 
     Else 0: chunks of a schedule run empty too, and a reduction has parts, but nothing is handed on between those.
     """
+    if not times:
+        return 0
     found = rhythm_of(flows, start, next(s.rows for s in streams if s.kind == "dp"), 0.02, True, times)
-    if not times or len(found.quiet) < 3 or abs(len(found.quiet) - times) > AS_OFTEN * times:
+    if len(found.quiet) < 3 or abs(len(found.quiet) - times) > AS_OFTEN * times:
         return 0
     rows = np.concatenate([s.rows for s in streams if s.kind == "pp"])
     n = len(found.quiet)

@@ -99,20 +99,17 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
     At once is within the share `near` of what either worked. `rows` begin rounds; `src`, `dst` are ranks.
     """
     rows = rows[out[rows] > 0]
-    pair = src[rows] * (dst.max(initial=0) + 1) + dst[rows]
-    back = dst[rows] * (dst.max(initial=0) + 1) + src[rows]
-    order = np.lexsort((start[rows], pair))
-    place, times = pair[order].astype(np.float64), start[rows][order]
-    base = times.min(initial=0)
-    span = float(times.max(initial=0) - base) + 1.0
-    keys, asks = place + (times - base) / span / 2, back + (start[rows] - base) / span / 2
+    if not len(rows):
+        return
+    many, times = int(max(src[rows].max(), dst[rows].max())) + 1, start[rows] - start[rows].min()
+    pairs, pair = np.unique(src[rows] * many + dst[rows], return_inverse=True)
+    back = np.searchsorted(pairs, dst[rows] * many + src[rows])
+    span = int(times.max()) + 1
+    order = np.argsort(pair * span + times, kind="stable")
+    keys, asks = (pair * span + times)[order], back * span + times
     at = np.searchsorted(keys, asks)
-    best = np.where(
-        np.abs(keys[np.minimum(at, len(keys) - 1)] - asks) < np.abs(keys[np.maximum(at - 1, 0)] - asks),
-        np.minimum(at, len(keys) - 1),
-        np.maximum(at - 1, 0),
-    )
-    other = rows[order[best]]
+    low, high = np.maximum(at - 1, 0), np.minimum(at, len(keys) - 1)
+    other = rows[order[np.where(keys[high] - asks < asks - keys[low], high, low)]]
     needs, theirs = out[rows], out[other]
     apart = np.abs(start[other] - start[rows])
     fits = (src[other] == dst[rows]) & (dst[other] == src[rows]) & (apart <= near * (start[rows] - np.maximum(needs, theirs)))

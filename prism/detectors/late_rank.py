@@ -19,7 +19,7 @@ from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.lateness import lateness
+from prism.kernels.lateness import Sent, lateness
 from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread, usual
 from prism.kernels.stuck import waits
 from prism.kernels.sums import counted
@@ -103,13 +103,16 @@ def _begins(view: View, ranks: Sequence[int]) -> Ints:
 
 def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> Floats | None:
     """By how much each member of a ring was the last in the calls of a step, ns; None where it is no ring, or calls are few."""
-    flows, sent = view.flows, []
-    for rows in own:
-        if not len(rows) or (flows.dst[rows] != flows.dst[rows[0]]).any():
-            return None
-        rows = rows[np.argsort(start[rows], kind="stable")]
-        sent.append((start[rows], flows.end_ns[rows], flows.octets[rows]))
-    return lateness(sent, begins)
+    dst = view.flows.dst
+    if any(not len(rows) or (dst[rows] != dst[rows[0]]).any() for rows in own):
+        return None
+    return lateness([_in_order(view, rows, start) for rows in own], begins)
+
+
+def _in_order(view: View, rows: Ints, start: Ints) -> Sent:
+    """Some records in order of start."""
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    return start[rows], view.flows.end_ns[rows], view.flows.octets[rows]
 
 
 class _Ring(NamedTuple):
@@ -151,8 +154,7 @@ def _kept_waiting(
     ring = _ring(view, ranks, own)
     if ring is None:
         return None
-    rows = [own[i][np.argsort(start[own[i]], kind="stable")] for i in ring.senders]
-    found = waits([(start[r], view.flows.end_ns[r], view.flows.octets[r]) for r in rows], ring.many, begins)
+    found = waits([_in_order(view, own[i], start) for i in ring.senders], ring.many, begins)
     whole, most, unsure = np.zeros((len(ranks), len(begins))), np.zeros((len(ranks), len(begins))), set[int]()
     for edge, (sender, taker, many) in enumerate(zip(ring.senders, ring.takers, ring.many.tolist(), strict=True)):
         mine = found.edge == edge
