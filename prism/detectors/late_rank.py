@@ -21,7 +21,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import Sent, lateness
 from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread, usual
-from prism.kernels.stuck import waits
+from prism.kernels.stuck import kept, waits
 from prism.kernels.sums import counted
 from prism.model import Finding
 
@@ -37,7 +37,8 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
         return []  # down a pipeline everybody is late whom the late one feeds
     late, lost = (np.full((len(place), len(view.ends)), np.nan) for _ in range(2))
-    one_sided, judged, unsure = bool((view.flows.protocol == UDP).all()), list[list[int]](), set[int]()
+    one_sided, judged = bool((view.flows.protocol == UDP).all()), list[list[int]]()
+    hidden, unsure = set[int](), set[int]()  # ranks of rings some of whose lanes are not seen; those of them that may be others
     met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
     sent, start = _sent(view), sending(view.flows)
     for whole, members in sorted(groups, key=lambda g: -len(g[0])):
@@ -48,20 +49,21 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         inside[[view.code[m] for m in whole]] = True
         begins = _begins(view, ranks)
         own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
-        kept = _kept_waiting(view, ranks, own, start, begins)
-        if kept is not None:
-            late[ranks], lost[ranks], others = kept
-            unsure |= others
+        parted = _kept_waiting(view, ranks, own, start, begins)
+        if parted is not None:
+            late[ranks], lost[ranks], others = parted
+            hidden, unsure = hidden.union(ranks), unsure | others
             judged.append(ranks)
             continue
-        first = _calls(view, own, start, begins)
-        if first is not None and not one_sided:
+        calls = _calls(view, own, start, begins)
+        if calls is not None and not one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
-        if first is None:
-            first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
-        if not one_sided and np.isnan(first).all(axis=1).any():
+        first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
+        if calls is None and not one_sided and np.isnan(first).all(axis=1).any():
             continue  # whoever the late one waits for may be one that is not on the wire
         late[ranks] = (first - middle(first, axis=0)) / view.period
+        if calls is not None:
+            late[ranks], lost[ranks] = calls
         for rank in ranks:
             met[rank].add(len(judged))
         judged.append(ranks)
@@ -75,7 +77,7 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
         for rank, one in found
     ]
-    return _one_per_host(view, found, lost, unsure)
+    return _one_per_host(view, found, hidden, unsure)
 
 
 def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
@@ -101,12 +103,22 @@ def _begins(view: View, ranks: Sequence[int]) -> Ints:
     return np.concatenate([[np.iinfo(np.int64).min], ends[:-1]])
 
 
-def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> Floats | None:
-    """By how much each member of a ring was the last in the calls of a step, ns; None where it is no ring, or calls are few."""
+def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[Floats, Floats] | None:
+    """For which share of a step each member of a ring was later than all others in its calls or kept it waiting.
+
+    In all, and in the calls or at a time at most: float64[ranks, steps] each. None where it is no ring, or calls are few.
+    """
     dst = view.flows.dst
     if any(not len(rows) or (dst[rows] != dst[rows[0]]).any() for rows in own):
         return None
-    return lateness([_in_order(view, rows, start) for rows in own], begins)
+    sent = [_in_order(view, rows, start) for rows in own]
+    late = lateness(sent, begins)
+    if late is None:
+        return None
+    found, (whole, most) = kept(sent, begins), np.zeros((2, *late.shape))
+    np.add.at(whole, (found.edge, found.step), found.long)
+    np.maximum.at(most, (found.edge, found.step), found.long)
+    return np.maximum(late, whole) / view.period, np.maximum(late, most) / view.period
 
 
 def _in_order(view: View, rows: Ints, start: Ints) -> Sent:
@@ -188,7 +200,7 @@ def _standing_out(
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
         for one in shifts(late[rank] - often[rank], noise, least=least, height=share, score=sigmas):
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])))
-            steady = held(late[rank] - often[rank], one, one.height / 2) >= OFTEN
+            steady = held(_unhidden(late, rank, others, one) - often[rank], one, one.height / 2) >= OFTEN
             if one.height >= apart * rest and steady:
                 found.append((rank, one))
         if (
@@ -200,13 +212,22 @@ def _standing_out(
     return found
 
 
+def _unhidden(late: Floats, rank: int, others: Sequence[int], one: Shift) -> Floats:
+    """How late a rank was; NaN where others hid it, who kept all waiting for longer, if that is not most of a stretch."""
+    latest = np.nansum(np.maximum(late[others], 0), axis=0)
+    alone = np.where((latest > late[rank]) & (latest >= one.height / 2), np.nan, late[rank])
+    return alone if np.isfinite(alone[one.start : one.stop]).mean() > 0.5 else late[rank]
+
+
 def _grown(series: Floats, one: Shift) -> float:
     """By how much a series is higher in some steps than in the others; in all, by how much it is high."""
     other = np.delete(series, np.arange(one.start, one.stop))
     return float(np.nanmedian(series[one.start : one.stop]) - (np.nanmedian(other) if len(other) else 0.0))
 
 
-def _one_per_host(view: View, found: list[tuple[int, Shift]], lost: Floats, unsure: Collection[int]) -> list[Finding]:
+def _one_per_host(
+    view: View, found: list[tuple[int, Shift]], hidden: Collection[int], unsure: Collection[int]
+) -> list[Finding]:
     """The latest rank of each host and time; the host, where others of it are late alike, or it is `unsure`: who keeps them
     waiting is not on the wire.
     """
@@ -222,7 +243,7 @@ def _one_per_host(view: View, found: list[tuple[int, Shift]], lost: Floats, unsu
     out, slow = [], [(one.start, one.stop) for _, one in found]
     for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
         rank, one = own[0]
-        finding = _finding(view, rank, one, host, slow, unseen=bool(np.isfinite(lost[rank]).any()))
+        finding = _finding(view, rank, one, host, slow, unseen=rank in hidden)
         if rank in unsure or any(r != rank and 1.1 * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)

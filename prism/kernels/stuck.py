@@ -31,6 +31,9 @@ class Waits(NamedTuple):
     ahead: Ints
 
 
+NOTHING = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
+
+
 def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05) -> Waits:
     """Times at which a ring waited. `sent` is what was sent on its edges from host to host, in the order of the ring.
 
@@ -38,15 +41,9 @@ def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.0
     that last at least the `share` of a step. What two neighbours have sent differs by as many parts as the second one's host
     has ranks, within the share `alike`; but what waits for room at the slow one may have sent less.
     """
-    nothing = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
     if len(sent) < 4 or len(begins) < 2 or not all(len(own[0]) for own in sent):
-        return nothing
-    starts, ends = (np.concatenate([own[i] for own in sent]) for i in (0, 1))
-    begin, end = union(starts, ends)
-    period = float(np.median(np.diff(begins[1:]))) if len(begins) > 2 else float(end[-1] - begin[0])
-    pauses = np.flatnonzero(begin[1:] - end[:-1] >= share * period)
-    since, until = end[pauses], begin[pauses + 1]
-    step = np.searchsorted(begins, until, "right") - 1
+        return NOTHING
+    since, until, step = _pauses(sent, begins, share)
     so_far = np.stack([_moved(own, since) - _moved(own, begins)[step] for own in sent]).astype(np.float64)
     whole = np.median([own[2].sum() for own in sent]) / len(begins)
     turns = 2 * (int(ranks.sum()) - 1)  # parts that each rank sends in a reduction
@@ -57,6 +54,33 @@ def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.0
     parts = np.rint(so_far[first, told] / part).astype(np.int64) % turns
     known = (np.abs(calls - np.rint(calls)) <= alike * calls) & (parts < ranks[first])
     return Waits(first, step[told], (until - since)[told], np.where(known, parts, -1))
+
+
+def kept(sent: Sequence[Sent], begins: Ints, *, share: float = 0.001, alike: float = 0.05) -> Waits:
+    """Times at which a ring waited for one of its ranks, all of whose lanes are seen: the edge is the one on which it sends.
+
+    Of all it has sent least, while most have sent more; of several that have, the wait is for the first to go on, and that for
+    the others begins there. What is sent differs within a share `alike` of a record. `ahead` is 0.
+    """
+    if len(sent) < 3 or len(begins) < 2 or not all(len(own[0]) for own in sent):
+        return NOTHING
+    since, until, step = _pauses(sent, begins, share)
+    so_far = np.stack([_moved(own, since) - _moved(own, begins)[step] for own in sent])
+    least = so_far.min(axis=0) + alike * float(np.median(np.concatenate([own[2] for own in sent])))
+    goes_on = np.stack([np.append(own[0], np.iinfo(np.int64).max)[np.searchsorted(own[0], since)] for own in sent])
+    first = np.argmin(np.where(so_far <= least, goes_on, np.iinfo(np.int64).max), axis=0)
+    told = ((so_far > least).mean(axis=0) > 0.5) & (step >= 0)
+    return Waits(first[told], step[told], (until - since)[told], np.zeros(int(told.sum()), np.int64))
+
+
+def _pauses(sent: Sequence[Sent], begins: Ints, share: float) -> tuple[Ints, Ints, Ints]:
+    """When nothing was sent on any edge for at least a share of a step: since when, until when, ns, and the step of the end."""
+    starts, ends = (np.concatenate([own[i] for own in sent]) for i in (0, 1))
+    begin, end = union(starts, ends)
+    period = float(np.median(np.diff(begins[1:]))) if len(begins) > 2 else float(end[-1] - begin[0])
+    pauses = np.flatnonzero(begin[1:] - end[:-1] >= share * period)
+    since, until = end[pauses], begin[pauses + 1]
+    return since, until, np.searchsorted(begins, until, "right") - 1
 
 
 def _moved(sent: Sent, times: Ints) -> Ints:

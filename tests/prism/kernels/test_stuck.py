@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.kernels.stuck import waits
+from prism.kernels.stuck import kept, waits
 
 MS = 1_000_000
 
@@ -57,3 +57,43 @@ def test_few_lanes_say_nothing():
     sent, ranks, begins = ring(4, 2, 0)
     assert not len(waits(sent[:3], ranks[:3], begins).edge)
     assert not len(waits([], np.zeros(0, np.int64), begins).edge)
+
+
+def seen(ranks, late, *, calls=5, steps=6, part=1000):
+    """What each rank of a ring sends in calls a second apart, all lanes seen: `late(step, rank)` ms late in each call.
+
+    Who is behind a late one sends on what it has, as many parts as it is ranks behind; a word from all lets all go on.
+    """
+    sent = [[] for _ in range(ranks)]
+    for step in range(steps):
+        for call in range(calls):
+            at, by = (step * calls + call) * 1000, [late(step, rank) for rank in range(ranks)]
+            for rank, own in enumerate(sent):
+                free = next((k for k in range(1, ranks) if by[(rank - k) % ranks]), ranks)  # ranks to a late one before it
+                own += [(at + by[rank] if k < free else at + max(by) + 1e-3 * (rank + k)) for k in range(2 * ranks - 2)]
+    tables = [np.rint(np.array(sorted(own)) * MS).astype(np.int64) for own in sent]
+    begins = np.arange(steps, dtype=np.int64) * calls * 1000 * MS - MS
+    return [(t, t + MS // 10, np.full(len(t), part, np.int64)) for t in tables], begins
+
+
+def waited(found, ranks, steps=6):
+    out = np.zeros((ranks, steps))
+    np.add.at(out, (found.edge, found.step), found.long / MS)
+    return out
+
+
+def test_of_a_ring_all_of_which_is_seen_who_sent_least_keeps_it_waiting():
+    found = waited(kept(*seen(8, lambda step, rank: 200.0 * (step in (2, 3) and rank == 5))), 8)
+    assert found[5] == pytest.approx([0, 0, 1000, 1000, 0, 0], abs=5)
+    assert np.delete(found, 5, axis=0).max() < 5
+
+
+def test_of_two_that_keep_it_waiting_each_has_its_part():
+    found = waited(kept(*seen(8, lambda _, rank: {2: 100.0, 6: 300.0}.get(rank, 0.0))), 8)
+    assert found[2] == pytest.approx([500] * 6, abs=5)
+    assert found[6] == pytest.approx([1000] * 6, abs=5)
+
+
+def test_who_is_only_the_first_to_begin_kept_nobody_waiting():
+    assert not len(kept(*seen(8, lambda _step, _rank: 0.0)).edge)
+    assert not len(kept([], np.zeros(3, np.int64)).edge)
