@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.record import FIN, RST, SYN
 from prism.detectors.view import View
+from prism.kernels.edges import Pair
 from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
 
@@ -37,7 +38,7 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
             continue
         step = int(np.searchsorted(view.ends, begin))
         since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
-        cut, moved, rests = _cut_short(view, since, begin, last)
+        cut, moved, rests = _cut_short(view, step, begin, last)
         back = _came_back(view, last)
         if (cut >= partial or back) and (step == len(view.ends) or view.ends[step] > last):
             finding = _finding(view, closing[group], times[group], since, moved)
@@ -47,10 +48,13 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
 
 
 def _cut_short(
-    view: View, since: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
+    view: View, step: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
 ) -> tuple[float, float, bool]:
-    """Share of a step's octets or edges that moved some but not all of theirs in a time, the share moved by all, and whether
-    the job may have been between two steps all the same.
+    """Share of a step's octets or edges that moved some but not all of theirs, the share moved by all, and whether the job may
+    have been between two steps all the same. Of edges also the share of those whose both directions have moved some.
+
+    Forwards alone may be an evaluation, but gradients come back in a step only, and then all of them. Each sender's step begins
+    where its own last one ended.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
     the job's birth, if that was seen: it is the step's end that was misplaced. Where it was not seen, that may be so if all
@@ -65,18 +69,30 @@ def _cut_short(
     usual = {key: float(np.median(view.per_step(edge, flows.octets))) for key, edge in seen.items()}
     total = max(sum(usual.values()), 1.0)
     between = moved = count = 0.0
-    shares = []
+    shares, cut, since = [], dict[Pair, bool](), _since(view, step)
     for key, edge in seen.items():
-        now = float(edge.octets[(edge.start > since) & (edge.start <= until)].sum())
+        now = float(edge.octets[(edge.start > since[key[0]]) & (edge.start <= until)].sum())
         moved += now
         shares.append(now / max(usual[key], 1.0))
         life = float(edge.octets[(edge.start > born) & (edge.start <= until)].sum()) / max(usual[key], 1.0)
         whole = born > 0 and abs(life - round(life)) <= 1 - most
-        if least < shares[-1] < most and not whole:
+        if shares[-1] > least:
+            cut[key] = shares[-1] < most and not whole
+        if cut.get(key):
             between += usual[key]
             count += 1
     rests = not born and bool(shares) and max(shares) - min(shares) <= least
-    return max(between / total, count / max(len(seen), 1)), moved / total, rests
+    mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
+    return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1)), moved / total, rests
+
+
+def _since(view: View, step: int) -> dict[int, int]:
+    """When a step of each endpoint began, ns, by its code: when its step before ended, or that of the job."""
+    out = {}
+    for address, own in zip(view.job.endpoints, view.timeline.steps, strict=True):
+        ends = own[:, 1] if len(own) == len(view.ends) else view.ends
+        out[view.code[address]] = int(ends[step - 1] if step > 0 else view.begins[0])
+    return out
 
 
 def _alone(who: NDArray[np.int32], times: Ints, *, apart: float = 2.0) -> bool:

@@ -20,7 +20,7 @@ from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import Sent, lateness
-from prism.kernels.shifts import OFTEN, Shift, held, middle, shifts, spread, usual
+from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
 from prism.kernels.stuck import kept, waits
 from prism.kernels.sums import counted
 from prism.model import Finding
@@ -195,13 +195,15 @@ def _standing_out(
     """Members of one group that were late for a while, or always: by half as much or more in most of these steps."""
     often = usual(late)[:, 0]
     found = []
-    for rank in ranks.tolist():
+    for at, rank in enumerate(ranks.tolist()):
         others = [r for r in ranks.tolist() if r != rank]
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
         for one in shifts(late[rank] - often[rank], noise, least=least, height=share, score=sigmas):
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])))
-            steady = held(_unhidden(late, rank, others, one) - often[rank], one, one.height / 2) >= OFTEN
-            if one.height >= apart * rest and steady:
+            own = _unhidden(late, rank, others, one) - often[rank]
+            steady = held(own, one, one.height / 2) >= OFTEN and even(own, one, noise)
+            chance = by_chance((late - often[:, None])[ranks], at, one)
+            if one.height >= apart * rest and steady and chance <= RARE / 5:  # lateness is known in each step
                 found.append((rank, one))
         if (
             often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))

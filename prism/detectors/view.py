@@ -137,7 +137,8 @@ class View:
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:
         """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
-        parts = [typical_work(*said, s[:, 1]) for said, s in zip(self.speech, self.timeline.steps, strict=True)]
+        alike = self.parallelism.layout.pp > 1
+        parts = [typical_work(*said, s[:, 1], alike=alike) for said, s in zip(self.speech, self.timeline.steps, strict=True)]
         typical, largest, total = (
             self._shared(np.stack([_padded(p, len(self.ends)) for p in part])) for part in zip(*parts, strict=True)
         )

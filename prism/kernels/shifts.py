@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +63,7 @@ def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: flo
 def by_chance(levels: Floats, row: int, one: Shift) -> float:
     """How many stretches like a shift of a row chance makes, where steps half as high come as often as they do elsewhere.
 
+    As few of its steps may be known to be lower as are, whichever they are.
     `levels` are float64[rows, steps]. Runs as long as the shift are no chance but another cause, and what is high in its steps
     and beside them may be its effect: neither counts. A row may have more hiccups than most, so it is the worse of two: as
     often as in all rows, and as in it alone.
@@ -75,7 +77,8 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     counts = np.bincount(rows, weights=short, minlength=len(levels)), np.count_nonzero(elsewhere, axis=1)
     single, known = (np.array([count.sum(), count[row]]) for count in counts)
     share = single / np.maximum(known, 1)
-    return float(np.max(np.array([levels.size, levels.shape[1]]) * share**long))
+    low = int(np.count_nonzero(levels[row, one.start : one.stop] < one.height / 2))
+    return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:

@@ -13,7 +13,7 @@ from collectors.compiled import compiled
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints, ascending
-from prism.kernels.ordered import quantile
+from prism.kernels.ordered import median, quantile
 
 Floats = NDArray[np.float64]
 
@@ -125,33 +125,43 @@ def _foreseen(needed: Ints, control: Mask, said: Ints) -> Ints:
     return out
 
 
-def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> tuple[Floats, Floats, Floats]:
+def typical_work(
+    said: Ints, work: Ints, ends: Ints, *, share: float = 0.5, alike: bool = False
+) -> tuple[Floats, Floats, Floats]:
     """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
 
     `said` and `work` are as from `own_work`, `ends` the step ends. Typical is the piece with which the larger ones make up
-    `share` of all work: short pieces are the turns of a collective, not work.
+    `share` of all work: short pieces are the turns of a collective, not work. Where there are many `alike`, as in a pipeline,
+    the largest counts for no more than it usually does: it may be as long as all the others because it was a wait.
     """
-    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share)
+    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share, alike)
 
 
 @compiled
-def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Floats]:
+def _pieces(work: Ints, bounds: Ints, share: float, alike: bool) -> tuple[Floats, Floats, Floats]:
     """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
     n = len(bounds) - 1
     typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     for k in range(n):
-        pieces = np.sort(work[bounds[k] : bounds[k + 1]])[::-1].astype(np.float64)
-        if len(pieces) and pieces[0] > 0:
-            whole = grown = 0.0
-            for piece in pieces:
-                whole += piece
-            typical[k], largest[k], total[k] = pieces[0], pieces[0], whole
-            for piece in pieces:
-                grown += piece
-                if grown >= share * whole:
-                    typical[k] = piece
-                    break
+        pieces = work[bounds[k] : bounds[k + 1]]
+        if len(pieces) and pieces.max() > 0:
+            largest[k], total[k] = pieces.max(), pieces.sum()
+    most = median(largest[~np.isnan(largest)]) if alike else np.inf
+    for k in range(n):
+        if not np.isnan(largest[k]):
+            typical[k] = _middle(np.sort(work[bounds[k] : bounds[k + 1]])[::-1].astype(np.float64), share, most)
     return typical, largest, total
+
+
+@compiled
+def _middle(pieces: Floats, share: float, most: float) -> float:
+    """The piece with which the larger ones make up a share of all, of which the first counts as `most` at most."""
+    first = min(pieces[0], most)
+    grown, whole, i = first, pieces[1:].sum() + first, 0
+    while grown < share * whole and i + 1 < len(pieces):
+        i += 1
+        grown += pieces[i]
+    return float(pieces[i])
 
 
 def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> Ints:

@@ -49,3 +49,23 @@ def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, cla
         row["end_ns"] += i * MS // 50
     (one,) = crash(seen(wire.flows(), placed(8)))
     assert (one.severity is Severity.CRITICAL) == claimed
+
+
+def test_a_pipeline_cut_short_though_most_of_its_octets_are_the_ring_s():
+    """All pipelines stop before their last gradients, no ring has begun: few edges have moved a part, but mutual ones have."""
+    wire = training(dp=4, pp=2, micro=2, wire=Wire(tcp=True))
+    last = max(row["end_ns"] for row in wire.rows)
+    big = [row["start_ns"] for row in wire.rows if row["octets"] == 5_000_000 and row["src"] >= 4]
+    cut = sorted(big)[-4]  # the last gradients of four pipelines are not sent
+    wire.rows[:] = [row for row in wire.rows if row["start_ns"] < cut]
+    assert last > cut
+    assert named(crash(seen(closed(wire, range(8), first=2).flows(), placed(8)))) == [(address(2),)]
+
+
+def test_a_job_that_ends_after_forwards_alone_is_no_crash():
+    """An evaluation has other micro-batches than a step, and no gradients."""
+    wire = training(dp=4, pp=2, micro=4, wire=Wire(tcp=True))
+    last = max(row["end_ns"] for row in wire.rows)
+    for replica in range(4):
+        wire.send(replica, 4 + replica, 5_000_000, last + 200 * MS)
+    assert crash(seen(closed(wire, range(8), first=2).flows(), placed(8))) == []

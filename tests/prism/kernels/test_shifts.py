@@ -175,3 +175,11 @@ def test_a_row_of_many_hiccups_is_believed_less():
 
 def test_shifts_of_all_that_is_known_are_no_chance():
     assert by_chance(hiccups(2, 4), 0, Shift(0, 4, 0.4, 9.0)) == 0.0
+
+
+def test_a_stretch_with_a_low_step_is_chance_more_easily():
+    alone = [(i % 8, 2 * i + 1) for i in range(6)]
+    four = Shift(18, 22, 0.4, 9.0)
+    whole = by_chance(hiccups(8, 24, *((2, step) for step in range(18, 22)), *alone), 2, four)
+    holed = by_chance(hiccups(8, 24, *((2, step) for step in (18, 20, 21)), *alone), 2, four)
+    assert holed == pytest.approx(4 * whole / (6 / 144))

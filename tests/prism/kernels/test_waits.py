@@ -191,3 +191,17 @@ def test_work_of_records_at_places_is_that_of_the_records(some, data):
     talks, hears = (np.array(data.draw(st.lists(st.integers(0, len(some) - 1))), np.intp) for _ in range(2))
     told = [column.tolist() for column in work_of(records[talks], records[hears])]
     assert [column.tolist() for column in work_at(records, talks, hears)] == told
+
+
+def test_a_wait_is_not_typical_of_a_pipeline():
+    """Whoever waits once for as long as all of its micro-batches take works no longer on them; who works longer does."""
+    pieces = {0: [24, 12, 12, 12, 12], 1: [24, 12, 12, 12, 12], 2: [200, 12, 12, 12, 12], 3: [48, 24, 24, 24, 24]}
+    work = np.concatenate([np.array(own) for own in pieces.values()]).astype(np.int64)
+    said, ends = np.arange(len(work)), np.arange(4, len(work), 5)
+    assert typical_work(said, work, ends, alike=True)[0].tolist() == [12, 12, 12, 24]
+    assert typical_work(said, work, ends)[0].tolist() == [12, 12, 200, 24]
+
+
+def test_a_piece_that_is_all_of_a_stage_s_work_is_typical_of_it_however_long():
+    work = np.array([35, 1, 35, 1, 175, 1])
+    assert typical_work(np.arange(6), work, np.array([1, 3, 5]), alike=True)[0].tolist() == [35, 35, 175]
