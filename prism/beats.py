@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
-from prism.kernels.chorus import chorus, told_by
+from prism.kernels.chorus import Chorus, chorus, told_by
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints, ascending
@@ -56,8 +56,20 @@ def beat(
     if rows is not None:
         said = chorus(flows, *_stream(flows, sending(flows), rows))
         if told_by(said, found.clock):
-            return Beat(said.rhythm, True, len(found.clock.quiet) > 2 * len(said.rhythm.quiet))
+            clock = replace(said.rhythm, quiet=_parted(flows, streams, said))
+            return Beat(clock, True, len(found.clock.quiet) > 2 * len(clock.quiet))
     return found
+
+
+def _parted(flows: Flows, streams: Sequence[Stream], said: Chorus) -> Ints:
+    """The rests in which a chorus comes, as those of all streams: what ended before it is of one step, the rest of the next."""
+    rows = np.concatenate([stream.rows for stream in streams])
+    starts, ends = np.sort(sending(flows)[rows]), np.sort(flows.end_ns[rows])
+    since, until = said.rhythm.quiet.T
+    last = np.maximum(ends[np.maximum(np.searchsorted(ends, said.times, "right") - 1, 0)], since)
+    first = np.minimum(np.append(starts, FOREVER)[np.searchsorted(starts, said.times)], until)
+    inside = (since < said.times) & (said.times < until)
+    return np.where(inside, [last, first], [since, until]).T
 
 
 def _voted(

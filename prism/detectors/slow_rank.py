@@ -73,7 +73,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
         every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
         inside = [np.arange(one.start, one.stop) for one in every]
         outside = np.delete(calm[rank : rank + 1], np.concatenate([np.zeros(0, np.int64), *inside]), axis=1)
-        else_seen = -np.inf if piped else float(usual(outside, share=HIGH)[0, 0])
+        else_seen = float(usual(outside, share=HIGH)[0, 0])
         for one in every:
             along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
             other = partner(view, rank, strangers[along >= one.height / apart])

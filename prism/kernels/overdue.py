@@ -212,6 +212,7 @@ def _votes(streams: list[_Stream], ranks: int, until: int, near: float, *, sure:
         either[[one.src, one.dst]] += share
         back = [s for s in streams if (s.src, s.dst) == (one.dst, one.src)]
         same = [s for s in back if not s.told and s.due[k] - one.due[k] <= near and s.halfway[k] == one.halfway[k]]
+        same = [s for s in same if not _always_after(s, one, near)]
         if same and not one.told:
             if abs(last[one.src] - last[one.dst]) > near:
                 blamed[min(one.src, one.dst, key=lambda r: last[r])] += share
@@ -220,6 +221,12 @@ def _votes(streams: list[_Stream], ranks: int, until: int, near: float, *, sure:
             blamed[one.dst if ready is False or (ready is None and one.halfway[k]) else one.src] += share
     second, top = np.sort(either)[-2:]
     return either * (either >= sure) if top >= sure and second <= 0.5 else blamed
+
+
+def _always_after(later: _Stream, one: _Stream, near: float, *, least: int = 4, share: float = 0.1) -> bool:
+    """Whether one thing came after another in all steps, and not by next to nothing: then it may wait for that."""
+    after = (later.due - one.due)[np.isfinite(one.due) & np.isfinite(later.due)]
+    return len(after) >= least and bool((after > 0).all() and np.median(after) > share * near)
 
 
 def _ready(one: _Stream, words: list[_Stream], until: int, *, share: float = 0.8) -> bool | None:

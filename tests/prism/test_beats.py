@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from prism.beats import beat
-from prism.kernels.rhythm import NONE
+from prism.beats import _parted, beat
+from prism.kernels.chorus import Chorus
+from prism.kernels.rhythm import NONE, Rhythm
 from prism.model import Layout, Parallelism, Stream
 from tests.prism.traffic import MS, T0, Wire
 
@@ -59,3 +60,22 @@ def test_without_streams_there_is_none():
     wire = Wire()
     reductions(wire, (0, 1), T0)
     assert told(wire, ()).clock is NONE
+
+
+def test_what_moves_after_all_have_spoken_is_of_the_next_step():
+    """A rest of the heaviest stream in which others have ended, and begun again, is parted where the chorus came."""
+    wire, at = Wire(), T0 + 400 * MS * np.arange(6)
+    for begun in at.tolist():
+        for a in range(3):
+            b = (a + 1) % 3
+            wire.send(a, b, 9_000_000, begun)
+            last = wire.send(b, a, 1_000_000, begun + 30 * MS) - begun
+            wire.send(b, a, 1_000_000, begun + 100 * MS)
+    flows = wire.flows()
+    back = (flows.dst + 1) % 3 == flows.src
+    streams = [Stream("dp", (), np.flatnonzero(~back)), Stream("ep", (), np.flatnonzero(back))]
+    quiet = np.stack([at + 8 * MS, at + 400 * MS], axis=1)
+    found = _parted(flows, streams, Chorus(Rhythm(quiet, 27_000_000, 1.0), at + 50 * MS))
+    assert found - at[:, None] == pytest.approx(np.tile([last, 100 * MS], (6, 1)), abs=MS / 10)
+    elsewhere = Chorus(Rhythm(quiet, 27_000_000, 1.0), at - 50 * MS)
+    assert _parted(flows, streams, elsewhere).tolist() == quiet.tolist()

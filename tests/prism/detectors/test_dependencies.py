@@ -77,6 +77,14 @@ def test_of_two_that_wait_for_one_another_one_hangs(rank):
     assert subject == ("link" if len(ids) == 2 else "endpoint")
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_of_a_branch_that_goes_up_and_then_down_the_lower_one_hangs(rank):
+    """What comes down soon after what went up always comes after it: who sends it down waits as well."""
+    job = replace(DDP, algorithm="tree", buckets=4, gradient_octets=400_000_000, forward_ms=200, backward_ms=400)
+    view = simulated(FAST, job, Fault("hang", ranks=(rank,), first=8, seconds=4.0))
+    assert loud(hang(view)) == [("endpoint", (f"10.10.{rank}.1",))]
+
+
 def test_rings_and_exchanges_are_told_from_trees():
     nowhere, hosts = np.full(8, -1), np.arange(8) // 2
     ring = {i: {(i + 1) % 8} for i in range(8)}

@@ -87,6 +87,10 @@ def test_the_same_steps_need_no_chorus_and_others_do():
     elsewhere = Rhythm(said.rhythm.quiet + 200 * MS, 8, 1.0)
     assert told_by(Chorus(elsewhere, said.times + 200 * MS), steps)
     assert not told_by(Chorus(elsewhere, said.times + 215 * MS), steps)  # it asks for what comes next
+    narrow = elsewhere.quiet - np.array([0, 10 * MS])
+    assert told_by(
+        Chorus(elsewhere, said.times + 215 * MS), Rhythm(narrow - 100 * MS, 8, 1.0)
+    )  # but the clock's rests are short
     assert told_by(said, Rhythm(steps.quiet[::3], 24, 1.0))
     assert told_by(said, NONE)
     assert not told_by(Chorus(), NONE)

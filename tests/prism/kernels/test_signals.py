@@ -46,3 +46,17 @@ def test_a_connection_need_not_be_as_old_as_the_job():
         ends.append(at + 3 * MS)
     found = signals(wire.flows(), np.array(ends))
     assert {end: len(times) for end, times in found.items()} == {0: 20, 1: 20, 2: 40}
+
+
+@pytest.mark.parametrize(("late", "known"), [((4,), True), ((4, 7, 9, 12), False)])
+def test_a_word_may_come_late_in_a_rest_that_is_shorter_than_usual(late, known):
+    """What comes nearer to the next payload in more than a few steps may ask for it."""
+    wire, ends = Wire(), []
+    at = T0
+    for step in range(16):
+        for a in range(3):
+            wire.send(a, (a + 1) % 3, 1_000_000, at, dst_qp=10 + a)
+            wire.send((a + 1) % 3, a, 64, at + 30 * MS, dst_qp=20 + a)
+        ends.append(at + 2 * MS)
+        at += 100 * MS if step not in late else 50 * MS
+    assert (set(signals(wire.flows(), np.array(ends))) == {0, 1, 2}) == known
