@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import COLUMNS
+from collectors.signs import NOTHING
 from collectors.wire import SEED, compiled, hashed, part
 
 Array = NDArray[Any]
@@ -25,11 +26,13 @@ FLOW = np.dtype(
     [
         *((name, np.uint64) for name in ("ends", "rest")),  # who talks to whom: the codes; the rest of the identity
         ("raw", np.uint64),  # the addresses themselves where they are IPv4 and `Table.near` leads here
-        *((name, _LONG) for name in ("last_ns", "high", "until", "ready")),  # highest number sent; last PSN of the message
+        *((name, _LONG) for name in ("last_ns", "high", "ready")),  # highest number sent; up to which it may go on as it did
+        ("expects", np.uint64),  # the sign of the packet that comes next if all goes on as it did, see `runs`
         *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
         *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history")),  # up to here one line of the cache
         *((name, _INT) for name in ("kind", "head", "tail", "count")),  # the last three: of its units
-        *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size", "bin")),
+        *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size")),
+        ("until", _LONG),  # last PSN of the message; of notices, their time bin; of lanes, what `high` was before a run
     ],
     align=True,
 )
@@ -163,8 +166,8 @@ def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
 @part
 def renew(flow: Any) -> None:
     """Make a flow as if nothing had been seen of it."""
-    flow.high = flow.unpushed = flow.bin = flow.ready = -1
-    flow.until = FAR
+    flow.high = flow.unpushed = flow.ready = -1
+    flow.until, flow.expects = FAR, NOTHING
     flow.ended = flow.was_bulk = 1
     flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
     flow.head = flow.tail = -1
