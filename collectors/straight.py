@@ -69,9 +69,12 @@ def room_for(t: Any, means: Any, known: Any) -> Any:
     return has_room(t) and known + 2 * AHEAD <= len(t.typical) and known + 2 * AHEAD < len(means.keys)
 
 
-@rare
+@part
 def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) -> Any:
-    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then."""
+    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then.
+
+    A call would hand over a hundred numbers, every field of every array: as much work as a frame or two.
+    """
     seek(t, hints, n, means.pairs)
     skipped, idle_ns = np.int64(0), means.settings.idle_ns
     for k in range(n):
