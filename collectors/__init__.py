@@ -7,8 +7,8 @@
 3. `sightings` matches what several switches saw of one packet, so that it counts once and keeps its path;
 4. `following` finds each packet's flow; `messages` (RDMA) and `lanes` with `bursts` (the rest) follow it: what is payload, what
    control, what was sent before, where a message or burst ends. `state` is what they remember. All compiled (`wire`);
-5. `flowtable` drives 3 and 4 (of one switch alone, 2 and 4 at once: `straight`) and hands out flow records (`record.Flows`)
-   and hop delays (`record.Transits`);
+5. `flowtable` drives 3 and 4 (of one switch alone, 2 and 4 at once: `straight`) and hands out flow records (`record.Flows`,
+   put together in `finished`) and hop delays (`record.Transits`);
 6. `netflow` (with `walks`, `exportsets`, `recordsets`, `options`, `exportrows`) and `sflow` decode what switches export
    themselves, a batch of `datagrams` at a time, into records and `evidence`; `ledger` names what became of every datagram;
    `exportfile` (with `ipfixfile` and `exported`) takes them from files and captures;

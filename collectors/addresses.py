@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Codes
-from collectors.wire import SEED, compiled, hashed, part
+from collectors.wire import SEED, compiled, hashed, part, swapped
 
 Longs = NDArray[np.uint64]
 
@@ -89,11 +89,14 @@ def pair_slot(ends: Any) -> Any:
 
 @part
 def codes_of(ends: Any, pairs: Any, keys: Any, slots: Any, count: Any) -> Any:
-    """The codes of two IPv4 addresses, the first in the upper half of `ends` and of the answer, and how many are known."""
+    """The codes of two IPv4 addresses, and how many are known; the first code is in the upper half of the answer.
+
+    `ends`: both addresses as they are in memory, see `wire.plain`.
+    """
     pair = pairs[pair_slot(ends)]
     if pair[1] == NO_CODES or pair[0] != ends:
-        first, count = code_of(_NONE, _MAPPED | ends >> _TOP, keys, slots, count)
-        second, count = code_of(_NONE, _MAPPED | ends & _LOWER, keys, slots, count)
+        first, count = code_of(_NONE, _MAPPED | swapped(ends) >> _TOP, keys, slots, count)
+        second, count = code_of(_NONE, _MAPPED | swapped(ends) & _LOWER, keys, slots, count)
         pair[0], pair[1] = ends, np.uint64(first) << _TOP | np.uint64(second)
     return pair[1], count
 

@@ -14,6 +14,7 @@ from collectors.record import ROCE_PORT, TCP, UDP
 from collectors.wire import double, long, octet, part
 
 COMMON = 54  # octets that such a frame has at least: up to TCP without options, or a BTH
+ENDS_AT = 26  # where their addresses begin
 _PLAIN = np.uint64(headers.IPV4 << 8 | 0x45)  # type of the frame; version and header length
 _IP, _UPPER, _REST = 20, 34, 54  # where begin: the length of IP's header, what it carries, what follows a BTH
 _ROCE, _UDP, _TCP = np.uint64(ROCE_PORT), np.uint64(UDP), np.uint64(TCP)

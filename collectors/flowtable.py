@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.bursts import Pace
 from collectors.fastpath import How, Undecoded, Unread
+from collectors.finished import columns_of
 from collectors.following import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
 from collectors.record import Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
@@ -26,10 +27,8 @@ from collectors.state import (
     REFUSED,
     REPEATS,
     UNITS,
-    empty_columns,
     empty_table,
     settle,
-    spread,
     with_room,
 )  # fmt: skip
 from collectors.unpacking import ROW, packets_of, rows_of
@@ -45,8 +44,6 @@ TALLIES = {
 }
 CHUNK = 1 << 15  # rows followed before flows that are over are looked for
 MANY = 1 << 16  # flows before it is worth looking for those that are over
-WHOLE = np.dtype(f"V{OUT.itemsize}")
-ORDER = ("octets", "end_ns", "dst_qp", "dst_port", "src_port", "dst", "src", "start_ns")
 
 
 class FlowTable:
@@ -199,11 +196,16 @@ class FlowTable:
         return start
 
     def keep(self) -> None:
-        """Copy the records that are done."""
-        n = int(self.table.counters[RECORDS])
-        if n:
-            self.parts.append(self.table.out[:n].copy())
-            self.table.counters[RECORDS] = 0
+        """Keep the records that are done: as they are where there is little room left, or else a copy."""
+        n, out = int(self.table.counters[RECORDS]), self.table.out
+        if not n:
+            return
+        if 2 * n < len(out):
+            self.parts.append(out[:n].copy())
+        else:
+            self.parts.append(out[:n])
+            self.table = self.table._replace(out=np.empty(len(out), OUT))
+        self.table.counters[RECORDS] = 0
 
     def forget(self, before_ns: int, *, share: float = 0.5) -> None:
         """Drop the flows that are over, where they are at least this share."""
@@ -238,28 +240,8 @@ class FlowTable:
         """The records that are done, by start, which are let go of."""
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
-        records = np.concatenate([np.zeros(0, WHOLE), *map(whole_rows, self.parts)]).view(OUT)
-        self.parts = []
-        columns = empty_columns(len(records))
-        spread(records, record_order(records), columns)
+        columns, self.parts = columns_of(self.parts), []
         return Flows.build(columns._asdict(), endpoints=tuple(self.addresses), exporters=names, paths=paths)
-
-
-def whole_rows(records: Rows) -> Rows:
-    """The same records, each as so many octets: numpy moves those at once, and else field by field."""
-    return records.view(WHOLE)
-
-
-def record_order(records: Rows) -> NDArray[np.intp]:
-    """The order of start and, where that is equal, of the flow."""
-    order = np.argsort(records["start_ns"], kind="stable")
-    start = records["start_ns"][order]
-    same = np.zeros(len(order), np.bool_)
-    same[1:] = start[1:] == start[:-1]
-    tied = np.flatnonzero(same | np.r_[same[1:], False])
-    some = records[order[tied]]
-    order[tied] = order[tied][np.lexsort([some[name] for name in ORDER])]
-    return order
 
 
 def flows_of(

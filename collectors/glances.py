@@ -12,29 +12,43 @@ import numpy as np
 
 from collectors import headers
 from collectors.addresses import pair_slot
-from collectors.commonframes import AROUND, COMMON, HEADERS
+from collectors.commonframes import AROUND, COMMON, ENDS_AT
 from collectors.framing import DAMAGED, WHOLE
 from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS, KIND_AT, MEANING
 from collectors.pcapng import ENHANCED, LEAST, MAX_BLOCK, SECOND
 from collectors.record import ROCE_PORT, TCP, UDP
+from collectors.signs import (
+    ACKNOWLEDGES,
+    ECN_AT,
+    END_AT,
+    FLAGS_AT,
+    GOES_ON,
+    NOTHING,
+    PSN_AT,
+    SEGMENT,
+    SEQUENCE_AT,
+    STARTS,
+    UNCOMMON,
+    WHAT_AT,
+    what_of,
+)
 from collectors.state import ANSWERS, LANE, REQUESTS
-from collectors.wire import double, little, long, octet, part, prefetch
+from collectors.wire import double, little, long, octet, part, plain, prefetch, short
 
-UNCOMMON, GOES_ON, STARTS, ACKNOWLEDGES, SEGMENT = range(5)  # the first: anything; a packet of a message that began before
 HINT = np.dtype(
     [
         *((name, np.int64) for name in ("time_ns", "at", "flow")),  # address of the frame; where its flow may be found
         *((name, np.uint64) for name in ("ends", "rest")),  # the addresses, and the rest of the identity of its flow
-        *((name, np.uint32) for name in ("captured", "wire")),
-        *((name, np.int32) for name in ("number", "octets", "link_type")),
-        *((name, np.uint8) for name in ("what", "ended", "ecn")),
+        ("sign", np.uint64),
+        ("lengths", np.uint64),  # octets captured and, in the upper half, on the wire
+        ("link_type", np.int64),
     ],
     align=True,
 )  # one line of the cache
 
 
-def _told(opcode: int) -> int:
-    """By opcode: kind of the flow, octets around the payload, whether it ends a message, what it is."""
+def _told(opcode: int) -> tuple[int, int, int, int]:
+    """By opcode: octets around the payload, what of the sign and of the identity it tells, and -1 where it is of no flow."""
     meaning = int(MEANING[opcode])
     what = UNCOMMON
     if meaning & 7 == DATA:
@@ -42,16 +56,18 @@ def _told(opcode: int) -> int:
     elif meaning == ACKNOWLEDGMENT and headers.AETH_AT[opcode] == 0:
         what = ACKNOWLEDGES
     kind = ANSWERS if meaning & ANSWER else REQUESTS
-    return kind << int(KIND_AT) | int(AROUND[opcode]) << 16 | (meaning & ENDS != 0) << 8 | what
+    sign = what << int(WHAT_AT) | (meaning & ENDS != 0) << int(END_AT)
+    return int(AROUND[opcode]), sign, kind << int(KIND_AT), int(NOTHING) if what not in (STARTS, GOES_ON) else 0
 
 
 _TOLD = np.array([_told(opcode) for opcode in range(256)], np.uint64)
-_PLAIN = np.uint64(headers.IPV4 << 8 | 0x45)  # type of the frame; version and header length
-_KIND, _LANE = np.uint64(15 << int(KIND_AT)), np.uint64(LANE << int(KIND_AT) | TCP << 32)
-_UDP, _TCP, _ECN, _FRAGMENT = np.uint64(UDP), np.uint64(TCP), np.uint64(3), np.uint64(0x3FFF)
-_8, _16, _32, _40, _48, _52, _56 = (np.uint64(bits) for bits in (8, 16, 32, 40, 48, 52, 56))
-_OCTET, _SHORT, _QP = np.uint64(0xFF), np.uint64(0xFFFF), np.uint64(0xFFFFFF)
-_CONGESTED = np.uint64(headers.CONGESTION_EXPERIENCED)
+# As they are in memory, on processors that have the lowest octet first: type of the frame, version and header length; fragment
+# and protocol
+_PLAIN, _PLAIN_BITS = headers.IPV4 >> 8 | (headers.IPV4 & 0xFF) << 8 | 0x45 << 16, 0xFFFFFF
+_UDP, _TCP, _PROTOCOL_BITS = UDP << 24, TCP << 24, 0xFF00FF3F
+_LANE, _SEGMENT = np.uint64(LANE << int(KIND_AT) | TCP << 32), np.uint64(SEGMENT << int(WHAT_AT))
+_QP, _LENGTH, _ECN = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF), np.uint64(3)
+_32, _52, _56 = np.uint64(32), np.uint64(52), np.uint64(56)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
 _LEAST = LEAST[ENHANCED]
 _AETH = 54  # where an acknowledgment says what it does
@@ -60,43 +76,67 @@ _AETH = 54  # where an acknowledgment says what it does
 @part
 def near_slot(hint: Any, near: Any) -> Any:
     """Where in `near` the flow of a packet is to be found."""
-    return np.int64((hint.ends * _M1 ^ hint.rest) * _M2 >> _32 & np.uint64(len(near) - 1))
+    return np.int64((hint.ends * _M1 >> _32 ^ hint.rest) * _M2 >> _32 & np.uint64(len(near) - 1))
 
 
 @part
-def glance(hint: Any, near: Any, pairs: Any) -> None:
-    """What a frame of Ethernet of at least `COMMON` octets is; fetches where in `near` its flow may be, or its `pairs`."""
+def glance(hint: Any, ethernet: Any, near: Any) -> None:
+    """What a frame is at an address; fetches where in `near` its flow may be."""
     begin = hint.at
-    head, middle = double(begin + 12), double(begin + 20)
-    if head >> _40 != _PLAIN or middle >> _48 & _FRAGMENT != 0:
+    hint.sign, hint.flow = _0, -1
+    if not ethernet or captured_of(hint) < COMMON or little(begin + 12) & _PLAIN_BITS != _PLAIN:
         return
-    protocol, ports = middle >> _32 & _OCTET, long(begin + 34)
+    protocol = little(begin + 20) & _PROTOCOL_BITS
     if protocol == _UDP:
-        length, transport = np.int64(head >> _16 & _SHORT), double(begin + 42)
-        if ports & 0xFFFF != ROCE_PORT or length < HEADERS:
-            return
-        told = _TOLD[transport >> _56]
-        hint.what, hint.ended = told, told >> _8
-        hint.ecn = head >> _32 & _ECN == _CONGESTED
-        hint.number = long(begin + 50) & 0xFFFFFF
-        hint.octets = max(0, length - np.int64(told >> _16 & _SHORT) - np.int64(transport >> _52 & _ECN))
-        rest = told & _KIND | transport & _QP
+        if short(begin + 36) == ROCE_PORT:
+            _glance_roce(hint, begin, near)
     elif protocol == _TCP:
-        hint.what, rest = SEGMENT, _LANE | np.uint64(ports)
-    else:
+        _glance_tcp(hint, begin, near)
+
+
+@part
+def _glance_roce(hint: Any, begin: Any, near: Any) -> None:
+    transport = double(begin + 42)
+    told = _TOLD[transport >> _56]
+    octets = short(begin + 16) - np.int64(told[0]) - np.int64(transport >> _52 & _ECN)
+    if octets < 0:
         return
-    ends = double(begin + 26)
-    hint.ends, hint.rest = ends, rest
-    if hint.what == ACKNOWLEDGES:  # of no flow
-        hint.flow = -1
-        prefetch(pairs, np.int64(pair_slot(ends)))
+    ecn = np.uint64(octet(begin + 15)) & _ECN
+    hint.sign = told[1] | np.uint64(octets) | ecn << ECN_AT | np.uint64(long(begin + 50)) << PSN_AT
+    hint.ends, hint.rest = plain(begin + ENDS_AT), told[2] | transport & _QP
+    slot = near_slot(hint, near)
+    prefetch(near, slot)
+    hint.flow = slot | np.int64(told[3])
+
+
+@part
+def _glance_tcp(hint: Any, begin: Any, near: Any) -> None:
+    header = (octet(begin + 46) >> 4) * 4
+    octets = short(begin + 16) - 20 - header
+    if header < 20 or octets < 0:
         return
+    ecn, flags = np.uint64(octet(begin + 15)) & _ECN, np.uint64(octet(begin + 47))
+    sign = _SEGMENT | np.uint64(octets) | ecn << ECN_AT | flags << FLAGS_AT
+    hint.sign = sign | np.uint64(long(begin + 38)) << SEQUENCE_AT
+    hint.ends, hint.rest = plain(begin + ENDS_AT), _LANE | np.uint64(long(begin + 34))
     hint.flow = near_slot(hint, near)
     prefetch(near, hint.flow)
 
 
 @part
-def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: Any, pairs: Any) -> Any:
+def captured_of(hint: Any) -> Any:
+    """How many octets of a frame were captured."""
+    return np.int64(hint.lengths & _LENGTH)
+
+
+@part
+def wire_of(hint: Any) -> Any:
+    """How many octets a frame had on the wire."""
+    return np.int64(hint.lengths >> _32)
+
+
+@part
+def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: Any) -> Any:
     """Hints of the next complete records of a pcap of little-endian numbers, as many as there is room for.
 
     How many, where the next one starts, and what stopped it, as in `framing.scan_records`.
@@ -112,17 +152,15 @@ def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: A
         hint = hints[n]
         hint.time_ns = little(buffer + at) * SECOND + fraction * unit
         hint.at = buffer + at + header
-        hint.captured, hint.wire, hint.link_type = captured, little(buffer + at + 12), link_type
-        hint.what = UNCOMMON
-        if captured >= COMMON and ethernet:
-            glance(hint, near, pairs)
+        hint.lengths, hint.link_type = plain(buffer + at + 8), link_type
+        glance(hint, ethernet, near)
         at += header + captured
         n += _1
     return n, at, WHOLE
 
 
 @part
-def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, hints: Any, near: Any, pairs: Any) -> Any:
+def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, hints: Any, near: Any) -> Any:
     """The same of the enhanced packet blocks of a pcapng of little-endian numbers; stops at any other block too.
 
     `interfaces`: see `pcapng.Section.plain`.
@@ -141,40 +179,39 @@ def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, hints: Any, n
         ticks = np.uint64(little(buffer + at + 12)) << _32 | np.uint64(little(buffer + at + 16))
         hint.time_ns = np.int64(ticks * np.uint64(interfaces[number, 1]) + np.uint64(interfaces[number, 2]))
         hint.at = buffer + at + 28
-        hint.captured, hint.wire, hint.link_type = captured, little(buffer + at + 24), link_type
-        hint.what = UNCOMMON
-        if captured >= COMMON and link_type == 1:
-            glance(hint, near, pairs)
+        hint.lengths, hint.link_type = plain(buffer + at + 20), link_type
+        glance(hint, link_type == 1, near)
         at += length
         n += _1
     return n, at, WHOLE
 
 
 @part
-def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any, pairs: Any) -> None:
+def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any) -> None:
     """Hints of some frames of a batch."""
     link_type, time_ns, offset, captured, wire = frames
     for k in range(start, stop):
         hint = hints[k - start]
         hint.time_ns, hint.at = time_ns[k], data + offset[k]
-        hint.captured, hint.wire, hint.link_type = captured[k], wire[k], link_type[k]
-        hint.what = UNCOMMON
-        if captured[k] >= COMMON and link_type[k] == 1:
-            glance(hint, near, pairs)
+        hint.lengths, hint.link_type = np.uint64(captured[k]) | np.uint64(wire[k]) << _32, link_type[k]
+        glance(hint, link_type[k] == 1, near)
 
 
 @part
-def seek(t: Any, hints: Any, n: Any) -> None:
+def seek(t: Any, hints: Any, n: Any, pairs: Any) -> None:
     """Find the flows that the first hints lead to, -1 where to none, and have them fetched."""
     for k in range(n):
         hint = hints[k]
-        hint.flow = t.near[hint.flow] if hint.what != UNCOMMON and hint.flow >= 0 else -1
         if hint.flow >= 0:
-            prefetch(t.flows, hint.flow)
-            prefetch(t.records, hint.flow)
+            hint.flow = t.near[hint.flow]
+            if hint.flow >= 0:
+                prefetch(t.flows, hint.flow)
+                prefetch(t.records, hint.flow)
+        elif what_of(hint.sign) == ACKNOWLEDGES:
+            prefetch(pairs, np.int64(pair_slot(hint.ends)))
 
 
 @part
 def syndrome(hint: Any) -> Any:
     """What an acknowledgment says, -1 where it was cut off before."""
-    return np.int64(octet(hint.at + _AETH)) if hint.captured >= _AETH + headers.AETH_OCTETS else np.int64(-1)
+    return np.int64(octet(hint.at + _AETH)) if captured_of(hint) >= _AETH + headers.AETH_OCTETS else np.int64(-1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from collectors.bursts import close_burst, lane_out, take_bulk
 from collectors.record import FIN, PSH, RST, SYN, TCP
+from collectors.runs import enter_segments
 from collectors.state import ACKNOWLEDGED, EMPTY, FLOWS, ORPHAN, copy_history, renew
 from collectors.wire import part, rare
 
@@ -19,6 +20,7 @@ MARKS = SYN | FIN | RST
 def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any) -> None:
     """A packet of lane i. `settings.small`: payload up to so many octets is control."""
     flow, octets = t.flows[i], np.int64(row.octets)
+    enter_segments(t, flow)
     if row.time_ns - flow.last_ns > settings.idle_ns:
         set_aside(t, i)
         renew(flow)

@@ -12,6 +12,8 @@ import numpy as np
 
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
+from collectors.runs import enter_packets, expect_packet
+from collectors.signs import is_end, is_marked, octets_of, psn_of
 from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
 from collectors.wire import hashed, part, prefetch, prefetch_second, rare
 
@@ -45,22 +47,27 @@ _SLOTS = np.int64(MESSAGES - 1)
 def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, idle_ns: Any, seed: Any) -> None:
     """A packet of a message of flow i, new or sent again."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
+    enter_packets(flow, record)
     psn = flow.high + 1
     follows = meaning & BEGINS == 0 and psn <= flow.ready and psn & MODULUS - 1 == row.sequence
     if follows and row.time_ns - flow.last_ns <= idle_ns:
-        _go_on(t, i, flow, record, row.time_ns, np.int64(row.octets), psn, meaning & ENDS != 0, row.ecn)
+        _go_on(t, i, flow, record, row.time_ns, np.int64(row.octets), psn, meaning & ENDS != 0, row.ecn, seed)
     else:
         _take_any(t, i, row, meaning, exporter, path, idle_ns, seed)
         flow.ready = _ready(flow, record)
 
 
 @part
-def goes_on(t: Any, i: Any, flow: Any, record: Any, hint: Any, idle_ns: Any) -> Any:
-    """Whether a packet without a beginning follows the last one of its flow; it is taken then."""
+def goes_on(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
+    """Whether a packet without a beginning follows the last one of its flow; it is taken then, and may begin a run."""
+    flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
+    enter_packets(flow, record)
     psn = flow.high + 1
-    if psn > flow.ready or psn & MODULUS - 1 != hint.number or hint.time_ns - flow.last_ns > idle_ns:
+    if psn > flow.ready or psn & MODULUS - 1 != psn_of(hint.sign) or hint.time_ns - flow.last_ns > idle_ns:
         return False
-    _go_on(t, i, flow, record, hint.time_ns, np.int64(hint.octets), psn, hint.ended, hint.ecn)
+    ends, marked = is_end(hint.sign), is_marked(hint.sign)
+    _go_on(t, i, flow, record, hint.time_ns, octets_of(hint.sign), psn, ends, marked, seed)
+    expect_packet(flow, record, hint.sign)
     return True
 
 
@@ -72,7 +79,7 @@ def _ready(flow: Any, record: Any) -> Any:
 
 
 @part
-def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, psn: Any, ends: Any, ecn: Any) -> None:
+def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, psn: Any, ends: Any, ecn: Any, seed: Any) -> None:
     """The packet that follows the last one of a message: what `_take_any` comes to, in a few steps."""
     flow.last_ns, flow.high, flow.over = time_ns, psn, 0
     record.best = record.highest = psn
@@ -83,11 +90,19 @@ def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, ps
     if ends:
         flow.ended = record.ends = 1
         flow.ready = -1
-        oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & _SLOTS)  # which the next message will have given out
-        prefetch(t.held, oldest)
-        prefetch_second(t.held, oldest)
+        _fetch_next(t, i, flow, seed)
     if ecn:
         record.ecn += 1
+
+
+@part
+def _fetch_next(t: Any, i: Any, flow: Any, seed: Any) -> None:
+    """Have fetched what the next message will need: the oldest one, which makes room, and where `follow_up` looks."""
+    oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & _SLOTS)
+    prefetch(t.held, oldest)
+    prefetch_second(t.held, oldest)
+    prefetch_second(t.flows, i)
+    prefetch(t.slots, np.int64(hashed(flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed) & np.uint64(len(t.slots) - 1)))
 
 
 @rare
@@ -205,6 +220,7 @@ def _overtaken(t: Any, i: Any, psn: Any, new: Any) -> Any:
 def close_messages(t: Any, i: Any) -> None:
     """Give out all messages of a flow, the oldest first."""
     flow = t.flows[i]
+    enter_packets(flow, t.records[i])
     for k in range(1, MESSAGES + 1):
         slot = np.int64(flow.newest) + k & _SLOTS
         if flow.used >> slot & 1:
@@ -217,6 +233,7 @@ def close_messages(t: Any, i: Any) -> None:
 def rest_messages(t: Any, i: Any, before_ns: Any) -> None:
     """Give out the messages of a flow that have rested since a time: what comes next of one of them is another."""
     flow = t.flows[i]
+    enter_packets(flow, t.records[i])
     if flow.last_ns < before_ns:
         close_messages(t, i)
         flow.used = flow.anchor = flow.has_record = 0
@@ -258,11 +275,11 @@ def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any,
     flow, number = t.flows[i], row.time_ns // bin_ns
     flow.last_ns = row.time_ns
     record = t.records[i]
-    if not flow.has_record or flow.bin != number:
+    if not flow.has_record or flow.until != number:
         if flow.has_record:
             close_message(t, flow, record)
         open_record(record, exporter, path)
-        flow.has_record, flow.bin = 1, number
+        flow.has_record, flow.until = 1, number
         follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _REQUESTS, seed)
         follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _ANSWERS, seed)
     record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)

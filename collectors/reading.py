@@ -74,9 +74,9 @@ def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, m
     while whole and room_for(t, means, known):
         begin, at, end = window[ADDRESS], window[AT], window[END]
         if len(interfaces):
-            n, at, fault = glance_blocks(begin, at, end, interfaces, hints, t.near, means.pairs)
+            n, at, fault = glance_blocks(begin, at, end, interfaces, hints, t.near)
         else:
-            n, at, fault = glance_records(begin, at, end, how, hints, t.near, means.pairs)
+            n, at, fault = glance_records(begin, at, end, how, hints, t.near)
         if n == 0:
             if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
                 break

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import COLUMNS
+from collectors.signs import NOTHING
 from collectors.wire import SEED, compiled, hashed, part
 
 Array = NDArray[Any]
@@ -15,7 +16,7 @@ Array = NDArray[Any]
 MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
 BINS = 128  # of the histograms of paces
-LEAST_OUT = 1 << 14  # records there is room for
+LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `picking`
 LINE = 64  # octets of a line of the cache
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
@@ -25,11 +26,13 @@ FLOW = np.dtype(
     [
         *((name, np.uint64) for name in ("ends", "rest")),  # who talks to whom: the codes; the rest of the identity
         ("raw", np.uint64),  # the addresses themselves where they are IPv4 and `Table.near` leads here
-        *((name, _LONG) for name in ("last_ns", "high", "until", "ready")),  # highest number sent; last PSN of the message
+        *((name, _LONG) for name in ("last_ns", "high", "ready")),  # highest number sent; up to which it may go on as it did
+        ("expects", np.uint64),  # the sign of the packet that comes next if all goes on as it did, see `runs`
         *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
         *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history")),  # up to here one line of the cache
         *((name, _INT) for name in ("kind", "head", "tail", "count")),  # the last three: of its units
-        *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size", "bin")),
+        *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size")),
+        ("until", _LONG),  # last PSN of the message; of notices, their time bin; of lanes, what `high` was before a run
     ],
     align=True,
 )
@@ -163,8 +166,8 @@ def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
 @part
 def renew(flow: Any) -> None:
     """Make a flow as if nothing had been seen of it."""
-    flow.high = flow.unpushed = flow.bin = flow.ready = -1
-    flow.until = FAR
+    flow.high = flow.unpushed = flow.ready = -1
+    flow.until, flow.expects = FAR, NOTHING
     flow.ended = flow.was_bulk = 1
     flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
     flow.head = flow.tail = -1
@@ -200,47 +203,3 @@ def copy_history(t: Any, here: Any, there: Any) -> None:
     """Give one flow the paces of another."""
     for k in range(BLOCK):
         t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]
-
-
-class Columns(NamedTuple):
-    """The columns of records that are done."""
-
-    start_ns: Array
-    end_ns: Array
-    src: Array
-    dst: Array
-    src_port: Array
-    dst_port: Array
-    protocol: Array
-    dst_qp: Array
-    octets: Array
-    packets: Array
-    messages: Array
-    retransmits: Array
-    ecn: Array
-    cnp: Array
-    tcp_flags: Array
-    busy_ns: Array
-    exporter: Array
-    path: Array
-
-
-def empty_columns(n: int) -> Columns:
-    """Room for so many records."""
-    return Columns(*(np.empty(n, OUT[name]) for name in Columns._fields))
-
-
-@compiled
-def spread(records: Any, order: Any, columns: Any) -> None:
-    """Write records into columns, in an order: each is looked at once, where numpy would for every column."""
-    for k in range(len(order)):
-        record = records[order[k]]
-        columns.start_ns[k], columns.end_ns[k] = record.start_ns, record.end_ns
-        columns.src[k], columns.dst[k] = record.src, record.dst
-        columns.src_port[k], columns.dst_port[k] = record.src_port, record.dst_port
-        columns.protocol[k], columns.dst_qp[k] = record.protocol, record.dst_qp
-        columns.octets[k], columns.packets[k] = record.octets, record.packets
-        columns.messages[k], columns.retransmits[k] = record.messages, record.retransmits
-        columns.ecn[k], columns.cnp[k] = record.ecn, record.cnp
-        columns.tcp_flags[k], columns.busy_ns[k] = record.tcp_flags, record.busy_ns
-        columns.exporter[k], columns.path[k] = record.exporter, record.path

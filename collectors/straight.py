@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from collectors.addresses import codes_of
 from collectors.commonframes import common
 from collectors.following import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
-from collectors.glances import ACKNOWLEDGES, GOES_ON, UNCOMMON, glance_frames, near_slot, seek, syndrome
+from collectors.glances import captured_of, glance_frames, near_slot, seek, syndrome, wire_of
 from collectors.links import KEPT
 from collectors.messages import MEANING, goes_on
+from collectors.runs import expect_packet, expect_segment, runs_on
+from collectors.signs import ACKNOWLEDGES, GOES_ON, SEGMENT, STARTS, UNCOMMON, what_of
 from collectors.unpacking import unpack_one
 from collectors.wire import compiled, part, rare
 
@@ -53,7 +55,7 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
     whole = True
     while start < many and whole and room_for(t, means, known):
         stop = min(many, start + _AHEAD)
-        glance_frames(data, frames, start, stop, means.scratch.hints, t.near, means.pairs)
+        glance_frames(data, frames, start, stop, means.scratch.hints, t.near)
         upto, taken, known, clock = follow_some(t, means.scratch.hints, stop - start, means, known, clock)
         whole = upto == stop - start
         followed += taken
@@ -67,57 +69,69 @@ def room_for(t: Any, means: Any, known: Any) -> Any:
     return has_room(t) and known + 2 * AHEAD <= len(t.typical) and known + 2 * AHEAD < len(means.keys)
 
 
-@rare
+@part
 def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) -> Any:
-    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then."""
-    seek(t, hints, n)
-    taken = np.int64(0)
+    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then.
+
+    A call would hand over a hundred numbers, every field of every array: as much work as a frame or two.
+    """
+    seek(t, hints, n, means.pairs)
+    skipped, idle_ns = np.int64(0), means.settings.idle_ns
     for k in range(n):
         hint = hints[k]
+        if hint.flow >= 0 and hint.time_ns >= clock and runs_on(t.flows[np.uint64(hint.flow)], hint, idle_ns):
+            clock = hint.time_ns
+            continue
         done, known = _take(t, hint, clock, means, known)
         if done == LATE:
-            return k, taken, known, clock
+            return k, np.int64(k) - skipped, known, clock
         if done == TAKEN:
             clock = hint.time_ns
-            taken += 1
-    return n, taken, known, clock
+        else:
+            skipped += 1
+    return n, np.int64(n) - skipped, known, clock
 
 
 @part
 def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
     """One frame: what became of it, and how many addresses are known."""
-    if hint.what != UNCOMMON:
+    what = what_of(hint.sign)
+    if what != UNCOMMON:
         if hint.time_ns < clock:
             return LATE, known
         if hint.flow >= 0:
-            i = np.uint64(hint.flow)
-            flow, record = t.flows[i], t.records[i]
+            flow = t.flows[np.uint64(hint.flow)]
             if flow.raw == hint.ends and flow.rest == hint.rest:
-                if hint.what != GOES_ON or not goes_on(t, hint.flow, flow, record, hint, means.settings.idle_ns):
-                    _take_known(t, hint, means)
+                if what != GOES_ON or not goes_on(t, hint.flow, hint, means.settings.idle_ns, means.seed):
+                    _take_known(t, hint, what, means)
                 return TAKEN, known
-        if hint.what == ACKNOWLEDGES:
+        if what == ACKNOWLEDGES:
             _, known = codes_of(hint.ends, means.pairs, means.keys, means.slots, known)
             count_answer(t, syndrome(hint))
             return TAKEN, known
-    return _take_any(t, hint, clock, means, known)
+    return _take_any(t, hint, what, clock, means, known)
 
 
 @rare
-def _take_known(t: Any, hint: Any, means: Any) -> None:
-    """A packet of a flow that is known."""
+def _take_known(t: Any, hint: Any, what: Any, means: Any) -> None:
+    """A packet of a flow that is known; it may begin a run."""
     row, how = means.rows[_0], means.settings
-    common(hint.at, hint.at + hint.captured, row)
+    common(hint.at, hint.at + captured_of(hint), row)
     row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
     take_known(t, hint.flow, row, means.exporter, means.path, how, means.scratch, means.seed)
+    flow, record = t.flows[np.uint64(hint.flow)], t.records[np.uint64(hint.flow)]
+    if what == SEGMENT:
+        expect_segment(flow, hint.sign)
+    elif what == STARTS:
+        expect_packet(flow, record, hint.sign)
 
 
 @rare
-def _take_any(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
+def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) -> Any:
     """Any frame; its flow will be found by the octets of its headers if it is of a kind that can be."""
     row, begin = means.rows[_0], hint.at
     book = means.keys, means.slots, known, means.pairs
-    end, wire_end = begin + hint.captured, begin + max(hint.wire, hint.captured)
+    end, wire_end = begin + captured_of(hint), begin + max(wire_of(hint), captured_of(hint))
     verdict, known = unpack_one(begin, end, wire_end, hint.link_type, row, means.places[_0], book)
     if verdict != KEPT:
         means.counts[verdict] += 1
@@ -126,7 +140,7 @@ def _take_any(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
         return LATE, known
     row.time_ns = hint.time_ns
     i = follow_one(t, row, means.scratch.keys[_0], means.exporter, means.path, means.settings, means.scratch, means.seed)
-    if hint.what != UNCOMMON and i >= 0:
+    if what != UNCOMMON and i >= 0:
         slot = near_slot(hint, t.near)
         t.near[slot] = i
         t.flows[np.uint64(i)].raw = hint.ends

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from collectors import headers, packet
 from collectors.addresses import code_of, codes_of
-from collectors.commonframes import COMMON, common
+from collectors.commonframes import COMMON, ENDS_AT, common
 from collectors.links import BAD, FRAGMENT, KEPT, NESTED, NOT_TCP_OR_UDP, TRUNCATED, gre, link, of_type
 from collectors.record import ROCE_PORT, TCP, UDP, Packets
-from collectors.wire import compiled, double, long, octet, part, short
+from collectors.wire import compiled, double, long, octet, part, plain, short
 
 ROW = np.dtype(
     [
@@ -91,7 +91,7 @@ def unpack_one(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, pl
     """The verdict on one frame, and how many addresses are known; writes its row but for the time."""
     keys, slots, known, pairs = book
     if link_type == 1 and end - begin >= COMMON and common(begin, end, row):
-        ends, known = codes_of(double(begin + 26), pairs, keys, slots, known)
+        ends, known = codes_of(plain(begin + ENDS_AT), pairs, keys, slots, known)
         row.src, row.dst = np.int32(ends >> _32), np.int32(ends & _LOWER)
         return KEPT, known
     verdict = _unpack(begin, end, wire_end, link_type, row, place)

@@ -61,7 +61,17 @@ def _loader(octets: int, *, swap: bool = True) -> Any:
 
 
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
-little = _loader(4, swap=False)
+little, plain = _loader(4, swap=False), _loader(8, swap=False)
+
+
+def _swapped(_: Any, value: Any) -> Any:  # noqa: ARG001 - numba knows arguments by name
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+swapped: Any = intrinsic(_swapped)  # 64 bits, their octets the other way round
 
 
 def _storer(octets: int) -> Any:

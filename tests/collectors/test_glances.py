@@ -7,9 +7,23 @@ from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.commonframes import COMMON
 from collectors.following import MEANING
-from collectors.glances import ACKNOWLEDGES, GOES_ON, HINT, SEGMENT, STARTS, UNCOMMON, glance_frames, seek, syndrome
+from collectors.glances import HINT, glance_frames, seek, syndrome
 from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS
 from collectors.record import TCP
+from collectors.signs import (
+    ACKNOWLEDGES,
+    GOES_ON,
+    SEGMENT,
+    STARTS,
+    UNCOMMON,
+    flags_of,
+    is_end,
+    is_marked,
+    octets_of,
+    psn_of,
+    sequence_of,
+    what_of,
+)
 from collectors.state import ANSWERS, LANE, REQUESTS, empty_table
 from collectors.wire import compiled
 from tests.collectors.frames import SAMPLES
@@ -18,13 +32,18 @@ NEAR = np.full(1024, -1, np.int32)
 
 
 @compiled
-def hints_of(data, frames, hints, near, pairs):
-    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near, pairs)
+def hints_of(data, frames, hints, near):
+    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near)
 
 
 @compiled
-def sought(t, hints):
-    seek(t, hints, np.uint64(len(hints)))
+def sought(t, hints, pairs):
+    seek(t, hints, np.uint64(len(hints)), pairs)
+
+
+@compiled
+def told(sign):
+    return what_of(sign), octets_of(sign), is_marked(sign), is_end(sign), psn_of(sign), sequence_of(sign), flags_of(sign)
 
 
 @compiled
@@ -37,35 +56,36 @@ def hinted(frames):
     batch, hints = Batch.of((7, frame, len(frame)) for frame in frames), np.zeros(len(frames), HINT)
     columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
     octets = np.frombuffer(batch.data, np.uint8)
-    hints_of(octets.ctypes.data, columns, hints, NEAR, AddressBook().pairs)
+    hints_of(octets.ctypes.data, columns, hints, NEAR)
     return octets, hints
 
 
 def check(frame):
     """A hint says what the plain decoder does."""
     octets, (hint,) = hinted([frame])
-    assert (hint["time_ns"], hint["captured"], hint["wire"]) == (7, len(frame), len(frame))
-    if hint["what"] == UNCOMMON:
+    what, payload, marked, ended, psn, sequence, flags = told(hint["sign"])
+    assert (hint["time_ns"], hint["lengths"]) == (7, len(frame) | len(frame) << 32)
+    assert (hint["flow"] >= 0) == (what in (GOES_ON, STARTS, SEGMENT))
+    assert hint["flow"] < len(NEAR)
+    if what == UNCOMMON:
         return UNCOMMON
     plain = packet.unpack(frame, len(frame), 1)
-    if hint["what"] == SEGMENT and isinstance(plain, str):
-        return UNCOMMON  # an offset that is none: seen when it is unpacked
-    assert int(hint["ends"]) == int.from_bytes(plain.src[12:] + plain.dst[12:], "big")
-    assert int(hint["flow"]) < len(NEAR)
-    if hint["what"] == SEGMENT:
+    assert hint["ends"].tobytes() == plain.src[12:] + plain.dst[12:]
+    assert (payload, marked) == (plain.octets, plain.ecn)
+    if what == SEGMENT:
         assert int(hint["rest"]) == LANE << 60 | TCP << 32 | plain.src_port << 16 | plain.dst_port
+        assert (sequence, flags) == (plain.sequence, plain.tcp_flags)
         return SEGMENT
     meaning = int(MEANING[plain.opcode])
     assert int(hint["rest"]) == (ANSWERS if meaning & ANSWER else REQUESTS) << 60 | plain.dst_qp
-    assert (hint["number"], hint["octets"], hint["ecn"]) == (plain.sequence, plain.octets, plain.ecn)
-    assert bool(hint["ended"]) == (meaning & ENDS != 0)
-    if hint["what"] == ACKNOWLEDGES:
+    assert (psn, ended) == (plain.sequence, meaning & ENDS != 0)
+    if what == ACKNOWLEDGES:
         assert meaning == ACKNOWLEDGMENT
         assert said(np.array([hint], HINT)) == plain.syndrome
     else:
-        assert (meaning & 7, hint["what"] == STARTS) == (DATA, meaning & BEGINS != 0)
+        assert (meaning & 7, what == STARTS) == (DATA, meaning & BEGINS != 0)
     assert len(octets) >= len(frame)
-    return int(hint["what"])
+    return what
 
 
 def test_every_sample_and_every_cut_of_it():
@@ -91,5 +111,7 @@ def test_every_opcode():
 def test_flows_are_sought_where_hints_lead():
     _, hints = hinted([frame for kind, frame in SAMPLES if kind == 1])
     table = empty_table()._replace(near=np.full(1024, 5, np.int32))
-    sought(table, hints)
-    assert hints["flow"].tolist() == [5 if hint["what"] in (GOES_ON, STARTS, SEGMENT) else -1 for hint in hints]
+    led = hints["flow"] >= 0
+    assert 0 < led.sum() < len(led)
+    sought(table, hints, AddressBook().pairs)
+    assert hints["flow"].tolist() == np.where(led, 5, -1).tolist()

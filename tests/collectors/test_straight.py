@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.mirror import Mirror, Mix
 from collectors.batch import Batch
 from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
+from collectors.flowtable import FlowTable, flows_of
 from collectors.following import AHEAD
 from collectors.pcap import read
 from collectors.record import COLUMNS
@@ -115,3 +115,24 @@ def test_more_flows_than_there_is_room_for(tmp_path, octets):
     assert found == told(batches(), "unpack")
     assert len(found[0]["src"]) > 3000
     assert found[0]["retransmits"].count(0) < len(found[0]["src"])
+
+
+def expiring(packets, how, *, each, wait_ns):
+    """Records of packets, handed out after every few of them that rested for so long."""
+    decoder, found = Decoder(), []
+    table = FlowTable(exporters=["s"], addresses=decoder.endpoints, idle_ns=10**6, active_ns=10**5)
+    for k in range(0, len(packets), each):
+        batch = Batch.of(packets[k : k + each])
+        table.add("s", getattr(decoder, how)(batch))
+        found.append(table.expired(int(batch.time_ns[-1]), wait_ns=wait_ns - table.sightings.horizon_ns)[0])
+    flows, _, tally = table.finish()
+    return [[getattr(part, c.name).tolist() for c in COLUMNS] for part in (*found, flows)], tally, decoder.endpoints
+
+
+@given(MIRRORED, st.integers(20, 300), st.sampled_from([0, 3000, 10**7]), st.lists(st.integers(0, 1499), max_size=5))
+def test_the_same_where_records_are_handed_out_on_the_way(how, each, wait_ns, pauses):
+    packets, later = [], 0
+    for i, (time_ns, frame, wire) in enumerate(mirrored(**how)):
+        later += 2 * 10**6 * (i in pauses)  # longer than a flow may rest
+        packets.append((time_ns + later, frame, wire))
+    assert expiring(packets, "later", each=each, wait_ns=wait_ns) == expiring(packets, "unpack", each=each, wait_ns=wait_ns)
