@@ -15,7 +15,7 @@ from collectors.following import AHEAD
 from collectors.pcap import read
 from collectors.record import COLUMNS
 from collectors.testimony import DELAYS
-from tests.collectors.frames import SAMPLES
+from tests.collectors.frames import SAMPLES, ethernet, ipv4, tcp
 
 
 def told(batches, how, *, switches=1):
@@ -136,3 +136,15 @@ def test_the_same_where_records_are_handed_out_on_the_way(how, each, wait_ns, pa
         later += 2 * 10**6 * (i in pauses)  # longer than a flow may rest
         packets.append((time_ns + later, frame, wire))
     assert expiring(packets, "later", each=each, wait_ns=wait_ns) == expiring(packets, "unpack", each=each, wait_ns=wait_ns)
+
+
+@pytest.mark.parametrize("words", [0, 3, 4])
+def test_a_segment_of_an_impossible_header_is_skipped_in_a_known_flow_too(words):
+    """It says that it has fewer words than any header has."""
+    good = ethernet(ipv4(tcp(bytes(100))))
+    odd = bytearray(good)
+    odd[14 + 20 + 12] = words << 4
+    frames = [(1, good)] * 4 + [(1, bytes(odd))] + [(1, good)] * 4
+    batch = batch_of(frames, range(0, 9000, 1000))
+    assert (found := told([batch], "later")) == told([batch], "unpack")
+    assert sum(found[4].values()) == 1
