@@ -66,7 +66,7 @@ def diagnose(
 
 def condensed(flows: Flows) -> Flows:
     """The records of a large cluster in as many as its steps can be told from: each connection's in hundreds, not thousands."""
-    return bursts(flows, near=1.0, parts=512).flows
+    return bursts(flows, near=1.0, parts=512, of=False).flows
 
 
 @dataclass(frozen=True, eq=False)
