@@ -119,9 +119,7 @@ def _told(
     told, first, n = np.empty((len(places), 0), np.int64), np.empty(0, np.int64), 0
     for low in range(0, len(flows), at_once):
         if n + at_once > len(first):  # as many in the records to come as in those before, and some more
-            room = (
-                n + n * (len(flows) - low) // max(low, 1) * 17 // 16 + at_once + 97
-            )  # never a power of 2, for the cache's sake
+            room = n + n * (len(flows) - low) // max(low, 1) * 17 // 16 + at_once + 97  # no power of 2
             told, first = _grown(told, n, room), _grown(first, n, room)
         part = low, min(low + at_once, len(flows))
         n = _burst(part, rows, number, limit, near, places, burst, known, first, told, n, *columns)
@@ -164,9 +162,9 @@ def _burst(
     """Fills `burst` if it has room, `first` and `told` of a `part` of the records, in the order of `rows` (as they are without
     any), of which there are `n` bursts before; returns how many there are with it.
 
-    `known` is of each connection the number of its last burst, of the last record of that the end and the path (−1 unless it may
-    join others), how long the records of that burst were, how many they are, and what may be told of it once it is over: what
-    a record changes lies side by side.
+    `known` is of each connection the number of its last burst, of the last record of that the end and the path (−1 unless
+    it may join others), how long the records of that burst were, how many they are, and what may be told of it once it is over:
+    what a record changes lies side by side.
     """
     for place in range(part[0], part[1]):
         i = np.uint64(rows[place] if len(rows) else place)
@@ -205,7 +203,7 @@ def _burst(
 
 
 @compiled
-def _tell(known: Ints, k: int, places: Rows, told: Ints) -> None:
+def _tell(known: Ints, k: Any, places: Rows, told: Ints) -> None:
     """Writes down the last burst of a connection, which is over."""
     at = np.uint64(known[k, _NUMBER])
     for column in range(len(places)):

@@ -117,6 +117,20 @@ def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
         total[number[i]] += values[i]
 
 
+@compiled
+def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values: NDArray[Any], total: NDArray[Any]) -> None:
+    """Adds the values at some rows to `total` at the number of each row and the part in which the record lies."""
+    for k in range(len(rows)):
+        total[number[k], part[rows[k]]] += values[rows[k]]
+
+
+@compiled
+def tallies(rows: Places, number: NDArray[Any], part: NDArray[np.int32], total: NDArray[Any]) -> None:
+    """As `tallied`, but adds one for each of the rows."""
+    for k in range(len(rows)):
+        total[number[k], part[rows[k]]] += 1
+
+
 def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
     """The last of a group's times before each of the moments asked for; 0 where there is none. int64[len(asked)]."""
     every, moment = np.concatenate([groups, asked]), np.concatenate([times, at])
