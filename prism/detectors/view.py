@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, tallied, tallies
 from prism.kernels.waits import parting, told, typical_work, work_at
-from prism.model import Job, Parallelism, Timeline
+from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
 Floats = NDArray[np.float64]
@@ -162,6 +163,20 @@ class View:
         every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
         seen = np.count_nonzero(self.by_step(*_numbered(list(every.values()))), axis=1)
         return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
+
+    @cached_property
+    def partners(self) -> Mapping[int, set[int]]:
+        """Those with whom each endpoint exchanges payload both ways (`edges`), by code."""
+        out = defaultdict[int, set[int]](set)
+        for src, dst in self.edges:
+            if (dst, src) in self.edges:
+                out[src].add(dst)
+        return out
+
+    @cached_property
+    def kinds(self) -> dict[Pair, PairKind]:
+        """What most octets of each directed pair were for."""
+        return {(self.code[p.src], self.code[p.dst]): p.kind for p in self.parallelism.pairs}
 
     def step_of(self, times: Ints) -> Ints:
         """Which step each time lies in; the number of steps for what comes after the last."""

@@ -6,6 +6,8 @@ waiting instead where it sends at once when word comes from the one it sends to 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -194,15 +196,23 @@ def _middle(pieces: Floats, share: float, most: float) -> float:
     return float(pieces[i])
 
 
-def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> Ints:
+class Handed(NamedTuple):
+    """Records of one direction of a pair, in any order: when each was sent and when it had come, ns, and its octets."""
+
+    sent_ns: Ints
+    end_ns: Ints
+    octets: Ints
+
+
+def needs(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, first: bool = False) -> Ints:
     """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
 
     A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
     `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
     """
     came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
-    out = np.empty(len(handed), np.int64)
-    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], sending(handed)[went])
+    out = np.empty(len(handed.end_ns), np.int64)
+    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], handed.sent_ns[went])
     out[went] = _needs(*columns, ends, first)
     return out
 
@@ -238,13 +248,13 @@ def _needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends:
     return out
 
 
-def flushed(given: Flows, handed: Flows, ends: Ints, *, often: float = 0.9) -> Ints:
+def flushed(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, often: float = 0.9) -> Ints:
     """When all had come that was `given` in the step of each of the records `handed` on, ns; -1 unless all is awaited first.
 
     That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
     forward before the first goes backward (GPipe). `ends` are the step ends.
     """
-    steps, never, begun = len(ends) + 1, np.iinfo(np.int64).max, sending(handed)
+    steps, never, begun = len(ends) + 1, np.iinfo(np.int64).max, handed.sent_ns
     step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
     begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
     np.minimum.at(begins, step_in, given.end_ns)
@@ -253,5 +263,5 @@ def flushed(given: Flows, handed: Flows, ends: Ints, *, often: float = 0.9) -> I
     np.minimum.at(first, step_out, begun)
     known = (last >= 0) & (first < never)
     if not known.any() or np.mean(first[known] >= last[known]) < often:
-        return np.full(len(handed), -1)
+        return np.full(len(handed.end_ns), -1)
     return np.asarray(last[step_out], dtype=np.int64)
