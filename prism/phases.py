@@ -15,6 +15,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows
@@ -28,6 +29,7 @@ from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, 
 from prism.turns import take_turns
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
+Kinds = NDArray[np.int8]
 JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
 
 
@@ -41,8 +43,8 @@ class Records(NamedTuple):
     end: Ints
     src: Ints
     dst: Ints
-    kind: Ints
-    way: Ints
+    kind: Kinds
+    way: Kinds
     octets: Ints
     ready: Ints
     called: Ints
@@ -107,12 +109,12 @@ def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> R
     rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
     streams = [s for s in parallelism.streams if len(s.rows)]
     rows = np.concatenate([s.rows for s in streams]) if streams else np.zeros(0, np.intp)
-    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int64)
+    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int8)
     src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
     apart, last = stage[dst] - stage[src], int(stage.max(initial=0))
     around = (np.abs(apart) == last) & (last > 1)  # interleaved stages: the last hands on to the first
     piped = (kind == PP) & (stage[src] >= 0) & (stage[dst] >= 0)
-    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0)
+    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0).astype(np.int8)
     return Records(sending(flows)[rows], flows.end_ns[rows], src, dst, kind, way, flows.octets[rows], *ready(flows, rows))
 
 

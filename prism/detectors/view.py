@@ -127,6 +127,8 @@ class View:
         members = flows.among(self.job.endpoints)
         inside = members[flows.src] & members[flows.dst]
         away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
+        if not len(away):
+            return inside
         ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)
         own = np.bincount(ends, weights=weight, minlength=len(members))
         pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
