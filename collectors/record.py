@@ -181,8 +181,10 @@ class Flows:
 
 def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArray[Any]:
     """Some rows of a column; of one that holds a single value for all rows a view, as that is."""
-    if column.strides != (0,) or not isinstance(rows, np.ndarray) or rows.dtype == np.bool_:
+    if not isinstance(rows, np.ndarray) or rows.dtype == np.bool_:
         return column[rows]
+    if column.strides != (0,):
+        return column.take(rows)  # sooner done than column[rows]
     return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
 
 
