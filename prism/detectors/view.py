@@ -209,13 +209,7 @@ class View:
 
     def per_steps(self, keys: Sequence[Pair], column: Ints) -> Floats:
         """`per_step` of several edges; float64[edges, steps]."""
-        known = self._every_row if list(keys) == list(self.edges) else _numbered([self.edges[key] for key in keys])
-        return self.by_step(*known, column)[:, :-1]
-
-    @cached_property
-    def _every_row(self) -> tuple[Rows, NDArray[np.intp], int]:
-        """The rows of `edges`, as `_numbered`."""
-        return _numbered(list(self.edges.values()))
+        return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
 
     @cached_property
     def rates(self) -> tuple[list[Pair], Floats]:
