@@ -127,7 +127,8 @@ class Flows:
     def holds(self, name: str) -> bool:
         """Whether any record has something else than 0 in a column."""
         column: NDArray[Any] = getattr(self, name)
-        return bool((column[:1] if column.strides == (0,) else column).any())
+        parts = range(0, 1 if column.strides == (0,) else len(column), 1 << 16)  # those that hold any mostly do so at once
+        return any(bool(column[low : low + (1 << 16)].any()) for low in parts)
 
     @property
     def talkers(self) -> int:
@@ -180,8 +181,10 @@ class Flows:
 
 def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArray[Any]:
     """Some rows of a column; of one that holds a single value for all rows a view, as that is."""
-    if column.strides != (0,) or not isinstance(rows, np.ndarray) or rows.dtype == np.bool_:
+    if not isinstance(rows, np.ndarray) or rows.dtype == np.bool_:
         return column[rows]
+    if column.strides != (0,):
+        return column.take(rows)  # sooner done than column[rows]
     return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
 
 

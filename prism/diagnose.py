@@ -48,9 +48,10 @@ def diagnose(
     been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
-    life, records, talkers = flows.window, len(flows), flows.talkers
+    life, records = flows.window, len(flows)
     seen = window or life
     flows = condensed(flows) if records > MANY else flows
+    talkers = flows.talkers
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
@@ -66,7 +67,7 @@ def diagnose(
 
 def condensed(flows: Flows) -> Flows:
     """The records of a large cluster in as many as its steps can be told from: each connection's in hundreds, not thousands."""
-    return bursts(flows, near=1.0, parts=512).flows
+    return bursts(flows, near=1.0, parts=512, of=False).flows
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,18 +15,21 @@ from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
-from prism.kernels.paint import NOTHING, Line, fused, line, painted
+from prism.kernels.paint import NOTHING, Line, fused, line, painted, told
 from prism.kernels.sums import both_ends
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
 from prism.turns import take_turns
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
+Kinds = NDArray[np.int8]
 JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
 
 
@@ -40,8 +43,8 @@ class Records(NamedTuple):
     end: Ints
     src: Ints
     dst: Ints
-    kind: Ints
-    way: Ints
+    kind: Kinds
+    way: Kinds
     octets: Ints
     ready: Ints
     called: Ints
@@ -106,29 +109,21 @@ def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> R
     rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
     streams = [s for s in parallelism.streams if len(s.rows)]
     rows = np.concatenate([s.rows for s in streams]) if streams else np.zeros(0, np.intp)
-    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int64)
+    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int8)
     src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
     apart, last = stage[dst] - stage[src], int(stage.max(initial=0))
     around = (np.abs(apart) == last) & (last > 1)  # interleaved stages: the last hands on to the first
     piped = (kind == PP) & (stage[src] >= 0) & (stage[dst] >= 0)
-    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0)
+    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0).astype(np.int8)
     return Records(sending(flows)[rows], flows.end_ns[rows], src, dst, kind, way, flows.octets[rows], *ready(flows, rows))
 
 
 def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
-    n = len(records.start)
-    place = np.concatenate([on.place(who, records.start) for who in (records.src, records.dst)])
     order = both_ends(records.src, records.dst, records.start, np.argsort(records.start, kind="stable"))
-    sends = order < n
-    rows = np.where(sends, order, order - n)
-    who = np.where(sends, records.src[rows], records.dst[rows])
-    start, end = place[order], on.place(who, records.end[rows])
-    offered, called = (
-        np.where(sends & (time >= 0), on.place(who, time), other)
-        for time, other in ((records.ready[rows], start), (records.called[rows], np.int64(NOTHING)))
-    )
-    return Talk(start, end, on.slot(end), records.kind[rows], records.way[rows], records.octets[rows], sends, offered, called)
+    times = records.start, records.end, records.ready, records.called
+    rows, start, end, slot, offered, called, sends = told(order, records.src, records.dst, times, *on[:4])
+    return Talk(start, end, slot, records.kind[rows], records.way[rows], records.octets[rows], sends, offered, called)
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:
@@ -187,11 +182,26 @@ def _owed(gaps: Gaps, talk: Talk, on: Line) -> Floats:
 
     What is given is scaled to what is taken over the step: lost records and uneven volumes cancel out.
     """
-    n, seen = len(on.begin), talk.slot >= 0
-    gave, took = (
-        np.bincount(talk.slot[seen & side], weights=talk.octets[seen & side], minlength=n) for side in (talk.sends, ~talk.sends)
-    )
-    scale = np.where((gave > 0) & (took > 0), gave / np.maximum(took, 1), 1.0)[talk.slot]
-    level = np.concatenate([[0.0], np.cumsum(np.where(talk.sends, 1.0, -scale) * talk.octets)])
-    since = np.searchsorted(talk.start, on.begin, "left")
-    return np.asarray(level[np.searchsorted(talk.start, gaps.begin, "right")] - level[since[gaps.slot]])
+    return _over(gaps.begin, gaps.slot, talk.start, talk.slot, talk.sends, talk.octets, on.begin)
+
+
+@compiled
+def _over(at: Ints, step: Ints, start: Ints, slot: Ints, sends: Mask, octets: Ints, begins: Ints) -> Floats:
+    """`_owed` at ascending places `at`, of talk in order of `start`, in steps that begin at `begins`."""
+    gave, took = np.zeros(len(begins)), np.zeros(len(begins))
+    for i in range(len(start)):
+        if slot[i] >= 0:
+            (gave if sends[i] else took)[slot[i]] += octets[i]
+    scale, level = np.ones(len(begins)), np.zeros(len(start) + 1)
+    for k in range(len(begins)):
+        if gave[k] > 0 and took[k] > 0:
+            scale[k] = gave[k] / max(took[k], 1.0)
+    for i in range(len(start)):
+        level[i + 1] = level[i] + (1.0 if sends[i] else -scale[slot[i]]) * octets[i]
+    out, known = np.empty(len(at)), 0
+    since = np.searchsorted(start, begins)
+    for k in range(len(at)):
+        while known < len(start) and start[known] <= at[k]:
+            known += 1
+        out[k] = level[known] - level[since[step[k]]]
+    return out

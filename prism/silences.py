@@ -29,8 +29,8 @@ class Talk(NamedTuple):
     start: Ints
     end: Ints
     slot: Ints
-    kind: Ints
-    way: Ints
+    kind: Ints | NDArray[np.int8]
+    way: Ints | NDArray[np.int8]
     octets: Ints
     sends: Mask
     ready: Ints

@@ -5,7 +5,7 @@ Source: the order of a stage's work is that of 1F1B and GPipe (Narayanan et al.,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,8 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     last = np.full(len(on.begin), NOTHING, np.int64)
     np.maximum.at(last, handed.slot, handed.ready)
     reduces = talk.only(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells no turn
-    both = Talk(*(np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True)))
+    columns: Any = (np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True))
+    both = Talk(*columns)
     order = np.argsort(both.ready, kind="stable")
     own, need = both.only(order), np.concatenate([need[first], np.full(len(reduces.start), NOTHING)])[order]
     before = np.r_[NOTHING, own.ready[:-1]]

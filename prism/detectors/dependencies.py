@@ -15,7 +15,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
 from prism.kernels.sums import last_before, numbered, places_in
-from prism.kernels.waits import flushed, needs
+from prism.kernels.waits import Handed, flushed, needs
 from prism.model import Job, Parallelism
 
 COLLECTIVES = ("dp", "cp", "ep")
@@ -184,7 +184,8 @@ def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends
     """What is handed down or up a pipeline needs what was given."""
     stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
     hands = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
-    moved = {pair: flows.take(rows) for pair, rows in hands.items()}
+    start = sending(flows)
+    moved = {pair: Handed(start[rows], flows.end_ns[rows], flows.octets[rows]) for pair, rows in hands.items()}
     given_to = defaultdict(list)
     for pair in hands:
         given_to[pair[1]].append(pair)

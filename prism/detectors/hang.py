@@ -118,7 +118,7 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
 
 def _broken(view: View, *, part: float = 0.75) -> bool:
     """Whether the last step is only part of one: who falls silent in the middle of a step seems to have ended it."""
-    moved = view.per_steps(list(view.edges), view.flows.octets).sum(axis=0)
+    moved = view.volumes.sum(axis=0)
     return len(moved) > 1 and float(moved[-1]) < part * float(np.median(moved))
 
 
@@ -146,7 +146,7 @@ def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = 0.1) -> b
         return True
     if one.step >= len(view.ends):
         return False
-    moved = view.per_steps(list(view.edges), view.flows.octets).sum(axis=0)
+    moved = view.volumes.sum(axis=0)
     usual = float(np.median(moved[near]))
     return abs(float(moved[one.step]) - usual) <= max(off * usual, 2 * float(np.ptp(moved[near])))
 

@@ -82,8 +82,8 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
 
 def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
     """Those of a group whose first payload waits for nobody else's: all in rings and exchanges, in trees the leaves."""
-    codes = [view.code[m] for m in members]
-    partners = {a: [b for b in codes if (a, b) in view.edges and (b, a) in view.edges] for a in codes}
+    codes = {view.code[m] for m in members}
+    partners = {a: view.partners[a] & codes for a in codes}
     pairs = sum(map(len, partners.values())) // 2
     return [m for m in members if len(partners[view.code[m]]) == 1] if pairs == len(codes) - 1 > 1 else members
 

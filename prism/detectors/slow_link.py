@@ -93,10 +93,9 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
 
 def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
     """Places of edges that carry the same kind of traffic, kinds of fewer than four edges together."""
-    kind: dict[Pair, str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     by_kind: dict[str, list[int]] = {}
     for i, key in enumerate(keys):
-        by_kind.setdefault(kind.get(key, "unknown"), []).append(i)
+        by_kind.setdefault(view.kinds.get(key, "unknown"), []).append(i)
     few = [i for own in by_kind.values() if len(own) < 4 for i in own]
     return [own for own in by_kind.values() if len(own) >= 4] + ([few] if few else [])
 
@@ -156,12 +155,11 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
 
     Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
     """
-    kind: dict[Pair, str] = {(view.code[p.src], view.code[p.dst]): p.kind for p in view.parallelism.pairs}
     slowness = middle(level, axis=1)[:, 0]
     above = np.full(len(keys), np.nan)
     known: dict[str | None, list[int]] = defaultdict(list)
     for i in np.flatnonzero(np.isfinite(slowness)).tolist():
-        known[kind.get(keys[i])].append(i)
+        known[view.kinds.get(keys[i])].append(i)
     for own in (own for own in known.values() if len(own) >= 4):
         rise = slowness[own] - np.median(slowness[own])
         least = max(height, 4 * max(spread(slowness[own]), 0.05))

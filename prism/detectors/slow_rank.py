@@ -6,6 +6,7 @@ rank works before it speaks is its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ def slow_rank(
         return []
     out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
     if view.parallelism.layout.pp > 1:  # there pieces that ran together on one say nothing, unless all of its work grew
-        more = [slow for slow in _slower(view, "largest", np.log(factor), sigmas, apart, share) if _grew_in_all(view, slow)]
+        more = _grew_in_all(view, _slower(view, "largest", np.log(factor), sigmas, apart, share))
         out += [slow for slow in more if not any(_at_once(slow.one, known.one) for known in out)]
     else:
         out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
@@ -65,12 +66,15 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     moved = against_peers(view, np.log(worked))
     calm, piped = ordinary(worked), view.parallelism.layout.pp > 1
     sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
-    twins = {rank: strangers_of(view, ranks, rank) for ranks, _ in twins_of(view) for rank in ranks.tolist()}
+    twins = {rank: ranks for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []
     for rank in range(len(worked)):
-        strangers = strangers_of(view, np.arange(len(worked)), rank)
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
         every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
+        if not every:
+            continue
+        strangers = strangers_of(view, np.arange(len(worked)), rank)
+        own = strangers_of(view, twins.get(rank, strangers[:0]), rank)
         inside = [np.arange(one.start, one.stop) for one in every]
         outside = np.delete(calm[rank : rank + 1], np.concatenate([np.zeros(0, np.int64), *inside]), axis=1)
         else_seen = float(usual(outside, share=HIGH)[0, 0])
@@ -79,7 +83,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
             other = partner(view, rank, strangers[along >= one.height / apart])
             rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
-            now, own = np.nanmedian(worked[rank, one.start : one.stop]), twins.get(rank, strangers[:0])
+            now = np.nanmedian(worked[rank, one.start : one.stop])
             if now < np.fmax(middle(usually[own]), else_seen) * np.exp(height / 2):
                 continue  # it works as others do, or as it does else, if only at times: before, it seemed to wait
             if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
@@ -93,18 +97,27 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     return [s for s in out if piped or severity(s.grew, s.lost / view.period) is not Severity.INFO]
 
 
-def _grew_in_all(view: View, slow: Slow) -> bool:
-    """Whether all of a rank's work grew by what its slowness says, or nearly, and by twice as much as that of any stranger.
+def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
+    """Those of whom all work grew by what their slowness says, or nearly, and by twice as much as that of any stranger.
 
-    It has grown beyond what else is seen of it, or of its twins, if only at times.
+    It has grown beyond what else is seen of them, or of their twins, if only at times.
     """
-    total, (start, stop) = ordinary(view.work[2]), (slow.one.start, slow.one.stop)
-    high = usual(np.delete(total, np.arange(start, stop), axis=1), share=HIGH)[:, 0]
-    for twins, _ in twins_of(view):
-        high[twins] = np.fmax(high[twins], middle(high[twins]))
-    grown = middle(total[:, start:stop], axis=1)[:, 0] - high
-    others = grown[strangers_of(view, np.arange(len(total)), slow.rank)]
-    return bool(grown[slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)))
+    if not found:
+        return []
+    total, twins = ordinary(view.work[2]), twins_of(view)
+    grown: dict[tuple[int, int], Floats] = {}
+    out = []
+    for slow in found:
+        start, stop = during = slow.one.start, slow.one.stop
+        if during not in grown:
+            high = usual(np.delete(total, np.arange(start, stop), axis=1), share=HIGH)[:, 0]
+            for own, _ in twins:
+                high[own] = np.fmax(high[own], middle(high[own]))
+            grown[during] = middle(total[:, start:stop], axis=1)[:, 0] - high
+        others = grown[during][strangers_of(view, np.arange(len(total)), slow.rank)]
+        if grown[during][slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)):
+            out.append(slow)
+    return out
 
 
 def _at_once(one: Shift, other: Shift) -> bool:

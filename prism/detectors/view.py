@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +16,9 @@ from prism.detectors.dependencies import needed
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.sums import counted
-from prism.kernels.waits import told, typical_work, work_at
-from prism.model import Job, Parallelism, Timeline
+from prism.kernels.sums import counted, tallied, tallies
+from prism.kernels.waits import parting, told, typical_work, work_at
+from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
 Floats = NDArray[np.float64]
@@ -106,7 +107,7 @@ class View:
             for code in (self.code[address] for address in self.job.endpoints)
         ]
         for (talks, hears), steps in zip(own, self.timeline.steps, strict=True):
-            together = talks[parting(around, talks, hears, steps[:, 1])]
+            together = talks[parting(around.control(), around.start_ns, around.end_ns, talks, hears, steps[:, 1])]
             known[together] = around.start_ns[together]
         every = told(around, known)
         return [work_at(every, talks, hears) for talks, hears in own]
@@ -126,6 +127,8 @@ class View:
         members = flows.among(self.job.endpoints)
         inside = members[flows.src] & members[flows.dst]
         away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
+        if not len(away):
+            return inside
         ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)
         own = np.bincount(ends, weights=weight, minlength=len(members))
         pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
@@ -163,6 +166,20 @@ class View:
         seen = np.count_nonzero(self.by_step(*_numbered(list(every.values()))), axis=1)
         return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
 
+    @cached_property
+    def partners(self) -> Mapping[int, set[int]]:
+        """Those with whom each endpoint exchanges payload both ways (`edges`), by code."""
+        out = defaultdict[int, set[int]](set)
+        for src, dst in self.edges:
+            if (dst, src) in self.edges:
+                out[src].add(dst)
+        return out
+
+    @cached_property
+    def kinds(self) -> dict[Pair, PairKind]:
+        """What most octets of each directed pair were for."""
+        return {(self.code[p.src], self.code[p.dst]): p.kind for p in self.parallelism.pairs}
+
     def step_of(self, times: Ints) -> Ints:
         """Which step each time lies in; the number of steps for what comes after the last."""
         return np.asarray(np.searchsorted(self.ends, times, "left"), dtype=np.int64)
@@ -177,10 +194,12 @@ class View:
 
         `number` is the edge, of `n`, of each of the `rows`; what ends after the last step is at the end.
         """
-        wide = len(self.ends) + 1
-        place = number.astype(np.int64) * wide + self._step[rows]
-        weights = None if column is None else column[rows]
-        return np.bincount(place, weights=weights, minlength=n * wide).astype(np.float64).reshape(n, wide)
+        out = np.zeros((n, len(self.ends) + 1))
+        if column is None:
+            tallies(rows, number, self._step, out)
+        else:
+            tallied(rows, number, self._step, column, out)
+        return out
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
@@ -196,7 +215,12 @@ class View:
     def rates(self) -> tuple[list[Pair], Floats]:
         """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
         keys = sorted(self.edges)
-        return keys, _rate(*(self.per_steps(keys, column) for column in (self.flows.octets, self._busy)))
+        return keys, _rate(self.volumes, self.per_steps(keys, self._busy))
+
+    @cached_property
+    def volumes(self) -> Floats:
+        """Octets of each of `edges` by step; float64[edges, steps]."""
+        return self.per_steps(list(self.edges), self.flows.octets)
 
     def rates_now(self, *, share: float = 0.25) -> Floats:
         """The rate of each edge of `rates` in the step that is going on; NaN before it sent a `share` of what it usually sends.
@@ -207,7 +231,7 @@ class View:
         rows, number, n = _numbered([self.edges[key] for key in keys])
         own = self.flows.start_ns[rows] >= max(int(steps[-1, 1]) for steps in self.timeline.steps if len(steps))
         octets, busy = (np.bincount(number[own], column[rows[own]], n) for column in (self.flows.octets, self._busy))
-        usual = np.median(self.per_steps(keys, self.flows.octets), axis=1)
+        usual = np.median(self.volumes, axis=1)
         return np.where(octets >= share * usual, _rate(octets, busy), np.nan)
 
     @cached_property
@@ -245,21 +269,6 @@ class View:
             return path
         leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
-
-
-def parting(flows: Flows, talks: Rows, hears: Rows, ends: Ints) -> NDArray[np.bool_]:
-    """Which of the records that an endpoint sends are small ones between the last payload of a step and its end, at `ends`, ns.
-
-    What all say together when a step is done they say when the last of them is, whoever has worked until then. `hears` are the
-    records that the endpoint is sent.
-    """
-    small = flows.control()
-    moved = np.concatenate([talks[~small[talks]], hears[~small[hears]]])
-    step = np.searchsorted(ends, flows.end_ns[moved])
-    last = np.full(len(ends) + 1, np.iinfo(np.int64).max)
-    last[step] = 0
-    np.maximum.at(last, step, flows.end_ns[moved])
-    return np.asarray(small[talks] & (flows.start_ns[talks] >= last[np.searchsorted(ends, flows.start_ns[talks])]))
 
 
 def _numbered(edges: Sequence[Edge]) -> tuple[Rows, NDArray[np.intp], int]:

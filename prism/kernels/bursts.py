@@ -22,7 +22,7 @@ SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
-    """`flows`, one record per burst; `of` (int32[n]) is the burst of each record that they were made of."""
+    """`flows`, one record per burst; `of` (int32[n], or none) is the burst of each record that they were made of."""
 
     flows: Flows
     of: NDArray[np.int32]
@@ -39,23 +39,26 @@ class Bursts:
         return order[np.repeat(shift, size) + np.arange(int(size.sum()))]
 
 
-def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1) -> Bursts:
+def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of: bool = True) -> Bursts:
     """The same payload in fewer records: up to `most` of one connection and path that touch, in time, are one.
 
     Of a connection with more than `parts` records those are one, too, that are no further apart than `near` times the usual
     record of the burst, and as many as make about so many bursts of it. Sums stay what they were; small messages, and records
-    of a single instant, stay records of their own. The order is that of the first of each burst.
+    of a single instant, stay records of their own. The order is that of the first of each burst. Whoever does not ask `of`
+    which burst each record is, needs less memory.
     """
     number, count = _connections(flows)
     limit = np.maximum(most, -(-count // parts)) if near else np.full(len(count), most)
-    burst, told = _told(flows, number, limit, np.where(count > parts, near, 0.0))
+    places = {name: _SUMS + i for i, name in enumerate(SUMS) if flows.holds(name)} | {"end_ns": _END}
+    if near:
+        places.setdefault("busy_ns", _BUSY)
+    if flows.holds("tcp_flags"):
+        places["tcp_flags"] = _FLAGS
+    burst, first, told = _told(flows, number, limit, np.where(count > parts, near, 0.0), np.array([*places.values()]), of)
     del number
-    first = told[:, _FIRST].copy()
-    columns: dict[str, Any] = {name: told[:, _SUMS + i].copy() for i, name in enumerate(SUMS) if flows.holds(name)}
-    if near and "busy_ns" not in columns:
-        columns["busy_ns"] = np.where(told[:, _SIZE] > 1, told[:, _BUSY], 0)
-    columns |= {"end_ns": told[:, _END].copy(), "tcp_flags": told[:, _FLAGS].astype(np.uint8)}
-    del told
+    columns: dict[str, Any] = dict(zip(places, told, strict=True))
+    if "tcp_flags" in columns:
+        columns["tcp_flags"] = columns["tcp_flags"].astype(np.uint8)
     without: dict[str, Any] = {name: np.broadcast_to(column[:1], len(flows)) for name, column in columns.items()}
     return Bursts(replace(replace(flows, **without).take(first), **columns), burst)
 
@@ -97,30 +100,38 @@ def _numbered(
     return number, count, n
 
 
-_FIRST, _END, _FLAGS, _SIZE, _BUSY, _SUMS = range(6)  # what is told of a burst; then the sums, in the order of `SUMS`
+_NUMBER, _LAST, _PATH, _LONG, _SIZE, _END, _FLAGS, _BUSY, _SUMS = range(9)  # known of a connection; then the sums of its burst
 
 
 def _told(
-    flows: Flows, number: NDArray[np.int32], limit: Ints, near: Floats, *, at_once: int = 1 << 18
-) -> tuple[NDArray[np.int32], Ints]:
-    """The burst of each record, and what is told of each: its first record, its end, its flags, how many records it has, for
-    how long one of them was under way, and its sums; int64[bursts, 5 + sums].
+    flows: Flows, number: NDArray[np.int32], limit: Ints, near: Floats, places: Rows, of: bool, *, at_once: int = 1 << 18
+) -> tuple[NDArray[np.int32], Ints, Ints]:
+    """The burst of each record if asked `of` that, the first record of each burst, and what is known of it at some `places`:
+    its end, its flags, for how long one of its records was under way where it has several, and its sums; int64[places, bursts].
 
     `number` is the connection of each record, `limit` how many records a burst of each connection may have, `near` how many
     times the mean length of its records they may be apart.
     """
     rows = np.zeros(0, np.intp) if ascending(flows.start_ns) else np.argsort(flows.start_ns, kind="stable")
     columns: Any = tuple(getattr(flows, name) for name in ("start_ns", "end_ns", "path", "tcp_flags", *SUMS))
-    burst = np.empty(len(flows), np.int32)
-    last = np.full((len(limit), 5), -1, np.int64)
-    told, n = np.empty((len(flows) // 8 + at_once, _SUMS + len(SUMS)), np.int64), 0
+    burst = np.empty(len(flows) if of else 0, np.int32)
+    known = np.full((len(limit), _SUMS + len(SUMS)), -1, np.int64)
+    told, first, n = np.empty((len(places), 0), np.int64), np.empty(0, np.int64), 0
     for low in range(0, len(flows), at_once):
-        if n + at_once > len(told):
-            told, less = np.empty((2 * len(told), told.shape[1]), np.int64), told
-            told[:n] = less[:n]
+        if n + at_once > len(first):  # as many in the records to come as in those before, and some more
+            room = n + n * (len(flows) - low) // max(low, 1) * 17 // 16 + at_once + 97  # no power of 2
+            told, first = _grown(told, n, room), _grown(first, n, room)
         part = low, min(low + at_once, len(flows))
-        n = _burst(part, rows, number, limit, near, burst, last, told, n, *columns)
-    return burst, told[:n]
+        n = _burst(part, rows, number, limit, near, places, burst, known, first, told, n, *columns)
+    _closed(known, places, told)
+    return burst, first[:n], told[:, :n]
+
+
+def _grown(columns: Ints, n: int, room: int) -> Ints:
+    """The first `n` places of some columns, with `room` for more."""
+    out = np.empty((*columns.shape[:-1], room), np.int64)
+    out[..., :n] = columns[..., :n]
+    return out
 
 
 @compiled
@@ -130,8 +141,10 @@ def _burst(
     number: NDArray[np.int32],
     limit: Ints,
     near: Floats,
+    places: Rows,
     burst: NDArray[np.int32],
-    last: Ints,
+    known: Ints,
+    first: Ints,
     told: Ints,
     n: int,
     starts: Ints,
@@ -146,41 +159,59 @@ def _burst(
     cnp: Ints,
     busy: Ints,
 ) -> int:
-    """Fills `burst` and `told` of a `part` of the records, in the order of `rows` (as they are without any), of which there are
-    `n` bursts before; returns how many there are with it.
+    """Fills `burst` if it has room, `first` and `told` of a `part` of the records, in the order of `rows` (as they are without
+    any), of which there are `n` bursts before; returns how many there are with it.
 
-    `last` is of each connection the last burst, then of its last record the end, the path and whether it may join others, and
-    how long the records of that burst were.
+    `known` is of each connection the number of its last burst, of the last record of that the end and the path (−1 unless
+    it may join others), how long the records of that burst were, how many they are, and what may be told of it once it is over:
+    what a record changes lies side by side.
     """
     for place in range(part[0], part[1]):
         i = np.uint64(rows[place] if len(rows) else place)
         k, start, end = np.uint64(number[i]), starts[i], ends[i]
         parts = messages[i] if messages[i] > 0 else packets[i]
         plain = end > start and octets[i] > 256 * parts and octets[i] != 0
-        b = last[k, 0]
-        size = told[np.uint64(b), _SIZE] if b >= 0 else 0
-        joins = b >= 0 and plain and last[k, 3] > 0 and size < limit[k] and paths[i] == last[k, 2]
-        if joins and (start - last[k, 1]) * size <= near[k] * last[k, 4]:
-            at = np.uint64(b)
-            told[at, _BUSY] += max(end - max(start, told[at, _END]), 0)
-            told[at, _END] = max(told[at, _END], end)
-            told[at, _FLAGS] |= flags[i]
-            told[at, _SIZE] += 1
-            last[k, 4] += end - start
+        size, long = known[k, _SIZE], known[k, _LONG]
+        joins = plain and paths[i] == known[k, _PATH] and size < limit[k]
+        if joins and (start - known[k, _LAST]) * size <= near[k] * long:
+            if size == 1:
+                known[k, _BUSY] = long
+            known[k, _BUSY] += max(end - max(start, known[k, _END]), 0)
+            known[k, _END] = max(known[k, _END], end)
+            known[k, _FLAGS] |= flags[i]
+            known[k, _SIZE], known[k, _LONG] = size + 1, long + end - start
         else:
-            at = np.uint64(n)
-            told[at, _FIRST], told[at, _END], told[at, _FLAGS] = i, max(end, 0), flags[i]
-            told[at, _SIZE], told[at, _BUSY] = 1, end - start
-            told[at, _SUMS:] = 0
-            last[k, 0], last[k, 2], last[k, 4] = n, paths[i], end - start
+            if known[k, _NUMBER] >= 0:
+                _tell(known, k, places, told)
+            first[np.uint64(n)] = i
+            known[k, _NUMBER], known[k, _SIZE], known[k, _LONG] = n, 1, end - start
+            known[k, _END], known[k, _FLAGS], known[k, _BUSY] = max(end, 0), flags[i], 0
+            for column in range(_SUMS, known.shape[1]):
+                known[k, column] = 0
             n += 1
-        burst[i] = at
-        last[k, 1], last[k, 3] = end, plain
-        told[at, _SUMS] += octets[i]
-        told[at, _SUMS + 1] += packets[i]
-        told[at, _SUMS + 2] += messages[i]
-        told[at, _SUMS + 3] += retransmits[i]
-        told[at, _SUMS + 4] += ecn[i]
-        told[at, _SUMS + 5] += cnp[i]
-        told[at, _SUMS + 6] += busy[i]
+        if len(burst):
+            burst[i] = known[k, _NUMBER]
+        known[k, _LAST], known[k, _PATH] = end, paths[i] if plain else -1
+        known[k, _SUMS] += octets[i]
+        known[k, _SUMS + 1] += packets[i]
+        known[k, _SUMS + 2] += messages[i]
+        known[k, _SUMS + 3] += retransmits[i]
+        known[k, _SUMS + 4] += ecn[i]
+        known[k, _SUMS + 5] += cnp[i]
+        known[k, _SUMS + 6] += busy[i]
     return n
+
+
+@compiled
+def _tell(known: Ints, k: Any, places: Rows, told: Ints) -> None:
+    """Writes down the last burst of a connection, which is over."""
+    at = np.uint64(known[k, _NUMBER])
+    for column in range(len(places)):
+        told[column, at] = known[k, places[column]]
+
+
+@compiled
+def _closed(known: Ints, places: Rows, told: Ints) -> None:
+    """Writes down the last burst of every connection."""
+    for k in range(len(known)):
+        _tell(known, k, places, told)

@@ -10,6 +10,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.sums import latest
 
 
 def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
@@ -36,18 +37,3 @@ def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
     before = latest(pair[rows], flows.end_ns[rows], pair[rows], said)  # what it said then was of an earlier record
     own &= offered >= before
     return np.where(own, offered, -1), np.where(waited, called, -1)
-
-
-def latest(keys: Ints, times: Ints, of: Ints, by: Ints) -> Ints:
-    """For each query (`of`, `by`) the latest of the `times` with that key that is no later; −1 where there is none."""
-    if not len(keys) or not len(of):
-        return np.full(len(of), -1, np.int64)
-    key, time = np.concatenate([keys, of]), np.concatenate([times, by])
-    asks = np.repeat([False, True], [len(keys), len(of)])
-    order = np.lexsort((asks, time, key))
-    place = np.maximum.accumulate(np.where(asks[order], -1, np.arange(len(order))))
-    found = order[np.maximum(place, 0)]
-    fits = (place >= 0) & (key[found] == key[order])
-    out = np.empty(len(key), np.int64)
-    out[order] = np.where(fits, time[found], -1)
-    return out[len(keys) :]

@@ -116,13 +116,12 @@ def communicators(
     for edge in edges.values():
         for end in ends(edge.key):
             at[end].append(edge)
-    courses = {key: course(edge) for key, edge in edges.items()}
+    courses: dict[Pair, Course] = {}  # of those that are not known to belong together without
     active = {key: edge.activity() for key, edge in edges.items()}
 
     def near_by(a: Edge, b: Edge) -> bool:
-        if apart(courses[a.key], courses[b.key]) <= near:
-            return True
-        return beyond(alike(a, b, active), courses[a.key], courses[b.key]) >= threshold
+        one, other = (courses.get(edge.key) or courses.setdefault(edge.key, course(edge)) for edge in (a, b))
+        return apart(one, other) <= near or beyond(alike(a, b, active), one, other) >= threshold
 
     graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
     graph.add_nodes_from(edges)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, Union, union, weighted_median
-from prism.kernels.sums import counted
+from prism.kernels.sums import counted, numbered
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
@@ -86,23 +86,20 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     rows = np.arange(len(flows)) if rows is None else rows
     start = sending(flows)[rows]
     order = np.arange(len(rows)) if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
-    lanes = np.zeros(len(rows), np.int64) if lane is None else lane
-    if lane is not None and lane.any():
-        order, _ = counted(lane, int(lane.max()) + 1, order)
-    for side in (flows.dst, flows.src):
-        order, _ = counted(side[rows], len(flows.endpoints), order)
-    return {e.key: e for e in _split(flows, rows[order], start[order], lanes[order], lane is not None)}
-
-
-def _split(flows: Flows, rows: Rows, start: Ints, lane: Ints, named: bool) -> Iterator[Edge]:
-    if not len(rows):
-        return
-    src, dst, end, octets = flows.src[rows], flows.dst[rows], flows.end_ns[rows], flows.octets[rows]
-    fresh = (src[1:] != src[:-1]) | (dst[1:] != dst[:-1]) | (lane[1:] != lane[:-1])
-    cut = np.concatenate([[0], np.flatnonzero(fresh) + 1, [len(rows)]])
-    keys = zip(*(column[cut[:-1]].tolist() for column in (src, dst, lane)), pairwise(cut.tolist()), strict=True)
-    for one, other, number, (a, b) in keys:
-        yield Edge(one, other, rows[a:b], start[a:b], end[a:b], octets[a:b], number if named else None)
+    src, dst = flows.src[rows], flows.dst[rows]
+    number, at = numbered(src, dst if lane is None else lane << 32 | dst)
+    ends = src[at], dst[at], np.zeros(len(at), np.int64) if lane is None else lane[at]
+    by = np.lexsort(ends[::-1])
+    place = np.empty(len(by), np.int32)
+    place[by] = np.arange(len(by), dtype=np.int32)
+    order, begins = counted(place[number], len(at), order)
+    rows, start = rows[order], start[order]
+    end, octets = flows.end_ns[rows], flows.octets[rows]
+    edges: dict[Pair, Edge] = {}
+    for one, other, on, (a, b) in zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), strict=True):
+        edge = Edge(one, other, rows[a:b], start[a:b], end[a:b], octets[a:b], None if lane is None else on)
+        edges[edge.key] = edge
+    return edges
 
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = 20) -> float:

@@ -47,10 +47,10 @@ def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) 
 
     A pair of more than `most` connections, as clients of storage have, is one lane, as is one without ports or queue pairs.
     """
-    out = np.zeros(len(rows), np.int64)
+    out, start = np.zeros(len(rows), np.int64), flows.start_ns[rows]
     for lines in _by_pair(flows, rows):
         if len(lines) + (len({line.low for line in lines}) == 1) > 2 and len(lines) <= most:
-            for number, lane in enumerate(_joined(lines, tolerance, flows.start_ns[rows])):
+            for number, lane in enumerate(_joined(lines, tolerance, start)):
                 for line in lane:
                     out[line.rows] = number
     return out

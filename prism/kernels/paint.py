@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from prism.kernels.intervals import Ints, Union
 
 NOTHING = -1
@@ -62,25 +63,76 @@ def line(steps: Sequence[Ints], window: tuple[int, int] | None = None) -> Line:
     return Line(low, stretch, at + both[full, 0], at + both[full, 1], rank[full], number[full])
 
 
-def inside(places: Ints, union: Union) -> NDArray[np.bool_]:
-    """Whether each place lies in a union; ends of intervals do not."""
-    return np.asarray(np.searchsorted(union[0], places, "right") > np.searchsorted(union[1], places, "right"))
-
-
 def painted(on: Line, colours: Mapping[int, Union]) -> tuple[Ints, Ints, Ints, Ints]:
     """The steps of a line cut into intervals of one colour each: begin, end, slot, colour (`NOTHING` where none), in order.
 
     Where colours overlap the first of `colours` is seen.
     """
-    cuts = np.sort(np.concatenate([on.begin, on.end, *(side for union in colours.values() for side in union)]))
-    begin, end = cuts[:-1], cuts[1:]
-    within = inside(begin, (on.begin, on.end)) & (begin < end)
-    begin, end = begin[within], end[within]
-    slot = np.searchsorted(on.begin, begin, "right") - 1
-    colour = np.full(len(begin), NOTHING, np.int64)
-    for name, union in reversed(list(colours.items())):
-        colour[inside(begin, union)] = name
-    return fused(begin, end, slot, colour)
+    none = np.zeros(0, np.int64)
+    starts, ends = (np.concatenate([none, *(union[side] for union in colours.values())]) for side in range(2))
+    bounds = np.cumsum([0, *(len(union[0]) for union in colours.values())])
+    return _painted(on.begin, on.end, np.array([*colours], np.int64), starts, ends, bounds)
+
+
+@compiled
+def _painted(begin: Ints, end: Ints, names: Ints, starts: Ints, ends: Ints, bounds: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """`painted`, of steps that begin and end then; the intervals of colour c are those at `bounds` c to c + 1."""
+    room = len(begin) + 2 * len(starts)
+    first, last = np.empty(room, np.int64), np.empty(room, np.int64)
+    slot, colour = np.empty(room, np.int64), np.empty(room, np.int64)
+    at, n = bounds[:-1].copy(), 0
+    for s in range(len(begin)):
+        now = begin[s]
+        while now < end[s]:
+            seen, until = NOTHING, end[s]
+            for c in range(len(names)):
+                while at[c] < bounds[c + 1] and ends[at[c]] <= now:
+                    at[c] += 1
+                if at[c] == bounds[c + 1] or starts[at[c]] >= until:
+                    continue
+                if starts[at[c]] > now:
+                    until = starts[at[c]]
+                else:
+                    seen, until = names[c], min(until, ends[at[c]])
+                    break
+            if n and slot[n - 1] == s and colour[n - 1] == seen:
+                last[n - 1] = until
+            else:
+                first[n], last[n], slot[n], colour[n] = now, until, s, seen
+                n += 1
+            now = until
+    return first[:n].copy(), last[:n].copy(), slot[:n].copy(), colour[:n].copy()
+
+
+@compiled
+def told(
+    order: Ints, src: Ints, dst: Ints, times: tuple[Ints, Ints, Ints, Ints], zero: int, stretch: int, begins: Ints, ends: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
+    """Of both ends of n records, senders' 0 … n − 1 and receivers' n … 2n − 1, in some `order`: the record, where on a line it
+    starts and ends, in which step, and where its sender was ready and its receiver said so; whether the end sends.
+
+    `times` are start, end, ready and called, ns, these −1 where unknown: then a sender was ready when it started. The line has
+    its `zero`, its `stretch`, and steps as in `Line`.
+    """
+    n, many = len(src), len(order)
+    rows, sends = np.empty(many, np.int64), np.empty(many, np.bool_)
+    start, end, slot = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many, np.int64)
+    ready, called = np.empty(many, np.int64), np.full(many, NOTHING, np.int64)
+    at = 0
+    for k in range(many):
+        sends[k] = order[k] < n
+        i = order[k] if sends[k] else order[k] - n
+        shift = (src[i] if sends[k] else dst[i]) * stretch - zero
+        rows[k], start[k], end[k] = i, times[0][i] + shift, times[1][i] + shift
+        ready[k] = times[2][i] + shift if sends[k] and times[2][i] >= 0 else start[k]
+        if sends[k] and times[3][i] >= 0:
+            called[k] = times[3][i] + shift
+        while at > 0 and ends[at - 1] >= end[k]:
+            at -= 1
+        while at < len(ends) and ends[at] < end[k]:
+            at += 1
+        slot[k] = at if at < len(ends) and begins[at] <= end[k] else NOTHING
+    return rows, start, end, slot, ready, called, sends
 
 
 def fused(begin: Ints, end: Ints, slot: Ints, colour: Ints) -> tuple[Ints, Ints, Ints, Ints]:

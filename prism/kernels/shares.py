@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from prism.kernels.intervals import Floats, Ints, ascending
 from prism.kernels.sums import counted
 
@@ -66,13 +67,35 @@ def given_as(given: Moved, share: Floats, groups: Ints, at: Ints) -> Ints:
     out = np.zeros(len(groups), np.int64)
     order = _ordered(given)
     group, time, octets = (column[order] for column in given)
-    place = 2.0 * group + _moved(group, octets) / _whole(group, octets)
-    found = np.searchsorted(place, 2.0 * groups + share * (1 - SLACK / 1000))  # sums of shares are not exact
-    some = share > 0
-    come = some & (np.append(group, -1)[found] == groups)
-    come[come] = time[found[come]] <= at[come]
-    out[come], out[some & ~come] = time[found[come]], UNKNOWN
-    return out
+    _given(group, time, _moved(group, octets) / _whole(group, octets), share * (1 - SLACK / 1000), groups, at, out)
+    return out  # sums of shares are not exact
+
+
+@compiled
+def _given(group: Ints, time: Ints, moved: Floats, share: Floats, groups: Ints, at: Ints, out: Ints) -> None:
+    """`given_as`, from the share of its octets that each group had been given with each record; records by group."""
+    most = -1
+    for one in group:
+        most = max(most, one)
+    for one in groups:
+        most = max(most, one)
+    begins = np.zeros(most + 2, np.intp)
+    for one in group:
+        begins[one + 1] += 1
+    for k in range(1, len(begins)):
+        begins[k] += begins[k - 1]
+    last = begins.copy()  # shares of a group are asked for in rising order, mostly
+    for i in range(len(groups)):
+        if not share[i] > 0:
+            continue
+        asked, low, high = groups[i], begins[groups[i]], begins[groups[i] + 1]
+        place, goal = last[asked], 2.0 * asked + share[i]
+        while place > low and 2.0 * asked + moved[place - 1] >= goal:
+            place -= 1
+        while place < high and 2.0 * asked + moved[place] < goal:
+            place += 1
+        last[asked] = place
+        out[i] = time[place] if place < high and time[place] <= at[i] else UNKNOWN
 
 
 def first_of(moved: Moved, pieces: int) -> Mask:

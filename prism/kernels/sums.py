@@ -117,16 +117,51 @@ def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
         total[number[i]] += values[i]
 
 
+@compiled
+def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values: NDArray[Any], total: NDArray[Any]) -> None:
+    """Adds the values at some rows to `total` at the number of each row and the part in which the record lies."""
+    for k in range(len(rows)):
+        total[number[k], part[rows[k]]] += values[rows[k]]
+
+
+@compiled
+def tallies(rows: Places, number: NDArray[Any], part: NDArray[np.int32], total: NDArray[Any]) -> None:
+    """As `tallied`, but adds one for each of the rows."""
+    for k in range(len(rows)):
+        total[number[k], part[rows[k]]] += 1
+
+
 def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
     """The last of a group's times before each of the moments asked for; 0 where there is none. int64[len(asked)]."""
-    every, moment = np.concatenate([groups, asked]), np.concatenate([times, at])
-    ask = np.arange(len(every)) >= len(groups)
-    order = np.lexsort((~ask, moment, every))  # what is at the very moment is not before it
-    every, moment, ask = every[order], moment[order], ask[order]
-    last = np.maximum.accumulate(np.where(ask, -1, np.arange(len(every))))
-    known = (last >= 0) & (every[last] == every)
-    out = np.zeros(len(asked), np.int64)
-    out[order[ask] - len(groups)] = np.where(known, moment[last], 0)[ask]
+    return _lasts(groups, times, asked, at, False, 0)
+
+
+def latest(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
+    """The last of a group's times up to each of the moments asked for; −1 where there is none. int64[len(asked)]."""
+    return _lasts(groups, times, asked, at, True, -1)
+
+
+def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: int) -> Ints:
+    """`last_before` or, of the `same` moment too, `latest`; `none` where there is none."""
+    every = np.concatenate([groups, asked])
+    number, first = numbered(every, every)
+    by_time = np.argsort(times, kind="stable")
+    order, begins = counted(number[: len(groups)], len(first), by_time)
+    return _last(np.asarray(times)[order], begins, number[len(groups) :], at, same, none)
+
+
+@compiled
+def _last(times: Ints, begins: Places, asked: NDArray[np.int32], at: Ints, same: bool, none: int) -> Ints:
+    """The last time of each group asked for; what is asked of a group is mostly asked in order of time."""
+    out, cursor = np.empty(len(asked), np.int64), begins.copy()
+    for i in range(len(asked)):
+        place, low, high, moment = cursor[asked[i]], begins[asked[i]], begins[asked[i] + 1], at[i] + same
+        while place < high and times[place] < moment:
+            place += 1
+        while place > low and times[place - 1] >= moment:
+            place -= 1
+        cursor[asked[i]] = place
+        out[i] = times[place - 1] if place > low else none
     return out
 
 
@@ -138,8 +173,14 @@ def places_in(rows: Sequence[Ints], which: Ints, times: Ints) -> Ints:
 
 @compiled
 def _places(flat: Ints, begins: Ints, which: Ints, times: Ints) -> Ints:
-    out = np.empty(len(times), np.int64)
+    out, cursor = np.empty(len(times), np.int64), begins.copy()  # times of a row are mostly in order
     for i in range(len(times)):
-        low, high = begins[which[i]], begins[which[i] + 1]
-        out[i] = np.searchsorted(flat[low:high], times[i])
+        row, time = which[i], times[i]
+        place, low, high = cursor[row], begins[row], begins[row + 1]
+        while place < high and flat[place] < time:
+            place += 1
+        while place > low and flat[place - 1] >= time:
+            place -= 1
+        cursor[row] = place
+        out[i] = place - low
     return out

@@ -6,16 +6,19 @@ waiting instead where it sends at once when word comes from the one it sends to 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Ints, ascending
-from prism.kernels.ordered import median, quantile
+from prism.kernels.intervals import Ints
+from prism.kernels.ordered import median, quantile, rising
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 
 def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints, Ints]:
@@ -26,33 +29,45 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     a record hands on: what else came since was for later.
     """
     every, some = told(flows, np.full(len(flows), -1) if needed is None else needed), flows.octets > 0
-    return work_of(every[some & (flows.src == code)], every[some & (flows.dst == code)])
+    return work_at(every, np.flatnonzero(some & (flows.src == code)), np.flatnonzero(some & (flows.dst == code)))
 
 
 _START, _END, _SRC, _DST, _CONTROL, _NEEDED = range(6)
 
 
 def told(flows: Flows, needed: Ints) -> Ints:
-    """What `work_of` looks at of each record, side by side; int64[n, 6]."""
+    """What `work_at` looks at of each record, side by side; int64[n, 6]."""
     columns = (sending(flows), flows.end_ns, flows.src, flows.dst, flows.control(), needed)
     return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
 
 
 @compiled
-def _by(column: int, records: Ints) -> Ints:
-    """Records in order of one of their columns."""
-    return records if ascending(records[:, column]) else records[np.argsort(records[:, column], kind="mergesort")]
+def _columns(records: Ints, places: Ints, by: int) -> Ints:
+    """The records at some places, in order of one of their columns; a row for each column, as in `told`."""
+    out = np.empty((records.shape[1], len(places)), np.int64)
+    times = np.empty(len(places), np.int64)
+    for i in range(len(places)):
+        times[i] = records[places[i], by]
+    order = rising(times)
+    for i in range(len(places)):
+        for column in range(records.shape[1]):
+            out[column, i] = records[places[order[i]], column]
+    return out
 
 
 @compiled
-def work_of(talks: Ints, hears: Ints) -> tuple[Ints, Ints]:
-    """`own_work` of the endpoint that sends some records that have octets, and is sent others; as `told`, in their order."""
-    talks, hears = _by(_START, talks), _by(_END, hears)
-    given = hears[hears[:, _CONTROL] == 0]
-    said, words, end = talks[:, _START].copy(), talks[:, _CONTROL] > 0, talks[:, _END]
-    known = _foreseen(talks[:, _NEEDED], words, said)
-    given_end, given_start = given[:, _END], np.sort(given[:, _START])
-    called = _called(said, talks[:, _DST], hears[:, _END], hears[:, _SRC], hears[:, _CONTROL] > 0, known)
+def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints]:
+    """`own_work` of the endpoint that `talked` the records at some places, all with octets, and `heard` those at others.
+
+    `records` are as `told`.
+    """
+    talks, hears = _columns(records, talked, _START), _columns(records, heard, _END)
+    said, words, end = talks[_START], talks[_CONTROL] > 0, talks[_END]
+    known = _foreseen(talks[_NEEDED], words, said)
+    payload = hears[_CONTROL] == 0
+    given_end, given_start = hears[_END][payload], hears[_START][payload]
+    given_start = given_start[rising(given_start)]
+    called = _called(said, talks[_DST], hears[_END], hears[_SRC], ~payload, known)
     base, work, answer = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
     done = ended = begun = 0
     for i in range(len(said)):
@@ -67,31 +82,16 @@ def work_of(talks: Ints, hears: Ints) -> tuple[Ints, Ints]:
         if (begun > ended and known[i] < 0) or base[i] == 0:
             work[i] = -1
         done = max(done, end[i])
-    heard = called > 0
+    came = called > 0
     # words follow one another at once, and say nothing of how soon the payload of an exchange follows on one
-    payload = heard & (known >= 0) & ~words
-    prompt = 4 * quantile(np.sort(answer[heard]), 0.1)
-    known_prompt = max(prompt, 4 * quantile(np.sort(answer[payload]), 0.1)) if payload.any() else prompt
+    exchanged = came & (known >= 0) & ~words
+    prompt = 4 * quantile(np.sort(answer[came]), 0.1)
+    known_prompt = max(prompt, 4 * quantile(np.sort(answer[exchanged]), 0.1)) if exchanged.any() else prompt
     for i in range(len(said)):
         soon = known_prompt if known[i] >= 0 else prompt
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
     return said, np.maximum(work, 0)
-
-
-@compiled
-def work_at(records: Ints, talks: Ints, hears: Ints) -> tuple[Ints, Ints]:
-    """`work_of` the records at some places."""
-    return work_of(_rows(records, talks), _rows(records, hears))
-
-
-@compiled
-def _rows(records: Ints, places: Ints) -> Ints:
-    out = np.empty((len(places), records.shape[1]), np.int64)
-    for i in range(len(places)):
-        for column in range(records.shape[1]):
-            out[i, column] = records[places[i], column]
-    return out
 
 
 @compiled
@@ -123,6 +123,38 @@ def _foreseen(needed: Ints, control: Mask, said: Ints) -> Ints:
         elif needed[i] < 0 and coming <= said[i]:
             out[i] = coming
     return out
+
+
+@compiled
+def parting(small: Mask, start: Ints, end: Ints, talks: Places, hears: Places, ends: Ints) -> Mask:
+    """Which of the records that an endpoint sends are small ones between the last payload of a step and its end, at `ends`, ns.
+
+    What all say together when a step is done they say when the last of them is, whoever has worked until then. `talks` and
+    `hears` are the places of the records that the endpoint sends and is sent.
+    """
+    last = np.full(len(ends) + 1, np.iinfo(np.int64).max)
+    for rows in (talks, hears):
+        step = 0
+        for i in rows:
+            if not small[i]:
+                step = _nearby(ends, end[i], step)
+                last[step] = end[i] if last[step] == np.iinfo(np.int64).max else max(last[step], end[i])
+    out, step = np.zeros(len(talks), np.bool_), 0
+    for k in range(len(talks)):
+        if small[talks[k]]:
+            step = _nearby(ends, start[talks[k]], step)
+            out[k] = start[talks[k]] >= last[step]
+    return out
+
+
+@compiled
+def _nearby(ends: Ints, time: int, at: int) -> int:
+    """How many of some ascending times come before another, near `at`."""
+    while at > 0 and ends[at - 1] >= time:
+        at -= 1
+    while at < len(ends) and ends[at] < time:
+        at += 1
+    return at
 
 
 def typical_work(
@@ -164,15 +196,23 @@ def _middle(pieces: Floats, share: float, most: float) -> float:
     return float(pieces[i])
 
 
-def needs(given: Flows, handed: Flows, ends: Ints, *, first: bool = False) -> Ints:
+class Handed(NamedTuple):
+    """Records of one direction of a pair, in any order: when each was sent and when it had come, ns, and its octets."""
+
+    sent_ns: Ints
+    end_ns: Ints
+    octets: Ints
+
+
+def needs(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, first: bool = False) -> Ints:
     """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
 
     A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
     `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
     """
     came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
-    out = np.empty(len(handed), np.int64)
-    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], sending(handed)[went])
+    out = np.empty(len(handed.end_ns), np.int64)
+    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], handed.sent_ns[went])
     out[went] = _needs(*columns, ends, first)
     return out
 
@@ -208,13 +248,13 @@ def _needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends:
     return out
 
 
-def flushed(given: Flows, handed: Flows, ends: Ints, *, often: float = 0.9) -> Ints:
+def flushed(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, often: float = 0.9) -> Ints:
     """When all had come that was `given` in the step of each of the records `handed` on, ns; -1 unless all is awaited first.
 
     That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
     forward before the first goes backward (GPipe). `ends` are the step ends.
     """
-    steps, never, begun = len(ends) + 1, np.iinfo(np.int64).max, sending(handed)
+    steps, never, begun = len(ends) + 1, np.iinfo(np.int64).max, handed.sent_ns
     step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
     begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
     np.minimum.at(begins, step_in, given.end_ns)
@@ -223,5 +263,5 @@ def flushed(given: Flows, handed: Flows, ends: Ints, *, often: float = 0.9) -> I
     np.minimum.at(first, step_out, begun)
     known = (last >= 0) & (first < never)
     if not known.any() or np.mean(first[known] >= last[known]) < often:
-        return np.full(len(handed), -1)
+        return np.full(len(handed.end_ns), -1)
     return np.asarray(last[step_out], dtype=np.int64)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from prism.detectors.view import parting
 from prism.kernels.edges import Edge
+from prism.kernels.waits import parting
 from tests.prism.faults import BAD, NIC, RANK, RANKS, TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, seen, shifted, training
 
@@ -103,5 +103,6 @@ def test_words_said_when_a_step_is_done_are_nobodys_work():
     flows = wire.flows()
     talks, hears = np.flatnonzero(flows.src == 0), np.flatnonzero(flows.dst == 0)
     ends = T0 + np.arange(3) * 1000 * MS + 701 * MS
-    assert parting(flows, talks, hears, ends).tolist() == [False, False, True] * 3
-    assert not parting(flows, talks, hears, ends - 500 * MS).any()
+    told = flows.control(), flows.start_ns, flows.end_ns, talks, hears
+    assert parting(*told, ends).tolist() == [False, False, True] * 3
+    assert not parting(*told, ends - 500 * MS).any()

@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.calls import latest, ready
+from prism.kernels.calls import ready
+from prism.kernels.sums import latest
 from tests.prism.traffic import MS, T0, Wire
 
 

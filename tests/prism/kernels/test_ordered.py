@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.ordered import bounded, median, quantile
+from prism.kernels.ordered import bounded, median, quantile, rising
 
 numbers = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=40)
 
@@ -33,3 +33,9 @@ def test_bounds_are_medians_of_the_clear_ones(some):
         like = (op == op[i]) & (kind == kind[i]) & ~shaded
         clear = like & (rank == rank[i]) if (like & (rank == rank[i])).any() else like
         assert found[i] == (min(own, np.median(gap[clear])) if shaded[i] and clear.any() else own)
+
+
+@given(st.lists(st.integers(0, 9), max_size=60), st.booleans())
+def test_places_in_order_are_those_of_a_stable_sort(some, nearly):
+    values = np.array(some, np.int64) + (20 * np.arange(len(some)) // 3 if nearly else 0)
+    assert rising(values).tolist() == np.argsort(values, kind="stable").tolist()

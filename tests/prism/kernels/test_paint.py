@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.intervals import union
-from prism.kernels.paint import NOTHING, fused, inside, line, painted
+from prism.kernels.paint import NOTHING, fused, line, painted, told
 
 PAIRS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 40)), max_size=12)
 
@@ -48,8 +48,22 @@ def test_every_place_of_a_step_has_the_first_colour_that_covers_it(own, first, s
             assert on.begin[slot[i]] <= t < on.end[slot[i]]
 
 
-def test_inside_is_open_at_the_end():
-    assert inside(ints(0, 1, 2, 3), (ints(1), ints(3))).tolist() == [False, True, True, False]
+@given(
+    st.lists(st.tuples(*[st.integers(0, 1)] * 2, *[st.integers(0, 60)] * 2, *[st.integers(-1, 60)] * 2), max_size=12), st.data()
+)
+def test_both_ends_of_records_lie_on_the_line(some, data):
+    on = line([np.array(own, np.int64) for own in ([[5, 20], [20, 31]], [[8, 30], [30, 40]])], (0, 120))
+    src, dst, start, long, ready, called = (np.array([one[i] for one in some], np.int64) for i in range(6))
+    order = np.array(data.draw(st.permutations(range(2 * len(some)))), np.int64)
+    rows, begins, ends, slot, offered, asked, sends = told(order, src, dst, (start, start + long, ready, called), *on[:4])
+    assert (rows == order % max(len(some), 1)).all()
+    assert (sends == (order < len(some))).all()
+    who = np.where(sends, src[rows], dst[rows])
+    assert begins.tolist() == on.place(who, start[rows]).tolist()
+    assert ends.tolist() == on.place(who, (start + long)[rows]).tolist()
+    assert slot.tolist() == on.slot(ends).tolist()
+    assert offered.tolist() == np.where(sends & (ready[rows] >= 0), on.place(who, ready[rows]), begins).tolist()
+    assert asked.tolist() == np.where(sends & (called[rows] >= 0), on.place(who, called[rows]), NOTHING).tolist()
 
 
 def test_neighbours_are_fused_unless_a_step_divides_them():

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.sums import both_ends, counted, distinct, last_before, numbered, places_in, spans, totals
+from prism.kernels.sums import both_ends, counted, distinct, last_before, numbered, places_in, spans, tallied, tallies, totals
 
 keys = st.lists(st.integers(0, 9), max_size=60)
 
@@ -69,3 +69,16 @@ def test_both_ends_are_in_order_of_rank_and_start(some):
     src, dst, start = (np.array([row[i] for row in some], np.int64) for i in range(3))
     told = np.lexsort((np.tile(start, 2), np.concatenate([src, dst])))
     assert both_ends(src, dst, start, np.argsort(start, kind="stable")).tolist() == told.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 3), st.integers(0, 99)), max_size=40))
+def test_values_are_summed_by_number_and_part(some):
+    rows, number, part, values = (np.array([one[side] for one in some], np.int64) for side in range(4))
+    part, values = np.resize(part, 10).astype(np.int32), np.resize(values, 10)
+    total, count = np.zeros((3, 4)), np.zeros((3, 4))
+    tallied(rows, number, part, values, total)
+    tallies(rows, number, part, count)
+    naive = np.zeros((2, 3, 4))
+    for row, one in zip(rows.tolist(), number.tolist(), strict=True):
+        naive[:, one, part[row]] += (values[row], 1)
+    assert (np.stack([total, count]) == naive).all()

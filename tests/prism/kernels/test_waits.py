@@ -6,7 +6,7 @@ from hypothesis import given as having
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.kernels.waits import flushed, needs, own_work, typical_work, work_at, work_of
+from prism.kernels.waits import flushed, needs, own_work, parting, typical_work, work_at
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -189,7 +189,8 @@ def test_a_stage_that_awaits_all_needs_all():
 def test_work_of_records_at_places_is_that_of_the_records(some, data):
     records = np.array([[start, start + long, src, dst, src % 2, need - 1] for start, long, src, dst, need in some], np.int64)
     talks, hears = (np.array(data.draw(st.lists(st.integers(0, len(some) - 1))), np.intp) for _ in range(2))
-    told = [column.tolist() for column in work_of(records[talks], records[hears])]
+    both, first = np.concatenate([records[talks], records[hears]]), np.arange(len(talks))
+    told = [column.tolist() for column in work_at(both, first, len(talks) + np.arange(len(hears)))]
     assert [column.tolist() for column in work_at(records, talks, hears)] == told
 
 
@@ -205,3 +206,27 @@ def test_a_wait_is_not_typical_of_a_pipeline():
 def test_a_piece_that_is_all_of_a_stage_s_work_is_typical_of_it_however_long():
     work = np.array([35, 1, 35, 1, 175, 1])
     assert typical_work(np.arange(6), work, np.array([1, 3, 5]), alike=True)[0].tolist() == [35, 35, 175]
+
+
+def naively_parting(small, start, end, talks, hears, ends):
+    """One record at a time: is it a small one that begins after all payload of its step has come?"""
+    moved = [row for row in [*talks, *hears] if not small[row]]
+    out = []
+    for row in talks:
+        step = sum(e < start[row] for e in ends)
+        own = [end[other] for other in moved if sum(e < end[other] for e in ends) == step]
+        out.append(bool(small[row] and own and start[row] >= max(own)))
+    return out
+
+
+@having(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 30), st.integers(0, 5)), max_size=12),
+    st.sets(st.integers(0, 30)),
+    st.data(),
+)
+def test_what_parts_steps_is_as_the_obvious_loop_says(some, ends, data):
+    small, start, long = (np.array([one[i] for one in some], kind) for i, kind in enumerate((np.bool_, np.int64, np.int64)))
+    rows = st.lists(st.integers(0, len(some) - 1)) if some else st.just([])
+    talks, hears = (np.array(data.draw(rows), np.intp) for _ in range(2))
+    told = small, start, start + long, talks, hears, np.array(sorted(ends), np.int64)
+    assert parting(*told).tolist() == naively_parting(*(column.tolist() for column in told))
