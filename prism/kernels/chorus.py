@@ -74,7 +74,8 @@ def told_by(found: Chorus, clock: Rhythm, *, like: float = 1.25, most: float = 0
     """Whether a chorus tells steps where a clock does not: it has more, or others, or the clock's are parts of its steps.
 
     More or others only if it comes soon after what was before, for words of readiness come before what they ask for; or others
-    in rests `like` times as long as the clock's. They are parts if the gaps in which the chorus comes are not `like` the
+    in rests `like` times as long as the clock's, or that leave no parts of steps at the begin and end, as cuts in the middle of
+    steps do. They are parts if the gaps in which the chorus comes are not `like` the
     others, or those are not like one another. But a job may also speak together every so many steps, when it has evaluated.
     """
     own, n = len(found.rhythm.quiet), len(clock.quiet)
@@ -85,9 +86,10 @@ def told_by(found: Chorus, clock: Rhythm, *, like: float = 1.25, most: float = 0
     late = found.times - clock.quiet[place, 0]
     gap = clock.quiet[:, 1] - clock.quiet[:, 0]
     wide = np.median(found.rhythm.quiet[:-1, 1] - found.rhythm.quiet[:-1, 0]) >= like * np.median(gap[:-1])
+    fuller = found.rhythm.explained - clock.explained > 0.5 / own
     inside = (late > 0) & (late <= gap[place])
     if n <= like * own or inside.mean() < most:
-        return bool((soon or wide) and inside.mean() < most)
+        return bool((soon or wide or fuller) and inside.mean() < most)
     others = np.delete(gap[:-1], place[inside & (place < n - 1)])
     longer = float(np.median(gap[place[inside]]) / max(np.median(others), 1.0))
     if longer > like:
