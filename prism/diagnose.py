@@ -98,9 +98,10 @@ def diagnose_job(
     """What the records around a job tell of it: all that begin or end at its endpoints. `window`, `least`: as in `diagnose`."""
     burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
     view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least)
-    if view.uneven >= WILD and view.parallelism.lockstep < LOCKSTEP:
+    spread = uneven(view)
+    if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
-    steady = uneven(view) < UNEVEN
+    steady = spread < UNEVEN
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)

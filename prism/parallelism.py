@@ -20,7 +20,7 @@ from prism.chains import chains_of, rests_of
 from prism.kernels.communicators import communicators
 from prism.kernels.cubes import cubes
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
-from prism.kernels.handover import handovers
+from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on
 from prism.kernels.rings import handed, meshes, pipelines, stitched

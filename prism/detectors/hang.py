@@ -100,14 +100,15 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     begin, end = spoken
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     anew = np.isin(after, renewals(view.flows, rows))
-    closed = view.flows.start_ns[(view.flows.tcp_flags & (FIN | RST)) != 0].max(initial=0)
+    closed = np.sort(view.flows.start_ns[(view.flows.tcp_flags & (FIN | RST)) != 0])
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
     whole = len(view.ends) - _broken(view)
     for i in np.flatnonzero(after - end >= least).tolist():
         step, over = int(view.step_of(end[i : i + 1])[0]), i + 1 < len(end)
         step = step if over else min(step, whole)
-        if not step or (not over and end[i] - view.period <= closed):
+        closing = np.searchsorted(closed, [end[i] - view.period, after[i]])
+        if not step or (closing[0] < closing[1] and (anew[i] or not over)):
             continue
         woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= view.period)
         since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]))

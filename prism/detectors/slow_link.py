@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.detectors.losses import likeliest
+from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
@@ -46,7 +47,9 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
     if view.least < 3:
         moved = np.column_stack([moved, -np.log(view.rates_now()) - usual(level)[:, 0]])
     lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
-    found = [_told(view, one._replace(stop=min(one.stop, steps)), "slow") for one in lately if one.start < steps]
+    lately = [one._replace(stop=min(one.stop, steps)) for one in lately if one.start < steps]
+    lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=float(np.sqrt(factor)))]
+    found = [_told(view, one, "slow") for one in lately]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
         found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])

@@ -215,7 +215,7 @@ class View:
     def rates(self) -> tuple[list[Pair], Floats]:
         """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
         keys = sorted(self.edges)
-        return keys, _rate(self.volumes, self.per_steps(keys, self._busy))
+        return keys, _rate(self.volumes, self.per_steps(keys, self.busy))
 
     @cached_property
     def volumes(self) -> Floats:
@@ -230,12 +230,12 @@ class View:
         keys = self.rates[0]
         rows, number, n = _numbered([self.edges[key] for key in keys])
         own = self.flows.start_ns[rows] >= max(int(steps[-1, 1]) for steps in self.timeline.steps if len(steps))
-        octets, busy = (np.bincount(number[own], column[rows[own]], n) for column in (self.flows.octets, self._busy))
+        octets, busy = (np.bincount(number[own], column[rows[own]], n) for column in (self.flows.octets, self.busy))
         usual = np.median(self.volumes, axis=1)
         return np.where(octets >= share * usual, _rate(octets, busy), np.nan)
 
     @cached_property
-    def _busy(self) -> Ints:
+    def busy(self) -> Ints:
         """For how long each record of `flows` sent, ns."""
         return np.where(self.flows.busy_ns > 0, self.flows.busy_ns, self.flows.end_ns - self.flows.start_ns)
 

@@ -7,19 +7,15 @@ and what came up are equal again.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.edges import Edge, Pair, ends, flipped
+from prism.kernels.edges import Edge
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
 from prism.kernels.ordered import median
-from prism.kernels.rhythm import Rhythm, rhythm
 
 NEVER: Ints = np.zeros(0, np.int64)
 
@@ -40,101 +36,6 @@ class Handover(NamedTuple):
 
 
 NEITHER = Handover(Tide(0.0, np.zeros(0, np.int64), 0.0), Tide(0.0, np.zeros(0, np.int64), 0.0))
-
-
-def handovers(
-    edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = 0.03, most: int = 64
-) -> tuple[dict[Pair, Handover], list[frozenset[Pair]]]:
-    """The lanes that hand over, by the direction that begins at the lower endpoint; and trees, which look alike but branch.
-
-    Pairs of equal volume do the same and are judged together, by most of them; about `most` of many are asked first. A stage
-    has one before it and one after it; where pairs of a volume branch they are a tree that reduces. `breaks` are times, ns, at
-    which the job began anew.
-    """
-    moved = {k: e.volume + edges[flipped(k)].volume for k, e in edges.items() if k[0] < k[1] and flipped(k) in edges}
-    classes: list[list[Pair]] = []
-    for pair in sorted(moved, key=lambda k: (moved[k], k)):
-        if classes and moved[pair] <= moved[classes[-1][-1]] * (1 + equal):
-            classes[-1].append(pair)
-        else:
-            classes.append([pair])
-    piped: list[tuple[float, dict[Pair, Handover]]] = []
-    trees: list[frozenset[Pair]] = []
-    for own in classes:
-        few = own[:: max(len(own) // most, 1)]
-        tides = {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in few}
-        if 2 * sum(tide is not None for tide in tides.values()) <= len(few):
-            continue
-        tides |= {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in own if pair not in tides}
-        if 2 * sum(tide is not None for tide in tides.values()) <= len(own):
-            continue
-        graph = nx.Graph((pair[0], pair[1]) for pair in own)
-        lines: dict[Pair, Handover] = {}
-        for part in nx.connected_components(graph):
-            inside = [pair for pair in own if pair[0] in part]
-            if max(degree for _, degree in graph.degree(part)) > 2:
-                trees.append(frozenset(inside) | {flipped(pair) for pair in inside})
-            else:
-                lines |= {pair: tides[pair] or NEITHER for pair in inside}
-        piped.append((float(np.median([moved[pair] for pair in own])), lines))
-    return {pair: tide for own in _without_crossing(_without_halving(piped), edges) for pair, tide in own.items()}, trees
-
-
-def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
-    """Classes of pairs, without lone pairs beside others that move half or twice as much: those halve and double."""
-    at = [{end for pair in own for end in ends(pair)} for _, own in piped]
-    lone = [2 * len(own) == len(at[i]) for i, (_, own) in enumerate(piped)]
-    out = []
-    for i, (volume, own) in enumerate(piped):
-        halved = any(
-            j != i
-            and lone[i]
-            and lone[j]
-            and at[i] & at[j]
-            and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
-            for j, (other, _) in enumerate(piped)
-        )
-        out += [] if halved else [own]
-    return out
-
-
-def _without_crossing(piped: list[dict[Pair, Handover]], edges: Mapping[Pair, Edge]) -> list[dict[Pair, Handover]]:
-    """Classes of pairs, without lone pairs that join the same two pipelines of another class more than once.
-
-    They are members of a collective of which one is always late. Of two classes of lone pairs that cross, those that rest
-    longer are no pipelines.
-    """
-    return [own for own in piped if not any(other is not own and _crosses(own, other, edges) for other in piped)]
-
-
-def _crosses(own: Mapping[Pair, Handover], other: Mapping[Pair, Handover], edges: Mapping[Pair, Edge]) -> bool:
-    """Whether pairs are lone, and join pipelines of `other` pairs like rungs of a ladder; but not if those may be the rungs."""
-    if not own or not other or not _lone(own):
-        return False
-    line = nx.utils.UnionFind(end for pairs in (own, other) for pair in pairs for end in ends(pair))
-    for pair in other:
-        line.union(pair[0], pair[1])
-    rungs = Counter(frozenset((line[pair[0]], line[pair[1]])) for pair in own)
-    if not all(times > 1 and len(lines) == 2 for lines, times in rungs.items()):
-        return False
-    return not _lone(other) or _rest(own, edges) > _rest(other, edges)
-
-
-def _lone(pairs: Mapping[Pair, Handover]) -> bool:
-    """Whether no two pairs share an endpoint."""
-    return 2 * len(pairs) == len({end for pair in pairs for end in ends(pair)})
-
-
-def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, asked: int = 3) -> float:
-    """The share of a step in which pairs usually rest, from some of them."""
-    return float(np.median([both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:asked]]))
-
-
-def both(there: Edge, back: Edge) -> Rhythm:
-    """The rhythm of both directions of a pair."""
-    start, end, octets = (np.concatenate(columns) for columns in zip(there.moved, back.moved, strict=True))
-    order = np.argsort(start, kind="stable")
-    return rhythm(start[order], end[order], octets[order])
 
 
 def handover(

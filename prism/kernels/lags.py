@@ -108,13 +108,14 @@ def _rest(sums: Floats, begin: int, end: int) -> float:
 @compiled
 def turns(
     place: Floats, width: Floats, lag: float, parts: int, least: int, higher: float, even: float, low: float, high: float
-) -> tuple[Floats, Floats]:
-    """For each gap of a step that may end it: what its best split leaves around the means of its runs, and the share of all.
+) -> tuple[Floats, Floats, Floats]:
+    """For each gap of a step that may end it: what its best split leaves around the means of its runs, which share of all that
+    is, and which share of the octets moves forward in it.
 
     Infinite where there is none. `place` and `width` are of two steps; see `sharded._split`.
     """
     n = len(width) // 2
-    rest, uneven = np.full(n, np.inf), np.full(n, np.inf)
+    rest, uneven, moved = np.full(n, np.inf), np.full(n, np.inf), np.full(n, np.inf)
     whole = _sums(width, 0, 1)
     sums = [_sums(width, part, parts) for part in range(parts)]
     for first in range(n if n >= 2 * least + 2 else 0):
@@ -135,5 +136,5 @@ def turns(
             spread = square - total * total / count
             fits = after / (d - b) - before / (turn - a) >= higher and around <= even * spread
             if fits and around < rest[first]:
-                rest[first], uneven[first] = around, around / spread
-    return rest, uneven
+                rest[first], uneven[first], moved[first] = around, around / spread, share
+    return rest, uneven, moved

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from prism.kernels.edges import Edge, Pair, ends, flipped
-from prism.kernels.handover import both
+from prism.kernels.handovers import both
 from prism.kernels.intervals import Ints, covered
 from prism.kernels.lockstep import Collective, edge_volume, joined, merged, together
 from prism.kernels.rhythm import in_step, rhythm

@@ -139,15 +139,19 @@ def _split(
     """The first of the two gaps of the best split, and how uneven its runs are: of gaps `even`, the backward ones longer.
 
     That is, of the squared distance of all gaps but the two from their mean no more than so much is left around the means of
-    the runs, those of each of `parts` in turn. Of splits that are nearly as good the earliest gap is taken: a step's last gap
-    may be as long as one of a layer; but parts in turn tell no such splits apart. A third of the octets move `forward` if
-    layers are gathered again for the backward pass, half of them if not.
+    the runs, those of each of `parts` in turn. A third of the octets move `forward` if layers are gathered again for the
+    backward pass, half of them if not: within half a gap's octets, which is asked first, of splits up to twice as bad. Of
+    splits that are nearly as good the earliest gap is taken: a step's last gap may be as long as one of a layer; but parts in
+    turn tell no such splits apart.
     """
     n = len(pattern.width)
     place, width = np.concatenate([pattern.place, pattern.place + lag]), np.concatenate([pattern.width, pattern.width])
-    rest, uneven = turns(place, width, lag, parts, least, float(np.log(apart)), even, *forward)
+    rest, uneven, moved = turns(place, width, lag, parts, least, float(np.log(apart)), even, *forward)
     if not np.isfinite(rest).any():
         return None
     good = rest <= rest.min() * (1 + (4 / (n - 4) if parts == 1 else 0))  # by four times what is usual for one gap
+    part = float(np.median(np.diff(pattern.place))) / lag
+    exact = (np.abs(moved[:, None] - np.array([1 / 3, 1 / 2])) < part / 2).any(axis=1) & (rest <= 2 * rest.min())
+    good = exact if exact.any() else good
     chosen = int(np.argmax(good & ~np.roll(good, 1)))
     return chosen, float(uneven[chosen])

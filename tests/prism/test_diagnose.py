@@ -13,6 +13,8 @@ from prism.diagnose import diagnose
 from prism.kernels.bursts import bursts
 from prism.model import Severity
 from prism.replay import replay
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import Endpoint, Topology
 from tests.prism.faults import FAULTS, NIC, RANK, TOPOLOGY
 from tests.prism.test_replay import PCAPS, inputs
@@ -236,3 +238,16 @@ def test_messages_at_random_are_no_job(seed, equal):
     found = told(wire.flows(), placed(4))
     assert found.jobs == ()
     assert any("no training job" in text for text in found.unexplained)
+
+
+def test_a_job_that_evaluates_or_writes_as_often_as_not_is_one():
+    """A third of its steps are several times as long as the others, and nothing but pairs move together."""
+    job = Job(
+        dp=2, pp=4, micro=4, steps=16, schedule="interleaved", forward_ms=3.7, backward_ms=7.4, gradient_octets=30_000_000,
+        activation_octets=1_200_000, evaluate_every=5, evaluate_s=0.23, checkpoint_every=12, checkpoint_octets=387_000_000,
+    )  # fmt: skip
+    slow = Fault("compute_slow", ranks=(1,), first=6, stop=12, factor=1.9)
+    made = simulate(Spec("x", Cluster(hosts=8, nic_gbit=200.0), (job,), (slow,)), 1)
+    (one,) = told(made.flows, topologies.parse(json.dumps(made.topology), "t.json")).jobs
+    assert (one.parallelism.layout.pp, one.parallelism.layout.dp) == (4, 2)
+    assert len(one.timeline.steps[0]) == 16

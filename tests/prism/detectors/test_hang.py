@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from prism.detectors.crash import crash
 from prism.detectors.hang import _usual, hang
 from prism.model import Severity
 from prism.synth.simulate import simulate
@@ -127,3 +128,15 @@ def test_silences_of_one_place_or_one_length_are_usual():
     places = [(0.2, 1300), (0.5, 1350), (0.8, 1380), (0.81, 4000), (0.4, 9000), (0.6, 7000)]
     usual = [_usual(moved, length, places, 0.02) for moved, length in places]
     assert usual == [True, True, True, True, False, False]
+
+
+def test_a_job_whose_members_closed_connections_and_that_was_started_again_is_told_of_once():
+    """The silence until all connections are new is what the crash left, and detectors.crash names who closed first."""
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2)
+    before = len(wire.rows)
+    training(dp=8, wire=wire, start=max(row["end_ns"] for row in wire.rows) + 5000 * MS)
+    for row in wire.rows[before:]:
+        row["src_port"] += 1000
+    view = seen(wire.flows(placed(8)), placed(8))
+    assert hang(view) == []
+    assert named(crash(view)) == [(address(2),)]

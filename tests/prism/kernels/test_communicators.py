@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from prism.kernels.communicators import QUANTILES, apart, communicators, course, parting
 from prism.kernels.edges import Edge, edges_of
-from prism.kernels.handover import handovers
+from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec

@@ -6,32 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.edges import edges_of
-from prism.kernels.handover import _floor, _in_flight, _tide, _usual, handover, handovers
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.kernels.handover import _floor, _in_flight, _tide, _usual, handover
 from tests.prism.traffic import MS, T0, Wire
-
-
-def edges(**job):
-    flows = simulate(Spec("x", Cluster(hosts=8), (Job(**job),)), 1).flows
-    return flows, edges_of(flows, np.flatnonzero(~flows.control()))
-
-
-@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
-def test_stages_hand_over(schedule):
-    flows, own = edges(pp=4, dp=1, micro=8, schedule=schedule)
-    found, trees = handovers(own)
-    names = sorted(tuple(flows.endpoints[end] for end in pair) for pair in found)
-    assert [(a[:7], b[:7]) for a, b in names] == [("10.10.0", "10.10.1"), ("10.10.1", "10.10.2"), ("10.10.2", "10.10.3")]
-    assert trees == []
-    first = found[min(found)].first
-    assert len(first.empty) == 24
-
-
-@pytest.mark.parametrize("algorithm", ["ring", "halving", "pairs"])
-def test_members_of_a_collective_exchange(algorithm):
-    for dp in (2, 8):
-        assert handovers(edges(dp=dp, algorithm=algorithm)[1]) == ({}, [])
 
 
 def test_an_exchange_in_which_one_side_is_late_leaves_nothing_in_flight():
@@ -42,17 +18,6 @@ def test_an_exchange_in_which_one_side_is_late_leaves_nothing_in_flight():
             wire.send(1, 0, 100_000, T0 + (step * 100 + k + 2) * MS)
     own = edges_of(wire.flows())
     assert handover(own[0, 1], own[1, 0]) is None
-
-
-def test_pairs_that_join_pipelines_like_rungs_are_no_pipelines():
-    """Reductions of two ranks one of which always works for longer leave octets in flight, too: those of the other one."""
-    slow = Fault("compute_slow", ranks=(2,), factor=2.5)
-    job = Job(pp=2, dp=2, micro=4, schedule="gpipe", transport="rdma", steps=24)
-    flows = simulate(Spec("x", Cluster(hosts=8), (job,), faults=(slow,)), 1).flows
-    found, trees = handovers(edges_of(flows, np.flatnonzero(~flows.control())))
-    names = {tuple(flows.endpoints[end] for end in pair) for pair in found}
-    assert names == {("10.10.0.1", "10.10.2.1"), ("10.10.1.1", "10.10.3.1")}
-    assert trees == []
 
 
 def test_what_never_came_back_when_a_job_crashed_was_in_flight():

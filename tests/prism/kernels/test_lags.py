@@ -59,7 +59,7 @@ def test_the_best_split_of_two_runs(some, parts, even):
     place, width = drawn([(octets + 1, wide) for octets, wide in some])
     n, lag, least, higher, low, high = len(place), float(place[-1]), 2, 0.2, 0.25, 0.55
     place, width = np.concatenate([place, place + lag]), np.tile(np.log(width), 2)
-    rest, uneven = turns(place, width, lag, parts, least, higher, even, low, high)
+    rest, uneven, moved = turns(place, width, lag, parts, least, higher, even, low, high)
     for first in range(n):
         choices = {}
         for turn in range(first + 1 + least, first + n - least):
@@ -72,7 +72,8 @@ def test_the_best_split_of_two_runs(some, parts, even):
                 if abs(apart - higher) < 1e-9 or abs(around - even * spread) < 1e-9:
                     return  # either would do
                 if apart > higher and around < even * spread:
-                    choices[turn] = around, around / spread
-        best = min(choices.values(), default=(np.inf, np.inf))
+                    choices[turn] = around, around / spread, (place[turn] - place[first]) / lag
+        best = min(choices.values(), default=(np.inf, np.inf, np.inf))
         assert np.isclose(rest[first], best[0], atol=1e-9)
         assert np.isclose(uneven[first], best[1], atol=1e-6) or len(choices) > 1
+        assert np.isclose(moved[first], best[2], atol=1e-9) or len(choices) > 1

@@ -59,3 +59,11 @@ def test_gaps_that_are_cut_to_one_width_are_not_even():
         gaps = [(100, float(gap)) for gap in chance.choice([4, 5, 6, 60, 90, 500], 8, p=[0.2, 0.2, 0.2, 0.15, 0.15, 0.1])]
         records, _ = stream(gaps, 12, jitter=0.3, seed=int(chance.integers(1000)))
         assert sharded(*records).uneven > 0.02
+
+
+def test_forward_gaps_that_ranks_of_a_large_ring_part_unevenly_do_not_move_the_end():
+    """A third of the octets moves forward: not one layer less, though the first gap is longer than the others."""
+    ahead = [73, 64, 49, 36, 39, 38, 33, 33, 35, 31]
+    gaps = [(100, gap) for gap in ahead] + [(100, 86), *[(200, 147)] * 10, (200, 150), (100, 119)]
+    records, ends = stream(gaps, 12)
+    assert sharded(*records).rhythm.quiet[:, 0].tolist() == ends.tolist()

@@ -1,0 +1,42 @@
+"""Whether edges are slow because they take turns at one NIC: each is slower the more move at a time, but not all together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from prism.detectors.view import Floats, View
+from prism.kernels.edges import Pair
+from prism.kernels.intervals import length_before, union
+from prism.kernels.shifts import usual
+
+
+def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: float) -> bool:
+    """Whether edges to one endpoint, or from it, moved together as fast in the steps `start` to `stop` as one else does.
+
+    That is, less than `slower` times as slowly. An edge that is alone at both its ends shares nothing.
+    """
+    at: dict[tuple[int, int], list[Pair]] = defaultdict(list)
+    for key in edges:
+        for way in (0, 1):
+            at[way, key[way]].append(key)
+    groups = [keys for keys in at.values() if len(keys) > 1]
+    if {key for keys in groups for key in keys} != set(edges):
+        return False
+    keys, rates = view.rates
+    alone = 1 / usual(1 / rates)[:, 0]
+    return all(
+        float(np.nanmedian(_together(view, own)[start:stop])) * slower > max(float(alone[keys.index(key)]) for key in own)
+        for own in groups
+    )
+
+
+def _together(view: View, keys: Sequence[Pair]) -> Floats:
+    """The rate of some edges together while any of them sends, bit/s, by step; NaN where none does."""
+    rows = np.concatenate([view.edges[key].rows for key in keys])
+    begun = view.flows.start_ns[rows]
+    busy = np.diff(length_before(view.ends, union(begun, begun + view.busy[rows])), prepend=0)
+    moved = view.per_steps(keys, view.flows.octets).sum(axis=0)
+    return np.where(busy > 0, moved * 8e9 / np.maximum(busy, 1), np.nan)
