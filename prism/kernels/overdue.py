@@ -225,7 +225,8 @@ def _votes(streams: list[_Stream], ranks: int, until: int, near: float, *, sure:
 
 def _always_after(later: _Stream, one: _Stream, near: float, *, least: int = 4, share: float = 0.1) -> bool:
     """Whether one thing came after another in all steps, and not by next to nothing: then it may wait for that."""
-    after = (later.due - one.due)[np.isfinite(one.due) & np.isfinite(later.due)]
+    known = np.isfinite(one.due) & np.isfinite(later.due)
+    after = later.due[known] - one.due[known]
     return len(after) >= least and bool((after > 0).all() and np.median(after) > share * near)
 
 
