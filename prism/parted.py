@@ -52,3 +52,14 @@ def others(before: Ints, now: Ints, apart: float) -> bool:
     since, until = now[0], min(before[-1], now[-1])
     counts = [np.count_nonzero((since < ends) & (ends <= until)) for ends in (before, now)]
     return bool(abs(np.log((counts[0] + 1) / (counts[1] + 1))) > apart)
+
+
+def over(ends: Ints, step_ns: float, heard_ns: int, *, late: float = 1.15, steps: int = 24) -> Ints:
+    """The ends of steps that are over for sure: of the newest a window may have seen the first parts only.
+
+    It is sure unless its step was shorter than all of the `steps` before, and the job not heard when `late` steps had passed.
+    """
+    took = np.diff(ends[-steps:])
+    if len(took) < 3 or took[-1] >= took[:-1].min() or heard_ns >= ends[-2] + late * step_ns:
+        return ends
+    return ends[:-1]

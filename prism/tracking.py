@@ -18,7 +18,7 @@ from prism.board import JobState
 from prism.identity import Marks, distinct, marks, recognised
 from prism.jobs import rows_of
 from prism.model import Job, JobDiagnosis, Spans, Timeline
-from prism.parted import asked, others, reach
+from prism.parted import asked, others, over, reach
 from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
@@ -262,6 +262,7 @@ def uneasy(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.
     ends = job_ends(one.found.timeline) if one.found is not None else np.zeros(0, np.int64)
     if len(ends) <= AGREE:
         return False
+    ends = over(ends, step, one.talked_ns, late=slow)
     return slow <= (now_ns - int(ends[-1])) / step <= silent[1] or bool(np.diff(ends[-3:]).max() >= slow * step)
 
 
@@ -270,8 +271,9 @@ def steps_on(one: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05
     ends = job_ends(one.found.timeline) if one.found is not None and one.trusted else np.zeros(0, np.int64)
     if not len(ends):
         return False
-    over = int((now_ns - int(ends[-1])) / one.step_ns - settled)  # steps that should have ended since the newest that has
-    return over > 0 and int(ends[-1]) + over * one.step_ns > since_ns - settled * one.step_ns
+    last = int(over(ends, one.step_ns, one.talked_ns)[-1])
+    due = int((now_ns - last) / one.step_ns - settled)  # steps that should have ended since the newest that has
+    return due > 0 and last + due * one.step_ns > since_ns - settled * one.step_ns
 
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:

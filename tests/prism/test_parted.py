@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.parted import asked, others, reach, returns
+from prism.parted import asked, others, over, reach, returns
 
 S = 1_000_000_000
 
@@ -41,3 +41,12 @@ def test_steps_of_which_those_before_were_parts_are_others_and_those_of_a_slower
     slower = np.concatenate([known, 40 * S + np.arange(1, 30, dtype=np.int64) * 2 * S])
     assert not others(slower[:43], slower[30:], 0.4)
     assert not others(known[:0], known, 0.4)
+
+
+def test_a_newest_step_that_is_shorter_than_any_before_is_not_over_until_the_job_was_heard_when_it_should_have_been():
+    ends = np.cumsum([4, 4, 5, 4, 4]).astype(np.int64) * S
+    part = np.append(ends, ends[-1] + 3 * S)
+    assert over(ends, 4.0 * S, int(ends[-1]), late=1.25).tolist() == ends.tolist()
+    assert over(part, 4.0 * S, int(part[-1]), late=1.25).tolist() == ends.tolist()
+    assert over(part, 4.0 * S, int(ends[-1]) + 5 * S, late=1.25).tolist() == part.tolist()
+    assert over(ends[:2], 4.0 * S, 0).tolist() == ends[:2].tolist()

@@ -184,3 +184,15 @@ def test_a_job_is_looked_at_when_a_step_should_be_over_and_often_when_it_is_not(
     calm = replace(one, talked_ns=last + 10 * S)
     late = [uneasy(calm, last + int(steps * S)) for steps in (0.5, 1.0, 1.2, 3.0, 5.0)]
     assert late == [False, False, True, True, False]
+
+
+def test_a_job_of_which_the_newest_step_may_be_a_part_of_one_is_looked_at_when_that_should_be_over():
+    one = trusted(job(1, 2, 3, 4))
+    own = one.found.timeline.steps[0].copy()
+    own[-1, 1] -= S // 5
+    part, since = int(own[-1, 1]), int(own[-1, 0])
+    one = replace(one, found=replace(one.found, timeline=replace(one.found.timeline, steps=(own,) * 4)), talked_ns=part)
+    assert steps_on(one, part, since + S + S // 10)
+    assert uneasy(one, since + S + S // 4)
+    heard = replace(one, talked_ns=since + S + S // 4)  # a window has seen what came after it
+    assert not uneasy(heard, since + S + S // 4)
