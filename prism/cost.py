@@ -106,6 +106,8 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
     if not all(np.isfinite(e[[first - 1, stop - 1]]).all() for e in took):
         return _observed(view, finding, "what its steps waited for was not all seen")
     seen, again, ideal = (float(e[stop - 1] - e[first - 1]) for e in (view.ends.astype(np.float64), *took))
+    if seen <= 0:
+        return _observed(view, finding, "its steps have no length")
     if abs(again / seen - 1) > tolerance or ideal <= 0:
         return _observed(view, finding, f"the replay of what was seen takes {again / seen:.2f} of its time")
     slowdown = max(again / ideal, 1.0)
@@ -116,6 +118,8 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
                 gap = np.minimum(gap, _healed(view, graph, other, inside, healthy))
         whole = ends(graph, replay(graph, gap), n)
         whole_ideal = float(whole[stop - 1] - whole[first - 1]) if np.isfinite(whole[[first - 1, stop - 1]]).all() else np.inf
+        if usual <= 0:  # parts that ended together were taken for steps
+            return _observed(view, finding, "healthy steps have no length")
         if abs(whole_ideal / usual - 1) > tolerance:
             why = f"without it steps would take {whole_ideal / usual:.2f} of what healthy steps take"
             cost = _observed(view, finding, why)

@@ -7,7 +7,7 @@ what it says has not gone on for some steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,6 +107,15 @@ def follow(
         if job is not None and trail.case.state == "open":
             out[i] = _aged(trail, job, now_ns, i in found, doubt, hold, windows, trail.case.finding.job in told)
     return tuple(trail for trail in out if trail.told or trail.missed <= windows)
+
+
+def anew(trails: Sequence[Trail], jobs: Collection[str]) -> tuple[Trail, ...]:
+    """The trails where steps of `jobs` turn out to be others than windows took for them: what was slow then is not known.
+
+    Of what was not told yet nothing is left; what was told is over when nothing says it again.
+    """
+    kept = (trail for trail in trails if trail.told or trail.case.finding.job not in jobs)
+    return tuple(replace(trail, usual_ns=0.0) if trail.case.finding.job in jobs else trail for trail in kept)
 
 
 def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:

@@ -18,6 +18,7 @@ from prism.board import JobState
 from prism.identity import Marks, distinct, marks, recognised
 from prism.jobs import rows_of
 from prism.model import Job, JobDiagnosis, Spans, Timeline
+from prism.parted import asked, others, over, reach
 from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
@@ -47,6 +48,8 @@ class Followed:
     layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
     told_by: int = 0  # how many steps the fullest of those windows had
     doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
+    asked_ns: float = 0.0  # rests that come back within so long were in windows, and steps are no parts of what is between them
+    anew_ns: int = 0  # when windows agreed on steps of which those before were parts, or that were parts of those before
 
     @property
     def id(self) -> str:
@@ -59,12 +62,16 @@ class Followed:
         return self.step_ns > 0
 
     def since(self, now_ns: int, search_ns: int) -> int:
-        """When its next window begins, ns: with a step that was seen, so many back; `search_ns` ago where none are known."""
+        """When its next window begins, ns: with a step that was seen, so many back; `search_ns` ago where none are known.
+
+        It begins sooner where what was taken for steps may be parts of them (`parted.reach`).
+        """
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
         back = steps_back(self.step_ns) if self.trusted else 0
         if len(ends) < 2:
             return now_ns - (int(back * self.step_ns) or search_ns)
-        return int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
+        begin = int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
+        return min(begin, reach(ends, now_ns, self.asked_ns, search_ns))
 
 
 def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:
@@ -161,7 +168,8 @@ def after(
         layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
     if one.trusted and not strange:
-        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL))
+        known = asked(ends, now_ns - found.job.start_ns, one.asked_ns)
+        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL), asked_ns=known)
     if (strange and not agreed) or favoured(layouts) != layout:
         unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
         kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
@@ -169,8 +177,11 @@ def after(
             one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, doubtful=True, job=_lasting(one, found)
         )
     timeline = found.timeline
-    if one.found is not None and one.trusted:
-        timeline = stitched(one.found.timeline, found.timeline, kept=kept)
+    before = one.found.timeline if one.found is not None and one.trusted else None
+    if before is not None and strange and others(job_ends(before), ends, apart):
+        one = replace(one, anew_ns=now_ns, asked_ns=0.0)  # what it was taken for is no past of it
+    elif before is not None:
+        timeline = stitched(before, timeline, kept=kept)
     trusted = float(np.median([s for s in lately if s > 0])) if agreed else one.step_ns
     job = _lasting(one, found)
     return replace(
@@ -251,6 +262,7 @@ def uneasy(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.
     ends = job_ends(one.found.timeline) if one.found is not None else np.zeros(0, np.int64)
     if len(ends) <= AGREE:
         return False
+    ends = over(ends, step, one.talked_ns, late=slow)
     return slow <= (now_ns - int(ends[-1])) / step <= silent[1] or bool(np.diff(ends[-3:]).max() >= slow * step)
 
 
@@ -259,8 +271,9 @@ def steps_on(one: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05
     ends = job_ends(one.found.timeline) if one.found is not None and one.trusted else np.zeros(0, np.int64)
     if not len(ends):
         return False
-    over = int((now_ns - int(ends[-1])) / one.step_ns - settled)  # steps that should have ended since the newest that has
-    return over > 0 and int(ends[-1]) + over * one.step_ns > since_ns - settled * one.step_ns
+    last = int(over(ends, one.step_ns, one.talked_ns)[-1])
+    due = int((now_ns - last) / one.step_ns - settled)  # steps that should have ended since the newest that has
+    return due > 0 and last + due * one.step_ns > since_ns - settled * one.step_ns
 
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:

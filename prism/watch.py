@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
-from prism.following import NO_STEPS, Trail, Watched, bounded, follow, loud, waits
+from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, loud, waits
 from prism.hearing import Heard, Quiet, losses, quiet, reporters, told_until, weighed
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
@@ -192,11 +192,12 @@ class Watch:
                 running = seen.state == "running"
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, running, ends, final, began_ns, known_ns)
         self.jobs = tuple(jobs)
-        self.trails = bounded(follow(self.trails, findings, looked_at, now_ns, topology=self.topology), closed=self._closed)
+        trails = anew(self.trails, {one.id for one in jobs if one.anew_ns == now_ns})
+        self.trails = bounded(follow(trails, findings, looked_at, now_ns, topology=self.topology), closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
         before, self._until = self._until, now_ns
-        flows = len(self.shelf)
-        self._windows.appendleft(Window(before or self._first, now_ns, flows, self._late, time.perf_counter() - began))
+        took = time.perf_counter() - began
+        self._windows.appendleft(Window(before or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
         self.shelf.forget(min((s for s in (self._since(one, now_ns) for one in self.jobs)), default=now_ns - self._search))
         board = self._board(now_ns)

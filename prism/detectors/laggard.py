@@ -12,7 +12,7 @@ from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import HIGH, OFTEN, Shift, held, middle, shifts, spread, usual
+from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, held, middle, shifts, spread, usual
 from prism.model import Finding, SubjectType
 
 
@@ -36,9 +36,11 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
         others = _strangers(view, best)
         if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < apart * lost:
             continue
-        before = float(usual(np.delete(total[best : best + 1], np.arange(one.start, one.stop), axis=1), share=HIGH)[0, 0])
-        if held(total[best] - before, one, grown[best] / 2) < OFTEN:
+        before = usual(np.delete(total, np.arange(one.start, one.stop), axis=1), share=HIGH)
+        if held(total[best] - before[best], one, grown[best] / 2) < OFTEN:
             continue  # hiccups
+        if by_chance(total - before, best, one._replace(height=float(grown[best]))) > RARE:
+            continue  # hiccups too, of many ranks or of many steps
         noise = _noise(total[best], one)
         score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
         if score >= sigmas:

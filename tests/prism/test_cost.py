@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from prism import topology
@@ -79,3 +80,16 @@ def test_steps_and_ranks_of_a_finding():
     (claim,) = claims_of(view)
     assert steps_of(view, claim) == tuple(claim.evidence["steps"])
     assert ranks_of(view, claim) == [view.job.endpoints.index(f"10.0.{RANK}.1")]
+
+
+def test_where_what_was_taken_for_healthy_steps_has_no_length_what_was_seen_is_told():
+    view = case("slow rank")
+    (claim,) = claims_of(view)
+    view = replace(view)
+    view.__dict__["durations"] = np.zeros(len(view.ends))
+    (cost,) = costs(view, [claim])
+    assert (cost.what_if, cost.why) == (None, "healthy steps have no length")
+    view = replace(view)
+    view.__dict__["ends"] = np.full(len(view.ends), view.ends[-1])
+    (cost,) = costs(view, [claim])
+    assert (cost.what_if, cost.slowdown) == (None, claim.slowdown)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.following import Watched, follow
+from prism.following import Watched, anew, follow
 from prism.model import Finding, Severity
 
 S = 1_000_000_000
@@ -152,3 +152,15 @@ def test_a_window_that_a_claim_fills_does_not_say_when_it_began():
     assert told(trails)[0].finding.start_ns == 9 * S
     trails = follow(trails, [finding(13, 16)], seen(16, 12), 16 * S)
     assert told(trails)[0].finding.start_ns == 9 * S
+
+
+def test_where_steps_turn_out_to_be_others_what_was_slow_is_not_known():
+    (waiting,) = follow((), [finding(10, 12)], job(12), 12 * S)
+    assert anew((waiting,), {"another"}) == (waiting,)
+    assert anew((waiting,), {"j"}) == ()
+    trails = anew(opened(), {"j"})
+    for now in (20, 30):  # steps are twice as long as parts of them seemed to be
+        longer = {"j": replace(job(now)["j"], step_ns=2.0 * S, ends=np.arange(2, now + 1, 2, dtype=np.int64) * S)}
+        trails = follow(trails, [], longer, now * S)
+    (case,) = told(trails)
+    assert case.state == "closed"

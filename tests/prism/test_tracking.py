@@ -48,6 +48,35 @@ def test_a_window_that_takes_parts_for_steps_is_doubted_and_changes_nothing():
     assert odd.step_ns == S / 10
 
 
+def test_the_window_of_a_job_that_may_be_known_by_parts_of_its_steps_reaches_back_further_until_it_holds_its_rests():
+    one = trusted(job(1, 2, 3, 4))
+    took = np.array([5 if k % 8 == 0 else 1 for k in range(60)]) * S
+    ends = np.cumsum(took)
+    own = np.stack([ends - took, ends], axis=1)
+    parts = replace(found(one.job, 9), timeline=replace(one.found.timeline, steps=(own,) * 4))
+    now = int(ends[-1])
+    one = replace(one, found=parts)
+    assert one.since(now, 30 * S) == int(ends[-25])
+    assert one.since(now, 120 * S) == int(ends[56]) - 4 * 12 * S
+    began = replace(parts.job, start_ns=now - 48 * S)
+    told = after(one, replace(parts, job=began), now, kept=100)  # a window that held four of them says the same
+    assert told.since(now, 120 * S) == int(job_ends(told.found.timeline)[-25])
+
+
+def test_steps_of_which_those_known_were_parts_have_no_past():
+    one = trusted(job(1, 2, 3, 4))
+    one = replace(one, found=found(one.job, 80, ms=100))
+    for now in range(10, 14):
+        one = after(one, found(one.job, 8), now * S, kept=100)
+    assert one.anew_ns == 0  # steps are a second long, as they were
+    one = replace(one, found=found(one.job, 80, ms=100), step_ns=S / 10)
+    for now in range(14, 17):
+        one = after(one, found(one.job, 8), now * S, kept=100)
+    assert not one.doubtful
+    assert one.anew_ns == 14 * S
+    assert len(job_ends(one.found.timeline)) == 8
+
+
 def test_a_layout_of_one_window_is_doubted():
     one = trusted(job(1, 2, 3, 4))
     assert after(one, found(one.job, 9, dp=2), 10 * S, kept=100).doubtful
@@ -155,3 +184,15 @@ def test_a_job_is_looked_at_when_a_step_should_be_over_and_often_when_it_is_not(
     calm = replace(one, talked_ns=last + 10 * S)
     late = [uneasy(calm, last + int(steps * S)) for steps in (0.5, 1.0, 1.2, 3.0, 5.0)]
     assert late == [False, False, True, True, False]
+
+
+def test_a_job_of_which_the_newest_step_may_be_a_part_of_one_is_looked_at_when_that_should_be_over():
+    one = trusted(job(1, 2, 3, 4))
+    own = one.found.timeline.steps[0].copy()
+    own[-1, 1] -= S // 5
+    part, since = int(own[-1, 1]), int(own[-1, 0])
+    one = replace(one, found=replace(one.found, timeline=replace(one.found.timeline, steps=(own,) * 4)), talked_ns=part)
+    assert steps_on(one, part, since + S + S // 10)
+    assert uneasy(one, since + S + S // 4)
+    heard = replace(one, talked_ns=since + S + S // 4)  # a window has seen what came after it
+    assert not uneasy(heard, since + S + S // 4)

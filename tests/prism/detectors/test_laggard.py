@@ -24,6 +24,15 @@ def test_of_two_that_are_slow_alike_nobody_is_named():
     assert laggard(seen(training(dp=8, wire=Wire(tcp=True), work=slow).flows(), placed(8))) == []
 
 
+def test_hiccups_that_follow_one_another_by_chance_are_nobodys_fault():
+    def job(hiccups):
+        slow = lambda step, rank: 40.0 if rank == RANK and step in {20, 21, 22, *hiccups} else 20.0  # noqa: E731
+        return seen(training(dp=8, steps=40, wire=Wire(tcp=True), work=slow).flows(), placed(8))
+
+    assert named(laggard(job(()))) == [(address(RANK),)]
+    assert laggard(job((3, 7, 12, 16, 27, 31, 36))) == []
+
+
 def test_where_writes_are_one_sided_it_holds_back():
     assert laggard(case("slow rank", tcp=False)) == []
 

@@ -1,0 +1,65 @@
+"""Whether what windows take for steps are parts of them: a pipeline's micro-batches, say, between which it rests longer.
+
+A window in which such rests hardly come back cannot tell. One that holds several of them can.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.kernels.intervals import Ints
+
+RESTS = 4  # of those that come back are in a window that tells steps from their parts
+
+
+def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, float]:
+    """When the newest of the longest of steps ended, and how far apart such come, ns; 0, 0 where they do not come back.
+
+    They take `longer` than is usual, and at least half as long as the longest of all.
+    """
+    steps = np.diff(ends)
+    if len(steps) < least:
+        return 0, 0.0
+    long = ends[1:][steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2)]
+    return (int(long[-1]), float(np.median(np.diff(long)))) if len(long) > 1 else (0, 0.0)
+
+
+def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int) -> int:
+    """When a window begins that holds `RESTS` of the longest rests, ns; `now_ns` where none come back, or that was asked.
+
+    Not asked either is after what comes back so seldom that so many last longer than `search_ns`.
+    """
+    newest, apart = returns(ends[ends >= now_ns - search_ns])
+    return int(newest - RESTS * apart) if asked_ns < apart <= search_ns / RESTS else now_ns
+
+
+def asked(ends: Ints, lasted_ns: int, before_ns: float, *, nearly: float = 0.5) -> float:
+    """Up to how far apart rests may come without a doubt, ns, after a window of that length that told steps as they were known.
+
+    So were those that come back within `before_ns`.
+    """
+    _, apart = returns(ends)
+    return max(before_ns, apart if lasted_ns >= (RESTS - nearly) * apart else 0.0)
+
+
+def others(before: Ints, now: Ints, apart: float) -> bool:
+    """Whether ends of steps are not those that were known, in the time that both show: far more of them, or far fewer.
+
+    A job that has become slower has as many as it had.
+    """
+    if not len(before) or not len(now):
+        return False
+    since, until = now[0], min(before[-1], now[-1])
+    counts = [np.count_nonzero((since < ends) & (ends <= until)) for ends in (before, now)]
+    return bool(abs(np.log((counts[0] + 1) / (counts[1] + 1))) > apart)
+
+
+def over(ends: Ints, step_ns: float, heard_ns: int, *, late: float = 1.15, steps: int = 24) -> Ints:
+    """The ends of steps that are over for sure: of the newest a window may have seen the first parts only.
+
+    It is sure unless its step was shorter than all of the `steps` before, and the job not heard when `late` steps had passed.
+    """
+    took = np.diff(ends[-steps:])
+    if len(took) < 3 or took[-1] >= took[:-1].min() or heard_ns >= ends[-2] + late * step_ns:
+        return ends
+    return ends[:-1]

@@ -1,0 +1,52 @@
+import numpy as np
+
+from prism.parted import asked, others, over, reach, returns
+
+S = 1_000_000_000
+
+
+def parts(steps, *, of=8, rest_s=4):
+    """Ends of what is taken for steps of a second; the first of each `of` of them comes after a rest."""
+    took = [rest_s + 1 if k % of == 0 else 1 for k in range(1, steps + 1)]
+    return np.cumsum(took).astype(np.int64) * S
+
+
+def test_long_rests_come_back():
+    newest, apart = returns(parts(30))
+    assert (newest, apart) == (36 * S, 12 * S)
+    assert returns(parts(30, rest_s=0)) == (0, 0.0)  # even steps
+    assert returns(parts(15)) == (0, 0.0)  # one rest came, none came back
+    assert returns(parts(2)) == (0, 0.0)
+
+
+def test_a_window_reaches_back_so_far_that_four_of_them_come_back_until_one_did():
+    ends = parts(30)
+    now = int(ends[-1])
+    assert reach(ends, now, 0.0, 120 * S) == 36 * S - 4 * 12 * S
+    assert reach(ends, now, 12.0 * S, 120 * S) == now  # asked before
+    assert reach(ends, now, 0.0, 40 * S) == now  # they would last longer than is looked back
+    assert reach(parts(30, rest_s=0), 30 * S, 0.0, 120 * S) == 30 * S
+
+
+def test_only_a_window_that_holds_them_has_asked():
+    assert asked(parts(30), 24 * S, 0.0) == 0.0
+    assert asked(parts(30), 46 * S, 0.0) == 12 * S
+    assert asked(parts(30), 46 * S, 20.0 * S) == 20 * S
+
+
+def test_steps_of_which_those_before_were_parts_are_others_and_those_of_a_slower_job_are_not():
+    known = np.arange(1, 41, dtype=np.int64) * S
+    assert others(known, known[7::8], 0.4)
+    assert others(known[7::8], known, 0.4)
+    slower = np.concatenate([known, 40 * S + np.arange(1, 30, dtype=np.int64) * 2 * S])
+    assert not others(slower[:43], slower[30:], 0.4)
+    assert not others(known[:0], known, 0.4)
+
+
+def test_a_newest_step_that_is_shorter_than_any_before_is_not_over_until_the_job_was_heard_when_it_should_have_been():
+    ends = np.cumsum([4, 4, 5, 4, 4]).astype(np.int64) * S
+    part = np.append(ends, ends[-1] + 3 * S)
+    assert over(ends, 4.0 * S, int(ends[-1]), late=1.25).tolist() == ends.tolist()
+    assert over(part, 4.0 * S, int(part[-1]), late=1.25).tolist() == ends.tolist()
+    assert over(part, 4.0 * S, int(ends[-1]) + 5 * S, late=1.25).tolist() == part.tolist()
+    assert over(ends[:2], 4.0 * S, 0).tolist() == ends[:2].tolist()
