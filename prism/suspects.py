@@ -132,7 +132,8 @@ def _by_work(view: View, finding: Finding) -> Weights:
     rise = np.clip(np.nan_to_num(rise), 0.0, None)
     top = float(rise.max(initial=0.0))
     apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
-    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items()}
+    asked = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited for them
+    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in asked}
 
 
 def _by_silence(finding: Finding) -> Weights:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from prism.detectors.dependencies import COLLECTIVES
+from prism.detectors.mates import above_mates
 from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
@@ -33,6 +34,7 @@ def slow_rank(
     out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
     if view.parallelism.layout.pp > 1:  # there pieces that ran together on one say nothing, unless all of its work grew
         more = _grew_in_all(view, _slower(view, "largest", np.log(factor), sigmas, apart, share))
+        more += _above_mates(view, np.log(factor), sigmas, share)
         out += [slow for slow in more if not any(_at_once(slow.one, known.one) for known in out)]
     else:
         out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
@@ -48,7 +50,7 @@ class Slow(NamedTuple):
     """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew.
 
     `piece` is the piece of its work that shows it; `partner`, unless -1, a rank that began whenever it did, for they exchange:
-    one of the two was slow, the other waited.
+    one of the two was slow, the other waited. `beside` are the ranks with which alone it was compared, if not all.
     """
 
     rank: int
@@ -58,6 +60,7 @@ class Slow(NamedTuple):
     grew: float
     piece: Piece = "typical"
     partner: int = -1
+    beside: tuple[int, ...] = ()
 
 
 def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
@@ -117,6 +120,16 @@ def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
         others = grown[during][strangers_of(view, np.arange(len(total)), slow.rank)]
         if grown[during][slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)):
             out.append(slow)
+    return out
+
+
+def _above_mates(view: View, height: float, sigmas: float, share: float) -> list[Slow]:
+    """Ranks that took longer than their context parallel mates for some steps, and lost at least `share` of a step."""
+    out = []
+    for rank, one, mates, rest in above_mates(view, height, sigmas):
+        lost = float(np.nanmedian(view.work[2][rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
+        if lost >= share * view.period:
+            out.append(Slow(rank, one, lost, rest, view.slowdown(one.start, one.stop), "largest", beside=mates))
     return out
 
 
@@ -246,6 +259,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     who = f"{host} ({len(mates) + 1} of its ranks)" if mates and host else f"{address}{f' ({host})' if host else ''}"
     subject: SubjectType = "host" if mates and host else "endpoint"
     ids: tuple[str, ...] = (host,) if mates and host else (address,)
+    others_are = "its mates'" if slow.beside else "the others'"
     if slow.partner >= 0:
         subject, ids = "link", tuple(sorted([address, view.job.endpoints[slow.partner]]))
         who = f"one of {ids[0]} and {ids[1]}, which begin together,"
@@ -261,7 +275,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
         slowdown=round(max(slow.grew, 1.0), 3),
         score=round(min(one.score, 999.0), 2),
         message=(
-            f"{who} works {factor:.2f}× as long before it sends as {than}; the others' work moved by {others:.2f}× at most, "
+            f"{who} works {factor:.2f}× as long before it sends as {than}; {others_are} work moved by {others:.2f}× at most, "
             f"{'but steps took no longer' if told is Severity.INFO else 'and they wait for it'}"
         ),
         evidence={
@@ -272,5 +286,6 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
             "usual_work_ms": round(now / factor, 3),
             "lost_ms_per_step": round(slow.lost / 1e6, 3),
             "others_moved": round(others, 3),
-        },
+        }
+        | ({"beside": [view.job.endpoints[rank] for rank in slow.beside]} if slow.beside else {}),
     )
