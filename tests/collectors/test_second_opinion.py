@@ -6,12 +6,14 @@ import asyncio
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pyshark
 import pytest
+from pyshark.capture.capture import TSharkCrashException
 from scapy.contrib.roce import AETH, BTH
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop
@@ -81,7 +83,9 @@ def theirs(path: Path) -> list[dict[str, Any]]:
     try:
         return [their_row(packet) for packet in capture]
     finally:
-        capture.close()
+        with suppress(TSharkCrashException):  # so it says of a tshark that is gone before it is killed; all packets are here
+            capture.close()
+        capture._running_processes.clear()  # else its destructor closes it again
         loop.close()
 
 
