@@ -58,12 +58,13 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         calls = _calls(view, own, start, begins)
         if calls is not None and not one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
-        first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
-        if calls is None and not one_sided and np.isnan(first).all(axis=1).any():
-            continue  # whoever the late one waits for may be one that is not on the wire
-        late[ranks] = (first - middle(first, axis=0)) / view.period
         if calls is not None:
             late[ranks], lost[ranks] = calls
+        else:
+            first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
+            if not one_sided and np.isnan(first).all(axis=1).any():
+                continue  # whoever the late one waits for may be one that is not on the wire
+            late[ranks] = (first - middle(first, axis=0)) / view.period
         for rank in ranks:
             met[rank].add(len(judged))
         judged.append(ranks)
@@ -202,8 +203,9 @@ def _standing_out(
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])))
             own = _unhidden(late, rank, others, one) - often[rank]
             steady = held(own, one, one.height / 2) >= OFTEN and even(own, one, noise)
-            chance = by_chance((late - often[:, None])[ranks], at, one)
-            if one.height >= apart * rest and steady and chance <= RARE / 5:  # lateness is known in each step
+            if one.height < apart * rest or not steady:
+                continue
+            if by_chance(late[ranks] - often[ranks, None], at, one) <= RARE / 5:  # lateness is known in each step
                 found.append((rank, one))
         if (
             often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))

@@ -24,12 +24,14 @@ def above_mates(view: View, height: float, sigmas: float) -> list[tuple[int, Shi
         sigma = spread(largest)
         for i, rank in enumerate(ranks):
             for one in shifts(largest[i], sigma, least=view.least, height=height, score=sigmas):
-                steady = held(largest[i], one, one.height / 2) >= OFTEN and even(largest[i], one, sigma)
+                if not even(largest[i], one, sigma) or any(
+                    held(own[i], one, one.height / 2) < OFTEN for own in (typical, largest)
+                ):
+                    continue
                 mates = [m for m in ranks if m != rank]
                 moved = middle(levels[1][mates, one.start : one.stop], axis=1) - middle(levels[1][mates], axis=1)
                 rest = float(np.nanmax(np.abs(moved), initial=0.0))
-                both = steady and held(typical[i], one, one.height / 2) >= OFTEN and 2 * rest <= one.height
-                if both and by_chance(largest, i, one) <= RARE:
+                if 2 * rest <= one.height and by_chance(largest, i, one) <= RARE:
                     out.append((rank, one, tuple(mates), rest))
     return out
 

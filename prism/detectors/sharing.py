@@ -10,7 +10,7 @@ import numpy as np
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import Pair
 from prism.kernels.intervals import length_before, union
-from prism.kernels.shifts import usual
+from prism.kernels.shifts import middle, usual
 
 
 def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: float) -> bool:
@@ -28,7 +28,7 @@ def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: 
     keys, rates = view.rates
     alone = 1 / usual(1 / rates)[:, 0]
     return all(
-        float(np.nanmedian(_together(view, own)[start:stop])) * slower > max(float(alone[keys.index(key)]) for key in own)
+        float(middle(_together(view, own)[start:stop])) * slower > max(float(alone[keys.index(key)]) for key in own)
         for own in groups
     )
 

@@ -69,7 +69,7 @@ def kept(sent: Sequence[Sent], begins: Ints, *, share: float = 0.001, alike: flo
     least = so_far.min(axis=0) + alike * float(np.median(np.concatenate([own[2] for own in sent])))
     goes_on = np.stack([np.append(own[0], np.iinfo(np.int64).max)[np.searchsorted(own[0], since)] for own in sent])
     first = np.argmin(np.where(so_far <= least, goes_on, np.iinfo(np.int64).max), axis=0)
-    told = ((so_far > least).mean(axis=0) > 0.5) & (step >= 0)
+    told = (so_far > least).mean(axis=0) > 0.5
     return Waits(first[told], step[told], (until - since)[told], np.zeros(int(told.sum()), np.int64))
 
 
