@@ -105,8 +105,8 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     out = []
     whole = len(view.ends) - _broken(view)
     for i in np.flatnonzero(after - end >= least).tolist():
-        step, over = int(view.step_of(end[i : i + 1])[0]), i + 1 < len(end)
-        step = step if over else min(step, whole)
+        over = i + 1 < len(end)
+        step = _step(view, int(end[i])) if over else min(_step(view, int(end[i])), whole)
         closing = np.searchsorted(closed, [end[i] - view.period, after[i]])
         if not step or (closing[0] < closing[1] and (anew[i] or not over)):
             continue
@@ -115,6 +115,22 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
         quits = anew[i] if over else rdma and after[i] - end[i] >= 4 * view.period
         out.append(Silence(step, since, int(end[i]), int(after[i]), over, bool(quits)))
     return out
+
+
+def _step(view: View, until: int, *, near: float = 0.1) -> int:
+    """The step in which a job fell silent: that of the rank that has ended the fewest.
+
+    Where nothing is sent any more the step before may seem over. If the silence begins within a `near` part of a step after it,
+    and by then it lacks more octets than any two other steps differ by, it was not.
+    """
+    step = min(int(np.searchsorted(s[:, 1], until)) for s in view.timeline.steps if len(s) >= len(view.ends))
+    if not step or until - int(view.ends[step - 1]) > near * view.period:
+        return step
+    moved, calm = view.volumes.sum(axis=0), view.durations <= 1.5 * view.period
+    calm[step - 1] = False
+    starts = view.flows.start_ns
+    rest = view.flows.octets[(starts > view.ends[step - 1]) & (starts <= until)].sum()
+    return step - bool(calm.any() and moved[step - 1] + rest < moved[calm].min() - np.ptp(moved[calm]))
 
 
 def _broken(view: View, *, part: float = 0.75) -> bool:
@@ -175,11 +191,12 @@ def _shared_by_all(view: View, cut: Cut) -> list[int]:
     """The ranks of the one host at an end of all that may have been due first, if that is more than one thing; else nobody.
 
     Of a ring that goes on inside hosts, what comes to a host one of whose ranks is not ready and what leaves it wait, in any
-    order. Where hosts have one rank each, two ranks that hang look like that.
+    order. Where hosts have one rank each, and senders wait for nobody, two ranks that hang look like that; over RDMA they wait.
     """
+    waiting = bool((view.flows.protocol == UDP).all())
     own = [{frozenset(_mates(view, rank)) for rank in pair} for pair in cut.first]
     shared = set.intersection(*own) if len(own) > 1 else set()
-    return sorted(*shared) if len(shared) == 1 and all(len(mates) > 1 for mates in shared) else []
+    return sorted(*shared) if len(shared) == 1 and (waiting or all(len(mates) > 1 for mates in shared)) else []
 
 
 def _mute(view: View, rank: int) -> bool:

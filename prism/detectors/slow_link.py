@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammainc
 
 from prism.detectors.losses import likeliest
 from prism.detectors.sharing import shared
@@ -73,7 +74,7 @@ def joined(findings: list[Finding]) -> list[Finding]:
 def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: int = 10) -> list[Finding]:
     """NICs and links on which packets are sent again `factor` times as often as on others of the kind, `least` times or more.
 
-    Healthy jobs send packets again too, where many senders meet; so like is compared with like.
+    Healthy jobs send packets again too, where many senders meet; so like is compared with like, and with what chance makes.
     """
     keys = sorted(view.edges)
     if len(keys) < 3 or len(view.ends) < 3:
@@ -89,9 +90,17 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
     for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25, least=view.least):
         bad = [keys.index(key) for key in one.bad]
         lost, chance = (float(sums[bad, one.start : one.stop].sum()) for sums in (again, foreseen))
-        finding = _told(view, one, "lossy") if lost >= max(least, factor * chance) else None
+        bunch = _bunch(np.delete(again, bad, 0), np.delete(foreseen, bad, 0))
+        alike = float(gammainc(lost / bunch, chance / bunch)) * again.size * again.shape[1] / 2  # stretches like it, by Poisson
+        finding = _told(view, one, "lossy") if lost >= max(least, factor * chance) and alike <= RARE else None
         out += [finding] if finding is not None else []
     return joined(out)
+
+
+def _bunch(again: Floats, foreseen: Floats) -> float:
+    """How many packets most edges lose together: how much more widely counts scatter than Poisson's law says, at least 1."""
+    wide = np.sum((again - foreseen) ** 2, axis=1) / np.maximum(foreseen.sum(axis=1), 1.0)
+    return max(float(np.median(wide)), 1.0)
 
 
 def _alike(view: View, keys: list[Pair]) -> list[list[int]]:

@@ -5,6 +5,7 @@ import pytest
 
 from prism.detectors.crash import crash
 from prism.detectors.hang import _usual, hang
+from prism.kernels.bursts import bursts
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -52,6 +53,58 @@ def test_where_a_ring_goes_on_inside_hosts_the_host_of_who_is_not_ready_is_named
     (one,) = hang(seen(done.flows, parse(json.dumps(done.topology), "t")))
     assert one.ids == (f"server{rank // 2}",)
     assert sum(one.evidence["due_first"].values()) == 1.0
+
+
+def told_of(job: Job, fault: Fault, *, joined: bool = False):
+    done = simulate(Spec("x", Cluster(hosts=job.dp * job.pp * job.tp, gpus=1), (job,), faults=(fault,)), 1)
+    found = bursts(done.flows) if joined else None
+    flows = found.flows if found is not None else done.flows
+    return [(one.kind, one.ids) for one in hang(seen(flows, parse(json.dumps(done.topology), "t")))]
+
+
+@pytest.mark.parametrize("rank", [2, 3, 5, 6])
+def test_who_stands_in_the_middle_of_what_it_sends_waits(rank):
+    """Of two that exchange, each sends what it may before the other is ready: the rest waits for that one."""
+    job = Job(
+        mode="3d", dp=2, pp=4, steps=14, micro=8, schedule="interleaved", chunks=2, transport="rdma", batched=True,
+        forward_ms=20.0, backward_ms=40.0, optimizer_ms=16.0, gradient_octets=8_000_000, activation_octets=16_000_000,
+    )  # fmt: skip
+    assert told_of(job, Fault("hang", ranks=(rank,), first=7, seconds=6.0)) == [("hang", (address_of(rank),))]
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_step_that_most_ranks_had_ended_is_not_over(rank):
+    job = Job(
+        mode="3d", dp=4, pp=8, steps=12, micro=16, schedule="gpipe", algorithm="halving", transport="tcp", batched=False,
+        credits=True, zero1=True, forward_ms=5.7, backward_ms=11.4, optimizer_ms=4.7, gradient_octets=947_159,
+        activation_octets=37_886,
+    )  # fmt: skip
+    assert told_of(job, Fault("hang", ranks=(rank,), first=8, seconds=2.0)) == [("hang", (address_of(rank),))]
+
+
+@pytest.mark.parametrize("rank", [0, 2, 5])
+def test_a_step_that_lacks_octets_when_the_job_falls_silent_is_not_over(rank):
+    """Others go on for a while, so that a step seems to end; who is not there sends nothing of what comes later."""
+    job = Job(
+        mode="3d", dp=2, pp=2, tp=2, steps=17, micro=6, schedule="gpipe", forward_ms=53.0, backward_ms=106.0,
+        optimizer_ms=44.0, gradient_octets=400_000_000, activation_octets=16_000_000, tensor_octets=8_000_000, tensor_calls=4,
+    )  # fmt: skip
+    assert told_of(job, Fault("crash", ranks=(rank,), first=8, restart_s=3.35)) == [("crash", (address_of(rank),))]
+
+
+@pytest.mark.parametrize("rank", [0, 5, 7])
+def test_who_is_not_in_a_ring_whose_senders_wait(rank):
+    """The rank before it in the ring has begun to send as little, but it took from the one before."""
+    job = Job(
+        dp=8, steps=12, accumulation=4, transport="rdma", forward_ms=273.0, backward_ms=546.0, optimizer_ms=136.5,
+        gradient_octets=800_000_000, world_reduce=True, jitter=0.044,
+    )  # fmt: skip
+    fault = Fault("crash", ranks=(rank,), first=5, restart_s=9.8)
+    assert told_of(job, fault, joined=True) == [("crash", (address_of(rank),))]
+
+
+def address_of(rank: int) -> str:
+    return f"10.10.{rank}.1"
 
 
 def test_who_writes_to_storage_does_not_hang():

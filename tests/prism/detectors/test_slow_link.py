@@ -102,6 +102,25 @@ def test_a_few_losses_everywhere_are_nothing():
     assert lossy_link(seen(wire.flows())) == []
 
 
+def losing(counts):
+    """A ring of 16 whose edges send so many packets again in each step, int[16, steps]."""
+    view = seen(training(dp=16, steps=counts.shape[1]).flows())
+    again = np.zeros(len(view.flows), np.int64)
+    for key, own in zip(sorted(view.edges), counts, strict=True):
+        rows = view.edges[key].rows
+        again[rows[np.searchsorted(view.flows.end_ns[rows], view.begins)]] = own
+    return replace(view, flows=replace(view.flows, retransmits=again))
+
+
+def test_losses_that_come_in_bunches_are_chance_as_often_as_they_come():
+    """Five packets at a time, now here and now there: three such times at one NIC are no more than chance makes."""
+    every = [5 * np.random.default_rng(seed).poisson(0.1, (16, 24)) for seed in range(20)]
+    assert [claim for counts in every for claim in lossy_link(losing(counts))] == []
+    counts = every[0].copy()
+    counts[NIC - 1 : NIC + 1, 10:16] += 10
+    assert named(lossy_link(losing(counts))) == [(address(NIC),)]
+
+
 def test_findings_of_one_subject_whose_times_meet_are_one():
     (one,) = slow_link(case("slow NIC"))
     later = type(one)(**{**vars(one), "start_ns": one.end_ns, "end_ns": one.end_ns + 5, "score": 1.0})

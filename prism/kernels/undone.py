@@ -1,0 +1,192 @@
+"""What a step that was cut short left undone: each stream from rank to rank, and when it would have gone on in other steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import UDP, Flows
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
+from prism.kernels.lanes import lanes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Stream:
+    """Payload of one lane, or words of readiness, from one rank to another; times of its records, ns, and what each counts.
+
+    `low` to `high` are those of the cut step, those between `bounds`, int64[n, 2], of compared ones. By compared step: `due`,
+    when it would have gone on, and `did`, when what it did last began, ns since the step's begin; `place`, the record that was
+    due; whether the time is `halfway` in a transfer. The sender `waits` until the receiver is ready, as over RDMA.
+    """
+
+    src: int
+    dst: int
+    told: bool
+    begin: Ints
+    end: Ints
+    octets: Floats
+    low: int
+    high: int
+    due: Floats
+    did: Floats
+    place: Ints
+    halfway: NDArray[np.bool_]
+    bounds: Ints
+    waits: bool
+    usual: float = 0.0
+
+    @property
+    def moved(self) -> float:
+        """Octets in the cut step."""
+        return 0.0 if self.told else float(self.octets[self.low : self.high].sum())
+
+    @cached_property
+    def unit(self) -> float:
+        """Octets of one of the equal transfers that a step consists of; 0 where it does not."""
+        return _unit(self)
+
+
+def streams_of(
+    flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, slack: float, *, border: float = 0.05
+) -> list[Stream]:
+    """What goes from rank to rank, by lane; a step of it begins where it rests longest within the share `border` of one."""
+    start, control = sending(flows), flows.control()
+    place = np.full(len(flows.endpoints), -1)
+    place[codes] = np.arange(len(codes))
+    inside = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & (flows.octets > 0))
+    lane = np.zeros(len(inside), np.int64)
+    lane[~control[inside]] = 1 + lanes(flows, inside[~control[inside]])
+    key = (flows.src[inside].astype(np.int64) * len(place) + flows.dst[inside]) * (lane.max(initial=0) + 1) + lane
+    by = np.lexsort((start[inside], key))
+    zero = np.min(like[:, :, 0], axis=0)
+    waits = bool((flows.protocol[inside] == UDP).all())
+    out = []
+    for rows in np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1):
+        src, told = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
+        octets = np.ones(len(rows)) if told else flows.octets[rows].astype(np.float64)
+        reach = 0.0 if told else border * float(np.median(like[src, :, 1] - like[src, :, 0]))
+        low, *bounds = _borders(
+            start[rows], flows.end_ns[rows], np.append(since[src], like[src].ravel()), until, reach
+        ).tolist()
+        none = np.full(like.shape[1], np.inf)
+        one = Stream(
+            src, int(place[flows.dst[rows[0]]]), told, start[rows], flows.end_ns[rows], octets,
+            low, int(np.searchsorted(start[rows], until, "right")),
+            none, -none, np.zeros(len(none), np.int64), np.zeros(len(none), np.bool_),
+            np.reshape(bounds, (-1, 2)), waits,
+        )  # fmt: skip
+        _compare(one, zero, slack)
+        out.append(one)
+    return out
+
+
+def _borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
+    """The first record after each of some times, or after a rest within `reach` ns of it that is twice as long.
+
+    That of the first time is over at `until`.
+    """
+    rest = np.full(len(begin) + 1, reach)  # longer ones are all as good
+    rest[1:-1] = np.minimum(begin[1:] - np.maximum.accumulate(end)[:-1], reach)
+    at = np.searchsorted(begin, times, "right")
+    low, high = np.searchsorted(begin, times - int(reach)), np.searchsorted(begin, times + int(reach), "right")
+    high[0] = min(high[0], int(np.searchsorted(begin, until, "right")))
+    for i, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        if a < b:
+            longest = a + int(np.argmax(rest[a:b]))
+            at[i] = longest if rest[longest] > 2 * rest[at[i]] else at[i]
+    return at
+
+
+def _compare(one: Stream, zero: Ints, slack: float) -> None:
+    """Fill in when the stream would have gone on in other steps."""
+    bounds = one.bounds
+    size = one.octets if one.told else _steady(one, bounds, 4 * slack)
+    done = float(size[one.low : one.high].sum())
+    border = one.told and np.ptp(np.diff(bounds, axis=1)) > 0  # words near a step's border fall on either side of it
+    totals = []
+    for k, (a, b) in enumerate(bounds.tolist()):
+        totals.append(0.0 if one.told else float(one.octets[a:b].sum()))
+        if a < b and not border:
+            place, part = _reached(size[a:b], done, slack)
+            if place or part:
+                one.did[k] = one.begin[a + place - (part == 0)] - zero[k]
+            if place < b - a:
+                i = a + place
+                straight = place > 0 and one.begin[i] - one.end[i - 1] <= np.median(one.end[a:b] - one.begin[a:b])
+                one.due[k] = one.begin[i] + part * (one.end[i] - one.begin[i]) - zero[k]
+                one.place[k], one.halfway[k] = i, part > 0 or straight
+    one.usual = float(np.median(totals))
+
+
+def _unit(one: Stream, *, most: int = 16, near: float = 0.02, share: float = 0.7) -> float:
+    """Octets of one of the equal transfers that the compared steps consist of; 0 where they do not.
+
+    What moves between two rests is one, or a part of one: what may be sent before the receiver is ready, or what is left of it.
+    A `share` of all is; of sizes for which that holds and of which a step is so many, the smallest.
+    """
+    pause = one.begin[1:] - np.maximum.accumulate(one.end)[:-1] > np.median(one.end - one.begin)
+    steps = [(a, b) for a, b in one.bounds.tolist() if b - a > 1]
+    runs = [np.add.reduceat(one.octets[a:b], np.append(0, np.flatnonzero(pause[a : b - 1]) + 1)) for a, b in steps]
+    if not runs:
+        return 0.0
+    total, every = float(np.median([own.sum() for own in runs])), np.concatenate(runs)
+    sizes, count = np.unique(np.round(every / total, 4), return_counts=True)
+    sizes = np.sort(sizes[np.argsort(-count, kind="stable")][:most]) * total
+    for size in sizes[sizes > 0].tolist():
+        times = total / size
+        rest = np.abs(size - every[:, None] - np.append(sizes, 0.0)).min(axis=1)
+        if round(times) > 1 and abs(times - round(times)) <= near * times and np.mean(rest <= near * size) >= share:
+            return float(total / round(times))
+    return 0.0
+
+
+def _steady(one: Stream, bounds: Ints, slack: float) -> Floats:
+    """What each record counts: its octets, or where these vary from step to step, its part of a run of records."""
+    total = np.array([one.octets[a:b].sum() for a, b in bounds.tolist()])
+    if not len(total) or np.ptp(total) <= slack * np.median(total):
+        return one.octets
+    pause = one.begin[1:] - np.maximum.accumulate(one.end)[:-1]
+    wide = _as_many(pause, bounds) or float(np.median(one.end - one.begin))
+    run = np.concatenate([[0], np.cumsum(pause > wide)])
+    return np.asarray(1.0 / np.bincount(run)[run], dtype=np.float64)
+
+
+def _as_many(pause: Ints, bounds: Ints, *, clear: float = 2.0) -> float | None:
+    """The pause, ns, that parts the records of every step into as many runs; None where none does clearly.
+
+    Pauses that part runs are at least `clear` times as long as any within one.
+    """
+    ranked = [-np.sort(-np.maximum(pause[a : b - 1], 1)) for a, b in bounds.tolist() if a < b]
+    least = min(map(len, ranked), default=0)
+    if not least:
+        return None
+    parting = np.min([own[:least] for own in ranked], axis=0)
+    inside = np.max([np.append(own, 1)[1 : least + 1] for own in ranked], axis=0)
+    best = int(np.argmax(parting / inside))
+    return float(np.sqrt(parting[best] * inside[best])) if parting[best] >= clear * inside[best] else None
+
+
+def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
+    """In which of a step's records, and how far into it, a stream has come that moved `done`; behind the last if it is through.
+
+    What lacks less than half a record of one may be a record counted otherwise.
+    """
+    total = np.cumsum(size)
+    if done >= total[-1] * (1 - slack):
+        return len(size), 0.0
+    near = min(slack * total[-1], float(np.median(size)) / 2) if done else 0.0
+    i = min(int(np.searchsorted(total, done + near, "right")), len(total) - 1)
+    into = done + near - (total[i] - size[i])
+    return i, 0.0 if into <= 2 * near else float(min(into / size[i], 1.0))
+
+
+def standing(one: Stream, k: int, *, share: float = 0.02) -> bool:
+    """Whether a stream fell silent in the middle of a transfer: as its unit says, else as step `k` does."""
+    part = one.moved / one.unit % 1.0 if one.unit else 0.5 * one.halfway[k]
+    return bool(share < part < 1 - share)
