@@ -21,8 +21,8 @@ class Stream:
     """Payload of one lane, or words of readiness, from one rank to another; times of its records, ns, and what each counts.
 
     `low` to `high` are those of the cut step, those between `bounds`, int64[n, 2], of compared ones. By compared step: `due`,
-    when it would have gone on, and `did`, when what it did last began, ns since the step's begin; `place`, the record that was
-    due; whether the time is `halfway` in a transfer. The sender `waits` until the receiver is ready, as over RDMA.
+    when it would have gone on, and `did`, when it last began a transfer, ns since the step's begin; `place`, the record that
+    was due; whether the time is `halfway` in a transfer. The sender `waits` until the receiver is ready, as over RDMA.
     """
 
     src: int
@@ -115,7 +115,7 @@ def _compare(one: Stream, zero: Ints, slack: float) -> None:
         if a < b and not border:
             place, part = _reached(size[a:b], done, slack)
             if place or part:
-                one.did[k] = one.begin[a + place - (part == 0)] - zero[k]
+                one.did[k] = one.begin[a + _last_begun(one, a, place - (part == 0))] - zero[k]
             if place < b - a:
                 i = a + place
                 straight = place > 0 and one.begin[i] - one.end[i - 1] <= np.median(one.end[a:b] - one.begin[a:b])
@@ -124,7 +124,19 @@ def _compare(one: Stream, zero: Ints, slack: float) -> None:
     one.usual = float(np.median(totals))
 
 
-def _unit(one: Stream, *, most: int = 16, near: float = 0.02, share: float = 0.7) -> float:
+def _last_begun(one: Stream, first: int, last: int, *, share: float = 0.02) -> int:
+    """The record, of those from `first` to `last`, with which the sender began the last transfer.
+
+    What is left of one goes when the receiver is ready for it, whether the sender still works or not.
+    """
+    if not one.unit:
+        return last
+    total = np.cumsum(one.octets[first : first + last + 1])
+    whole = np.ceil(total[-1] / one.unit - share) - 1
+    return int(min(np.searchsorted(total, (whole + share) * one.unit, "right"), last))
+
+
+def _unit(one: Stream, *, most: int = 16, near: float = 0.005, share: float = 0.7, whole: float = 0.05) -> float:
     """Octets of one of the equal transfers that the compared steps consist of; 0 where they do not.
 
     What moves between two rests is one, or a part of one: what may be sent before the receiver is ready, or what is left of it.
@@ -136,12 +148,13 @@ def _unit(one: Stream, *, most: int = 16, near: float = 0.02, share: float = 0.7
     if not runs:
         return 0.0
     total, every = float(np.median([own.sum() for own in runs])), np.concatenate(runs)
-    sizes, count = np.unique(np.round(every / total, 4), return_counts=True)
-    sizes = np.sort(sizes[np.argsort(-count, kind="stable")][:most]) * total
-    for size in sizes[sizes > 0].tolist():
-        times = total / size
+    common, count = np.unique(np.round(np.log(np.maximum(every, 1.0)) / near), return_counts=True)
+    common = np.sort(common[np.argsort(-count, kind="stable")][:most])
+    sizes = np.array([np.median(every[np.abs(np.log(np.maximum(every, 1.0)) / near - one) <= 0.5]) for one in common])
+    for size in sizes.tolist():
+        times = total / max(size, 1.0)
         rest = np.abs(size - every[:, None] - np.append(sizes, 0.0)).min(axis=1)
-        if round(times) > 1 and abs(times - round(times)) <= near * times and np.mean(rest <= near * size) >= share:
+        if round(times) > 1 and abs(times - round(times)) <= whole and np.mean(rest <= near * size) >= share:
             return float(total / round(times))
     return 0.0
 
