@@ -53,8 +53,8 @@ def _cut_short(
     """Share of a step's octets or edges that moved some but not all of theirs, the share moved by all, and whether the job may
     have been between two steps all the same. Of edges also the share of those whose both directions have moved some.
 
-    Forwards alone may be an evaluation, but gradients come back in a step only, and then all of them. Each sender's step begins
-    where its own last one ended.
+    Forwards alone may be an evaluation if there are any, but gradients come back in a step only, and then all of them. Each
+    sender's step begins where its own last one ended.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
     the job's birth, if that was seen: it is the step's end that was misplaced. Where it was not seen, that may be so if all
@@ -83,7 +83,20 @@ def _cut_short(
             count += 1
     rests = not born and bool(shares) and max(shares) - min(shares) <= least
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
-    return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1)), moved / total, rests
+    turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
+    return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
+
+
+def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
+    """The share of pairs of which one rank had sent all of a step and the other nothing: forwards went through, and no more.
+
+    0 in a job that evaluates: there such pairs send more in some steps than in others.
+    """
+    both = [(shares[pair], shares[pair[::-1]], pair) for pair in shares if pair < pair[::-1] and pair[::-1] in shares]
+    there = [pair if a > b else pair[::-1] for a, b, pair in both if min(a, b) <= least and most <= max(a, b) <= 2 - most]
+    volumes = view.per_steps(there, view.flows.octets)[:, 1:] if there else np.zeros((0, 1))
+    steady = volumes.max(axis=1, initial=0.0) <= (2 - most) * np.median(volumes, axis=1)
+    return float(np.count_nonzero(steady)) / len(both) if there and steady.all() else 0.0
 
 
 def _since(view: View, step: int) -> dict[int, int]:

@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from prism.detectors.crash import crash
@@ -67,6 +69,21 @@ def test_a_pipeline_cut_short_though_most_of_its_octets_are_the_ring_s(rank):
         fault = Fault("crash", ranks=(rank,), first=first)
         done = simulate(Spec("x", Cluster(hosts=8, nic_gbit=4.0, latency_us=60), (job,), (fault,)), 2)
         assert named(crash(seen(done.flows, parse(json.dumps(done.topology), "t")))) == [(f"10.10.{rank}.1",)]
+
+
+def test_a_last_stage_that_sends_nothing_back_after_all_forwards():
+    job = Job(
+        dp=2, pp=4, micro=4, steps=17, schedule="gpipe", batched=False, transport="tcp", forward_ms=36, backward_ms=73,
+        zero1=True, gradient_octets=6_000_000, activation_octets=1_500_000,
+    )  # fmt: skip
+    done = simulate(
+        Spec("x", Cluster(hosts=8, nic_gbit=4.0, latency_us=60), (job,), (Fault("crash", ranks=(6,), first=11),)), 2
+    )
+    view = seen(done.flows, parse(json.dumps(done.topology), "t"))
+    assert named(crash(view)) == [("10.10.6.1",)]
+    evaluated = (view.flows.start_ns > view.ends[4]) & (view.flows.start_ns < view.ends[5])
+    flows = replace(view.flows, octets=np.where(evaluated, 2 * view.flows.octets, view.flows.octets))
+    assert crash(replace(view, flows=flows)) == []  # forwards more in one step: this job evaluates
 
 
 def test_a_job_that_ends_after_forwards_alone_is_no_crash():
