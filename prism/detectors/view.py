@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Transits
+from collectors.record import UDP, Flows, Transits
 from prism.detectors.dependencies import needed
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, tallied, tallies
+from prism.kernels.transfers import gone_on
 from prism.kernels.waits import parting, told, typical_work, work_at
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
@@ -101,6 +102,8 @@ class View:
         known = np.full(len(around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
+            stood = self.inside[self.continued]
+            known[stood] = around.start_ns[stood]
         sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
         own = [
             tuple(order[begins[code] : begins[code + 1]] for order, begins in sides)
@@ -116,6 +119,14 @@ class View:
     def needed(self) -> Ints:
         """When all had come that each record of `flows` needed, ns (`dependencies.needed`); int64[flows]."""
         return needed(self.flows, self.job, self.parallelism, [s[:, 1] for s in self.timeline.steps], self.hosts)
+
+    @cached_property
+    def continued(self) -> Rows:
+        """Records of `flows` with which a transfer between stages goes on that stood: over RDMA no word says who is ready."""
+        rdma = self.parallelism.layout.pp > 1 and bool((self.flows.protocol == UDP).all())
+        own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
+        piped = [edge for key, edge in self.edges.items() if rdma and self.kinds.get(key) == "pp" and len(own[key[0]])]
+        return gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)
 
     @cached_property
     def telling(self) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from collectors.record import UDP, Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lanes import lanes
+from prism.kernels.transfers import SHARE, borders, rested, unit_of
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class Stream:
     @cached_property
     def unit(self) -> float:
         """Octets of one of the equal transfers that a step consists of; 0 where it does not."""
-        return _unit(self)
+        return unit_of(self.octets, rested(self.begin, self.end), self.bounds)
 
 
 def streams_of(
@@ -71,9 +72,7 @@ def streams_of(
         src, told = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
         octets = np.ones(len(rows)) if told else flows.octets[rows].astype(np.float64)
         reach = 0.0 if told else border * float(np.median(like[src, :, 1] - like[src, :, 0]))
-        low, *bounds = _borders(
-            start[rows], flows.end_ns[rows], np.append(since[src], like[src].ravel()), until, reach
-        ).tolist()
+        low, *bounds = borders(start[rows], flows.end_ns[rows], np.append(since[src], like[src].ravel()), until, reach).tolist()
         none = np.full(like.shape[1], np.inf)
         one = Stream(
             src, int(place[flows.dst[rows[0]]]), told, start[rows], flows.end_ns[rows], octets,
@@ -84,23 +83,6 @@ def streams_of(
         _compare(one, zero, slack)
         out.append(one)
     return out
-
-
-def _borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
-    """The first record after each of some times, or after a rest within `reach` ns of it that is twice as long.
-
-    That of the first time is over at `until`.
-    """
-    rest = np.full(len(begin) + 1, reach)  # longer ones are all as good
-    rest[1:-1] = np.minimum(begin[1:] - np.maximum.accumulate(end)[:-1], reach)
-    at = np.searchsorted(begin, times, "right")
-    low, high = np.searchsorted(begin, times - int(reach)), np.searchsorted(begin, times + int(reach), "right")
-    high[0] = min(high[0], int(np.searchsorted(begin, until, "right")))
-    for i, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        if a < b:
-            longest = a + int(np.argmax(rest[a:b]))
-            at[i] = longest if rest[longest] > 2 * rest[at[i]] else at[i]
-    return at
 
 
 def _compare(one: Stream, zero: Ints, slack: float) -> None:
@@ -124,7 +106,7 @@ def _compare(one: Stream, zero: Ints, slack: float) -> None:
     one.usual = float(np.median(totals))
 
 
-def _last_begun(one: Stream, first: int, last: int, *, share: float = 0.02) -> int:
+def _last_begun(one: Stream, first: int, last: int) -> int:
     """The record, of those from `first` to `last`, with which the sender began the last transfer.
 
     What is left of one goes when the receiver is ready for it, whether the sender still works or not.
@@ -132,31 +114,8 @@ def _last_begun(one: Stream, first: int, last: int, *, share: float = 0.02) -> i
     if not one.unit:
         return last
     total = np.cumsum(one.octets[first : first + last + 1])
-    whole = np.ceil(total[-1] / one.unit - share) - 1
-    return int(min(np.searchsorted(total, (whole + share) * one.unit, "right"), last))
-
-
-def _unit(one: Stream, *, most: int = 16, near: float = 0.005, share: float = 0.7, whole: float = 0.05) -> float:
-    """Octets of one of the equal transfers that the compared steps consist of; 0 where they do not.
-
-    What moves between two rests is one, or a part of one: what may be sent before the receiver is ready, or what is left of it.
-    A `share` of all is; of sizes for which that holds and of which a step is so many, the smallest.
-    """
-    pause = one.begin[1:] - np.maximum.accumulate(one.end)[:-1] > np.median(one.end - one.begin)
-    steps = [(a, b) for a, b in one.bounds.tolist() if b - a > 1]
-    runs = [np.add.reduceat(one.octets[a:b], np.append(0, np.flatnonzero(pause[a : b - 1]) + 1)) for a, b in steps]
-    if not runs:
-        return 0.0
-    total, every = float(np.median([own.sum() for own in runs])), np.concatenate(runs)
-    common, count = np.unique(np.round(np.log(np.maximum(every, 1.0)) / near), return_counts=True)
-    common = np.sort(common[np.argsort(-count, kind="stable")][:most])
-    sizes = np.array([np.median(every[np.abs(np.log(np.maximum(every, 1.0)) / near - one) <= 0.5]) for one in common])
-    for size in sizes.tolist():
-        times = total / max(size, 1.0)
-        rest = np.abs(size - every[:, None] - np.append(sizes, 0.0)).min(axis=1)
-        if round(times) > 1 and abs(times - round(times)) <= whole and np.mean(rest <= near * size) >= share:
-            return float(total / round(times))
-    return 0.0
+    whole = np.ceil(total[-1] / one.unit - SHARE) - 1
+    return int(min(np.searchsorted(total, (whole + SHARE) * one.unit, "right"), last))
 
 
 def _steady(one: Stream, bounds: Ints, slack: float) -> Floats:
@@ -199,7 +158,7 @@ def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
     return i, 0.0 if into <= 2 * near else float(min(into / size[i], 1.0))
 
 
-def standing(one: Stream, k: int, *, share: float = 0.02) -> bool:
+def standing(one: Stream, k: int) -> bool:
     """Whether a stream fell silent in the middle of a transfer: as its unit says, else as step `k` does."""
     part = one.moved / one.unit % 1.0 if one.unit else 0.5 * one.halfway[k]
-    return bool(share < part < 1 - share)
+    return bool(SHARE < part < 1 - SHARE)

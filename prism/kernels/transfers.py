@@ -1,0 +1,154 @@
+"""Transfers of equal size, one after another: where a stream stands in the middle of one, it waits for its receiver.
+
+A sender may send some octets before the receiver is ready (a window, the slots of a buffer), and the rest of the transfer when
+it is. So what moves between two rests is a transfer, the first part of one, or what is left of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from collectors.record import Mask
+from prism.kernels.edges import Edge
+from prism.kernels.intervals import Floats, Ints
+from prism.kernels.ordered import median
+
+NEAR = 0.005  # sizes that differ by less than this share are the same
+SHARE = 0.02  # of a transfer: less is none of it
+
+
+def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, border: float = 0.05) -> NDArray[np.intp]:
+    """The rows of some edges with which transfers go on after a rest in the middle of them.
+
+    `steps` are those of each edge's sender, ns, int64[n, 2]; a border may be misplaced by the share `border` of the period.
+    """
+    known = []
+    for edge, own in zip(edges, steps, strict=True):
+        times = np.append(own[0, 0] - 1, own[:, 1])
+        at = borders(edge.start, edge.end, times, int(edge.start[-1]), border * period)
+        bounds, rests = np.stack([at[:-1], at[1:]], axis=1), rested(edge.start, edge.end)
+        known.append((edge, rests, bounds, unit_of(edge.octets, rests, bounds)))
+    units = Counter(unit for *_, unit in known if unit)
+    usual = units.most_common(1)[0][0] if units else 0.0  # what is always parted on an edge is told by others
+    out = [np.zeros(0, np.intp)]
+    for edge, rests, bounds, unit in known:
+        if (unit or usual) and is_unit(edge.octets, bounds, unit or usual):
+            out.append(edge.rows[continued(edge.octets, rests, bounds, unit or usual)])
+    return np.concatenate(out)
+
+
+def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
+    """The first record after each of some times, or after a rest within `reach` ns of it that is twice as long.
+
+    That of the first time is over at `until`.
+    """
+    rest = np.full(len(begin) + 1, reach)  # longer ones are all as good
+    rest[1:-1] = np.minimum(begin[1:] - np.maximum.accumulate(end)[:-1], reach)
+    at = np.searchsorted(begin, times, "right")
+    low, high = np.searchsorted(begin, times - int(reach)), np.searchsorted(begin, times + int(reach), "right")
+    high[0] = min(high[0], int(np.searchsorted(begin, until, "right")))
+    return _longest(rest, at, low, high)
+
+
+@compiled
+def _longest(rest: Floats, at: NDArray[np.intp], low: NDArray[np.intp], high: NDArray[np.intp]) -> Ints:
+    out = np.empty(len(at), np.int64)
+    for i in range(len(at)):
+        out[i] = at[i]
+        for j in range(low[i], high[i]):
+            if rest[j] > max(2 * rest[at[i]], rest[out[i]]):
+                out[i] = j
+    return out
+
+
+@compiled
+def rested(begin: Ints, end: Ints) -> Mask:
+    """Whether a stream rested before each record, for longer than it usually sends one; records are in order of begin."""
+    out = np.zeros(len(begin), np.bool_)
+    wide = median(end - begin)
+    done = end[0] if len(end) else 0
+    for i in range(1, len(begin)):
+        out[i] = begin[i] - done > wide
+        done = max(done, end[i])
+    return out
+
+
+@compiled
+def unit_of(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int = 16, share: float = 0.7, whole: float = 0.05) -> float:
+    """Octets of one of the equal transfers that steps consist of; 0 where they do not.
+
+    A step is the records between two `bounds`, int64[n, 2]; `rests` is where the stream rested before one. A `share` of what
+    moves between two rests is a transfer or one of two parts of one, which are not alike. Of the `most` common sizes of which
+    a step is so many it is the smallest.
+    """
+    runs, totals, n, steps = np.empty(len(octets) + len(bounds)), np.empty(len(bounds)), 0, 0
+    for k in range(len(bounds)):
+        first, last = bounds[k]
+        if last - first < 2:
+            continue
+        totals[steps] = 0.0
+        for i in range(first, last):
+            if i == first or rests[i]:
+                runs[n] = 0.0
+                n += 1
+            runs[n - 1] += octets[i]
+            totals[steps] += octets[i]
+        steps += 1
+    if n == 0:
+        return 0.0
+    total, runs = median(totals[:steps]), np.sort(runs[:n])
+    sizes = _common(runs, most)
+    for size in sizes:
+        times = total / max(size, 1.0)
+        if round(times) < 2 or abs(times - round(times)) > whole:
+            continue
+        fit = 0
+        for run in runs:
+            other, alike = size - run, abs(size - run) <= NEAR * size
+            for part in sizes:
+                alike = alike or (abs(other - part) <= NEAR * size and abs(other - run) > NEAR * size)
+            fit += alike
+        if fit >= share * n:
+            return float(total / round(times))
+    return 0.0
+
+
+def is_unit(octets: NDArray[Any], bounds: Ints, unit: float, *, whole: float = 0.05) -> bool:
+    """Whether a step may consist of several transfers of so many octets."""
+    totals = [octets[a:b].sum() for a, b in bounds.tolist() if b > a]
+    times = float(np.median(totals)) / unit if totals else 0.0
+    return round(times) > 1 and abs(times - round(times)) <= whole
+
+
+@compiled
+def _common(ordered: Floats, most: int) -> Floats:
+    """The `most` common of sizes in ascending order, ascending: of those that are the same their median."""
+    size, count, n, first = np.empty(len(ordered)), np.empty(len(ordered), np.int64), 0, 0
+    for i in range(1, len(ordered) + 1):
+        if i == len(ordered) or ordered[i] > ordered[first] * (1 + NEAR):
+            size[n], count[n] = median(ordered[first:i]), i - first
+            n += 1
+            first = i
+    if n <= most:
+        return size[:n].copy()
+    often = count[:n] >= np.sort(count[:n])[n - most]
+    return np.asarray(size[:n][often])
+
+
+@compiled
+def continued(octets: NDArray[Any], rests: Mask, bounds: Ints, unit: float) -> Mask:
+    """Which records go on with a transfer of `unit` octets after a rest in the middle of it."""
+    out = np.zeros(len(octets), np.bool_)
+    for k in range(len(bounds)):
+        moved = 0.0
+        for i in range(bounds[k, 0], bounds[k, 1]):
+            part = moved / unit % 1.0
+            out[i] = rests[i] and SHARE < part < 1 - SHARE
+            moved += octets[i]
+    return out
