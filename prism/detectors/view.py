@@ -95,8 +95,8 @@ class View:
         return unevenness(self.durations)
 
     @cached_property
-    def speech(self) -> list[tuple[Ints, Ints]]:
-        """For each rank when it spoke, and how long it had worked for that, ns (kernels.waits.own_work)."""
+    def speech(self) -> list[tuple[Ints, Ints, Ints]]:
+        """For each rank when it spoke, how long it had worked for that, ns, and what it said (kernels.waits.work_at)."""
         around = self.around
         rows = np.flatnonzero(self.telling & (around.octets > 0))
         known = np.full(len(around), -1, np.int64)
@@ -151,8 +151,11 @@ class View:
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:
         """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
-        alike = self.parallelism.layout.pp > 1
-        parts = [typical_work(*said, s[:, 1], alike=alike) for said, s in zip(self.speech, self.timeline.steps, strict=True)]
+        piped = self.parallelism.layout.pp > 1
+        parts = [
+            typical_work(said, work, steps[:, 1], what=what if piped else None)
+            for (said, work, what), steps in zip(self.speech, self.timeline.steps, strict=True)
+        ]
         typical, largest, total = (
             self._shared(np.stack([_padded(p, len(self.ends)) for p in part])) for part in zip(*parts, strict=True)
         )

@@ -15,26 +15,34 @@ import numpy as np
 from prism.kernels.edges import Edge, Pair
 
 Both = tuple[int, int]
+TOLERANCE = 0.01  # of volumes that are the same
 
 
 def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """The communicators, with all lanes of a hypercube as one."""
+    """The communicators, with all lanes of a hypercube as one; of a square, if most of an equal one is known to be one."""
     whole = cubes(edges)
+    squares = [(lanes, sum(edges[key].volume for key in lanes)) for lanes in _of_lanes(edges, least=2, most=2)]
+    known = [volume for lanes, volume in squares if any(part <= lanes and 2 * len(part) > len(lanes) for part in parts)]
+    whole += [lanes for lanes, volume in squares if any(abs(one - volume) <= TOLERANCE * volume for one in known)]
     taken = set().union(*whole)
     return whole + [rest for part in parts if (rest := part - taken)]
 
 
 def cubes(edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """The lanes of each hypercube."""
+    """The lanes of each hypercube of three dimensions or more: a square may be two kinds of groups that cross."""
+    return _of_lanes(edges, least=3)
+
+
+def _of_lanes(edges: Mapping[Pair, Edge], *, least: int, most: int = 64) -> list[set[Pair]]:
     lanes: dict[Both, set[Pair]] = defaultdict(set)
     for key in edges:
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
     moved = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
-    return [set().union(*(lanes[pair] for pair in cube)) for cube in _cubes(moved)]
+    return [set().union(*(lanes[pair] for pair in cube)) for cube in _cubes(moved, least, most)]
 
 
-def _cubes(moved: Mapping[Both, int], *, tolerance: float = 0.01, least: int = 3) -> Iterator[list[Both]]:
-    """Sets of pairs that are hypercubes of `least` dimensions or more: a square may be two kinds of groups that cross."""
+def _cubes(moved: Mapping[Both, int], least: int, most: int) -> Iterator[list[Both]]:
+    """Sets of pairs that are hypercubes of `least` to `most` dimensions."""
     at: dict[int, list[Both]] = defaultdict(list)
     for pair in moved:
         for end in pair:
@@ -43,19 +51,19 @@ def _cubes(moved: Mapping[Both, int], *, tolerance: float = 0.01, least: int = 3
     for own in at.values():
         own.sort(key=moved.__getitem__)
         volume = np.array([moved[pair] for pair in own], np.float64)
-        low = np.searchsorted(volume, 2 * (1 - tolerance) * volume, "left")
-        high = np.searchsorted(volume, 2 * (1 + tolerance) * volume, "right")
+        low = np.searchsorted(volume, 2 * (1 - TOLERANCE) * volume, "left")
+        high = np.searchsorted(volume, 2 * (1 + TOLERANCE) * volume, "right")
         for b in np.flatnonzero(low < high).tolist():
             graph.add_edges_from((a, own[b]) for a in own[low[b] : high[b]])
     for part in nx.connected_components(graph):
         levels: list[dict[int, int]] = []
         last = 0.0
         for pair in sorted(part, key=lambda p: moved[p]):
-            if not levels or moved[pair] > last * (1 + tolerance):
+            if not levels or moved[pair] > last * (1 + TOLERANCE):
                 levels.append({})
                 last = moved[pair]
             levels[-1] |= {pair[0]: pair[1], pair[1]: pair[0]}
-        if len(levels) >= least and _is_cube(levels, len(part)):
+        if least <= len(levels) <= most and _is_cube(levels, len(part)):
             yield sorted(part)
 
 

@@ -29,7 +29,7 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     a record hands on: what else came since was for later.
     """
     every, some = told(flows, np.full(len(flows), -1) if needed is None else needed), flows.octets > 0
-    return work_at(every, np.flatnonzero(some & (flows.src == code)), np.flatnonzero(some & (flows.dst == code)))
+    return work_at(every, np.flatnonzero(some & (flows.src == code)), np.flatnonzero(some & (flows.dst == code)))[:2]
 
 
 _START, _END, _SRC, _DST, _CONTROL, _NEEDED = range(6)
@@ -56,10 +56,10 @@ def _columns(records: Ints, places: Ints, by: int) -> Ints:
 
 
 @compiled
-def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints]:
+def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints, Ints]:
     """`own_work` of the endpoint that `talked` the records at some places, all with octets, and `heard` those at others.
 
-    `records` are as `told`.
+    And what was said each time: payload or a word, and to whom, as a number. `records` are as `told`.
     """
     talks, hears = _columns(records, talked, _START), _columns(records, heard, _END)
     said, words, end = talks[_START], talks[_CONTROL] > 0, talks[_END]
@@ -91,7 +91,7 @@ def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints]:
         soon = known_prompt if known[i] >= 0 else prompt
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
-    return said, np.maximum(work, 0)
+    return said, np.maximum(work, 0), 2 * talks[_DST] + talks[_CONTROL]
 
 
 @compiled
@@ -158,42 +158,68 @@ def _nearby(ends: Ints, time: int, at: int) -> int:
 
 
 def typical_work(
-    said: Ints, work: Ints, ends: Ints, *, share: float = 0.5, alike: bool = False
+    said: Ints, work: Ints, ends: Ints, *, share: float = 0.5, what: Ints | None = None
 ) -> tuple[Floats, Floats, Floats]:
     """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
 
     `said` and `work` are as from `own_work`, `ends` the step ends. Typical is the piece with which the larger ones make up
-    `share` of all work: short pieces are the turns of a collective, not work. Where there are many `alike`, as in a pipeline,
-    the largest counts for no more than it usually does: it may be as long as all the others because it was a wait.
+    `share` of all work: short pieces are the turns of a collective, not work.
+
+    In a pipeline there are many alike of a few kinds, by `what` was said (`work_at`), and of which there are more in a step
+    differs with who waits. So they count by how long they took against what is usual of their kind, and none for more than
+    the largest of a step usually is: it may be as long as all the others because it was a wait.
     """
-    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share, alike)
-
-
-@compiled
-def _pieces(work: Ints, bounds: Ints, share: float, alike: bool) -> tuple[Floats, Floats, Floats]:
-    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
-    n = len(bounds) - 1
-    typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
-    for k in range(n):
-        pieces = work[bounds[k] : bounds[k + 1]]
-        if len(pieces) and pieces.max() > 0:
-            largest[k], total[k] = pieces.max(), pieces.sum()
-    most = median(largest[~np.isnan(largest)]) if alike else np.inf
-    for k in range(n):
-        if not np.isnan(largest[k]):
-            typical[k] = _middle(np.sort(work[bounds[k] : bounds[k + 1]])[::-1].astype(np.float64), share, most)
+    bounds = np.append(0, np.searchsorted(said, ends, "right"))
+    typical, largest, total = _pieces(work, bounds, share)
+    if what is not None and np.isfinite(largest).any():
+        typical = _by_kind(work, what, bounds, share, float(np.nanmedian(largest)))
     return typical, largest, total
 
 
 @compiled
-def _middle(pieces: Floats, share: float, most: float) -> float:
-    """The piece with which the larger ones make up a share of all, of which the first counts as `most` at most."""
-    first = min(pieces[0], most)
-    grown, whole, i = first, pieces[1:].sum() + first, 0
-    while grown < share * whole and i + 1 < len(pieces):
+def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Floats]:
+    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
+    n = len(bounds) - 1
+    typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    for k in range(n):
+        pieces = work[bounds[k] : bounds[k + 1]].astype(np.float64)
+        if len(pieces) and pieces.max() > 0:
+            largest[k], total[k] = pieces.max(), pieces.sum()
+            typical[k] = _middle(pieces, pieces, share)
+    return typical, largest, total
+
+
+@compiled
+def _by_kind(work: Ints, what: Ints, bounds: Ints, share: float, most: float) -> Floats:
+    """A typical piece of each step, by how long pieces took against what is usual of `what` was said."""
+    pieces, usual, counts = work.astype(np.float64), np.ones(len(work)), np.minimum(work.astype(np.float64), most)
+    order = np.argsort(what, kind="mergesort")
+    first = 0
+    for i in range(1, len(order) + 1):
+        if i == len(order) or what[order[i]] != what[order[first]]:
+            own = order[first:i]
+            usual[own] = max(_middle(pieces[own], counts[own], share), 1.0)
+            first = i
+    n = len(bounds) - 1
+    against, typical = np.full(n, np.nan), np.full(n, np.nan)
+    for k in range(n):
+        a, b = bounds[k], bounds[k + 1]
+        if b > a and work[a:b].max() > 0:
+            against[k] = _middle(pieces[a:b] / usual[a:b], counts[a:b], share)
+            typical[k] = _middle(pieces[a:b], counts[a:b], share)
+    known = ~np.isnan(typical)
+    return against * (median(typical[known]) / max(median(against[known]), 1e-9))
+
+
+@compiled
+def _middle(pieces: Floats, counts: Floats, share: float) -> float:
+    """The piece with which the larger ones make up a share of all, by what each counts; 0 where nothing counts."""
+    order = np.argsort(-pieces, kind="mergesort")
+    grown, whole, i = 0.0, counts.sum(), -1
+    while i + 1 < len(order) and (i < 0 or grown < share * whole):
         i += 1
-        grown += pieces[i]
-    return float(pieces[i])
+        grown += counts[order[i]]
+    return float(pieces[order[i]])
 
 
 class Handed(NamedTuple):

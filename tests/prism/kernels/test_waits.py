@@ -199,13 +199,22 @@ def test_a_wait_is_not_typical_of_a_pipeline():
     pieces = {0: [24, 12, 12, 12, 12], 1: [24, 12, 12, 12, 12], 2: [200, 12, 12, 12, 12], 3: [48, 24, 24, 24, 24]}
     work = np.concatenate([np.array(own) for own in pieces.values()]).astype(np.int64)
     said, ends = np.arange(len(work)), np.arange(4, len(work), 5)
-    assert typical_work(said, work, ends, alike=True)[0].tolist() == [12, 12, 12, 24]
+    assert typical_work(said, work, ends, what=said * 0)[0].tolist() == [12, 12, 12, 24]
     assert typical_work(said, work, ends)[0].tolist() == [12, 12, 200, 24]
 
 
 def test_a_piece_that_is_all_of_a_stage_s_work_is_typical_of_it_however_long():
     work = np.array([35, 1, 35, 1, 175, 1])
-    assert typical_work(np.arange(6), work, np.array([1, 3, 5]), alike=True)[0].tolist() == [35, 35, 175]
+    assert typical_work(np.arange(6), work, np.array([1, 3, 5]), what=np.zeros(6, np.int64))[0].tolist() == [35, 35, 175]
+
+
+def test_which_kind_of_work_there_is_more_of_says_nothing():
+    """A stage whose forward pieces are waits in some steps works no longer there; one whose pieces are longer does."""
+    even, fewer, slower = [20, 20, 20, 20, 35, 35], [0, 20, 20, 0, 35, 35], [25, 25, 25, 25, 44, 44]
+    work, kinds = np.array([even, fewer, even, slower, even]).ravel(), np.tile([0, 0, 0, 0, 1, 1], 5)
+    typical, _, _ = typical_work(np.arange(30), work, np.arange(5, 30, 6), what=kinds)
+    assert typical.tolist() == pytest.approx([20, 20, 20, 25, 20], rel=0.02)
+    assert typical_work(np.arange(30), work, np.arange(5, 30, 6))[0].tolist() == [20, 35, 20, 25, 20]
 
 
 def naively_parting(small, start, end, talks, hears, ends):
