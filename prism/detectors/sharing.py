@@ -16,21 +16,25 @@ from prism.kernels.shifts import middle, usual
 def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: float) -> bool:
     """Whether edges to one endpoint, or from it, moved together as fast in the steps `start` to `stop` as one else does.
 
-    That is, less than `slower` times as slowly. An edge that is alone at both its ends shares nothing.
+    That is, less than `slower` times as slowly, with others there that were as slow as that meanwhile, if that is usual for
+    them. An edge that is alone at both its ends shares nothing.
     """
+    keys, rates = view.rates
+    place = {key: i for i, key in enumerate(keys)}
+    alone, now = 1 / usual(1 / rates)[:, 0], middle(rates[:, start:stop], axis=1)[:, 0]
     at: dict[tuple[int, int], list[Pair]] = defaultdict(list)
-    for key in edges:
+    for key in keys:
         for way in (0, 1):
             at[way, key[way]].append(key)
-    groups = [keys for keys in at.values() if len(keys) > 1]
-    if {key for keys in groups for key in keys} != set(edges):
+    asked, groups = set(edges), list[tuple[list[Pair], float]]()
+    for way, end in {(way, key[way]) for key in asked for way in (0, 1)}:
+        most = max(float(alone[place[key]]) for key in at[way, end])
+        own = [key for key in at[way, end] if key in asked or now[place[key]] * slower <= most]
+        if len(own) > 1:
+            groups.append((own, most))
+    if not asked <= {key for own, _ in groups for key in own}:
         return False
-    keys, rates = view.rates
-    alone = 1 / usual(1 / rates)[:, 0]
-    return all(
-        float(middle(_together(view, own)[start:stop])) * slower > max(float(alone[keys.index(key)]) for key in own)
-        for own in groups
-    )
+    return all(float(middle(_together(view, own)[start:stop])) * slower > most for own, most in groups)
 
 
 def _together(view: View, keys: Sequence[Pair]) -> Floats:

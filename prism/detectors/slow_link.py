@@ -25,7 +25,10 @@ from prism.model import Finding, Severity, SubjectType
 
 
 class Incident(NamedTuple):
-    """Steps `start` to `stop` in which some edges were bad and others good; `height` is the log of how much worse."""
+    """Steps `start` to `stop` in which some edges were bad and others good; `height` is the log of how much worse.
+
+    Of the bad ones those are the `worst` that are worse by at least half of what one is (in logarithms).
+    """
 
     start: int
     stop: int
@@ -33,6 +36,7 @@ class Incident(NamedTuple):
     score: float
     bad: list[Pair]
     good: list[Pair]
+    worst: list[Pair]
 
 
 def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
@@ -150,9 +154,9 @@ def incidents(
         chosen = set(bad)
         spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
-        out.append(
-            Incident(start, stop, float(middle(height_of[bad])), top.score, [keys[i] for i in bad], [keys[i] for i in good])
-        )
+        worst_of = [i for i in bad if height_of[i] >= height_of[bad].max() / 2]
+        names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
+        out.append(Incident(start, stop, float(middle(height_of[bad])), top.score, *names))
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
     return out
 
@@ -182,22 +186,21 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
     if not bad or len(bad) > len(good):
         return []
     score = top * np.sqrt(level.shape[1]) / max(spread(_moved(level)), 0.02)
-    return [
-        Incident(0, level.shape[1], float(np.median(above[bad])), float(score), [keys[i] for i in bad], [keys[i] for i in good])
-    ]
+    names = [[keys[i] for i in own] for own in (bad, good, bad)]
+    return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), *names)]
 
 
 def _told(view: View, one: Incident, how: str) -> Finding | None:
-    """The finding on what an incident's bad edges share; None where nothing explains most of them."""
-    if 2 * len(one.good) < len(one.bad):
-        return None  # where nearly all are bad, nothing tells whose fault it is
-    paths = {key: view.path(view.edges[key]) for key in one.bad + one.good}
+    """The finding on what an incident's bad edges share, or the worst of them if that explains more; None where nothing does.
+
+    Whoever waits for what crosses a slow link may send more slowly than usual, too, and then together with another.
+    """
     queued = _queues(view, one)
-    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, one.good, paths)]
-    ranked = [v for v in every if v.coverage >= 0.7 and v.precision >= 0.6]
-    if not ranked:
+    ways = [one] + ([one._replace(bad=one.worst)] if len(one.worst) < len(one.bad) else [])
+    known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, queued))]
+    if not known:
         return None
-    ranked.sort(key=lambda v: -v.fit)
+    ranked, one = max(known, key=lambda k: k[0][0].fit)
     top = [v for v in ranked if v.fit >= ranked[0].fit - 0.05]
     best = max(top, key=lambda v: (_queue_of(v.suspect, queued), v.fit, v.suspect.kind == "endpoint"))
     same = [v for v in top if v.suspect.kind == best.suspect.kind and v.fit == best.fit]
@@ -206,6 +209,15 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
         best, same = (best, same) if told is None else (same[told], [same[told]])
     subject, ids, unsure = _subject(view, best, same, queued)
     return _finding(view, one, how, subject, ids, unsure, best, queued)
+
+
+def _ranked(view: View, one: Incident, queued: Mapping[tuple[str, str], float]) -> list[Verdict]:
+    """What explains most of an incident's bad edges, the best first."""
+    if 2 * len(one.good) < len(one.bad):
+        return []  # where nearly all are bad, nothing tells whose fault it is
+    paths = {key: view.path(view.edges[key]) for key in one.bad + one.good}
+    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, one.good, paths)]
+    return sorted((v for v in every if v.coverage >= 0.7 and v.precision >= 0.6), key=lambda v: -v.fit)
 
 
 def _names(view: View, verdict: Verdict) -> tuple[str, ...]:

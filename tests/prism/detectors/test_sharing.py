@@ -36,6 +36,14 @@ def test_who_takes_turns_is_as_fast_together_as_one_alone(slow):
     assert bool(loud) == slow
 
 
+def test_others_there_are_as_slow_though_that_is_usual_for_them():
+    """One is fast while the other hardly sends at all, for its own NIC is slow: then it has its turns to itself."""
+    view = trees()
+    one = [key for key in view.edges if key[:2] == (2, 1)]
+    assert shared(view, one, 10, 14, slower=1.1)
+    assert not shared(view, one, 2, 8, slower=1.1)  # the other moves at another time, and as fast
+
+
 def test_an_edge_alone_at_its_ends_shares_nothing():
     view = trees()
-    assert not shared(view, [key for key in view.edges if key[:2] == (2, 1)], 10, 14, slower=1.1)
+    assert not shared(view, [key for key in view.edges if key[:2] == (1, 0)], 2, 8, slower=1.1)

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -6,6 +7,9 @@ import pytest
 from collectors.record import Transits
 from prism.detectors.slow_link import joined, lossy_link, slow_link
 from prism.model import Severity
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.topology import parse
 from tests.prism.faults import BAD, FAULTS, NIC, RANKS, TOPOLOGY, case, named
 from tests.prism.traffic import MS, Wire, address, seen, training
 
@@ -100,6 +104,19 @@ def test_queues_between_switches_say_which_of_two_links():
 def test_a_few_losses_everywhere_are_nothing():
     wire = training(dp=8, again=lambda step, a, b: (step + a + b) % 3)
     assert lossy_link(seen(wire.flows())) == []
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_who_waits_for_a_slow_nic_may_take_turns_elsewhere_then(rank):
+    """In a tree those below send up together when they have to wait, each half as fast: they are not the worst."""
+    job = Job(
+        dp=8, steps=20, transport="rdma", algorithm="tree", buckets=8, overlap=True, forward_ms=20.4, backward_ms=40.8,
+        optimizer_ms=3.4, gradient_octets=68_000_000, jitter=0.042,
+    )  # fmt: skip
+    fault = Fault("nic_throttle", ranks=(rank,), first=11, stop=17, factor=7.2)
+    done = simulate(Spec("x", Cluster(hosts=8, gpus=1, hosts_per_leaf=4), (job,), faults=(fault,)), 1)
+    loud = [one for one in slow_link(seen(done.flows, parse(json.dumps(done.topology), "t"))) if one.severity != Severity.INFO]
+    assert [one.ids for one in loud] == [(f"10.10.{rank}.1",)]
 
 
 def losing(counts):
