@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+from collectors.memory import seldom_collected
 from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no × shows ?
+    seldom_collected()
     app()
 
 
