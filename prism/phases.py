@@ -22,6 +22,7 @@ from collectors.record import Flows
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
+from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line, fused, line, painted, told
 from prism.kernels.sums import both_ends
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
@@ -120,7 +121,7 @@ def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> R
 
 def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
-    order = both_ends(records.src, records.dst, records.start, np.argsort(records.start, kind="stable"))
+    order = both_ends(records.src, records.dst, records.start, in_order(records.start))
     times = records.start, records.end, records.ready, records.called
     rows, start, end, slot, offered, called, sends = told(order, records.src, records.dst, times, *on[:4])
     return Talk(start, end, slot, records.kind[rows], records.way[rows], records.octets[rows], sends, offered, called)
@@ -171,7 +172,7 @@ def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
             own = np.concatenate(rows)
             octets = np.ascontiguousarray(flows.octets[own])
             size = octets // np.maximum(flows.messages[own], 1)
-            order = np.argsort(size)
+            order = in_order(size)
             total = np.cumsum(octets[order])
             units[kind] = float(size[order][np.searchsorted(total, total[-1] / 10)])
     return units

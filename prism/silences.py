@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line
 from prism.model import PHASES
 
@@ -83,7 +84,7 @@ def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
     at = np.searchsorted(begin, early, "left") - 1
     inside = (at >= 0) & (early < end[at])
     of, cuts = at[inside], early[inside]
-    order = np.argsort(np.concatenate([begin, cuts]), kind="stable")
+    order = in_order(np.concatenate([begin, cuts]))
     begin, slot = (np.concatenate(pair)[order] for pair in ((begin, cuts), (slot, slot[of])))
     end = np.sort(np.concatenate([end, cuts]))
     none = np.zeros(len(begin), np.bool_)
@@ -102,7 +103,7 @@ def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
 def by_ready(own: Talk) -> Talk:
     """The ends of senders among some, in the order in which they were ready."""
     rows = np.flatnonzero(own.sends)
-    return own.only(rows[np.argsort(own.ready[rows], kind="stable")])
+    return own.only(rows[in_order(own.ready[rows])])
 
 
 def following(own: Talk, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:

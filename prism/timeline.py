@@ -19,6 +19,7 @@ from prism.beats import beat, rhythm_of, same_period
 from prism.kernels.edges import sending
 from prism.kernels.endings import step_ends
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import NONE, Rhythm
 from prism.kernels.signals import signals
@@ -173,7 +174,7 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
 def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Ints) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
     own, every = np.concatenate(leading), np.concatenate(rows)
-    order = own[np.argsort(start[own], kind="stable")]
+    order = own[in_order(start[own])]
     return step_ends(start[order], flows.end_ns[order], flows.octets[order], quiet, np.sort(start[every]), heard)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line
 from prism.kernels.shares import Moved, completes, first_of, needed, pieces_of
 from prism.silences import (
@@ -84,7 +85,7 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     reduces = talk.only(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells no turn
     columns: Any = (np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True))
     both = Talk(*columns)
-    order = np.argsort(both.ready, kind="stable")
+    order = in_order(both.ready)
     own, need = both.only(order), np.concatenate([need[first], np.full(len(reduces.start), NOTHING)])[order]
     before = np.r_[NOTHING, own.ready[:-1]]
     since = np.maximum(np.maximum(need, before), on.begin[own.slot])

@@ -20,7 +20,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints, weighted_median
 from prism.kernels.joins import evened, followed
 from prism.kernels.linking import CALL, DONE, JOINED, MOVE, WORK, Events, gathered, linked, messages
-from prism.kernels.ordered import bounded, quantile
+from prism.kernels.ordered import bounded, in_order, quantile
 from prism.kernels.sums import counted, last_before, numbered
 from prism.model import Stream
 
@@ -126,7 +126,7 @@ def _events(view: View, calls: Calls) -> Iterator[Events]:
     flows, start, ranks = view.flows, sending(view.flows), _ranks(view)
     mark = 0
     for op, stream in enumerate(view.parallelism.streams):
-        rows = stream.rows[np.argsort(start[stream.rows], kind="stable")]
+        rows = stream.rows[in_order(start[stream.rows])]
         if not len(rows):
             continue
         if stream.kind == "pp":

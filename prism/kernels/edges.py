@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, Union, union, weighted_median
+from prism.kernels.ordered import in_order
 from prism.kernels.sums import counted, numbered
 
 Rows = NDArray[np.intp]
@@ -85,7 +86,7 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     """
     rows = np.arange(len(flows)) if rows is None else rows
     start = sending(flows)[rows]
-    order = np.arange(len(rows)) if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
+    order = in_order(start)
     src, dst = flows.src[rows], flows.dst[rows]
     number, at = numbered(src, dst if lane is None else lane << 32 | dst)
     ends = src[at], dst[at], np.zeros(len(at), np.int64) if lane is None else lane[at]

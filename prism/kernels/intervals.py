@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from prism.kernels.ordered import ascending, in_order
 from prism.kernels.sums import distinct
 
 Ints = NDArray[np.int64]
@@ -23,18 +24,9 @@ def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
     if len(start) == 0:
         return start[:0], end[:0]
     if not ascending(start):
-        order = np.argsort(start, kind="stable")
+        order = in_order(start)
         start, end = start[order], end[order]
     return _closed(start, end, close)
-
-
-@compiled
-def ascending(values: Ints) -> bool:
-    """Whether no value is less than the one before it."""
-    n = 1
-    while n < len(values) and values[n - 1] <= values[n]:
-        n += 1
-    return n >= len(values)
 
 
 @compiled

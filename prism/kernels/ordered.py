@@ -1,4 +1,4 @@
-"""Medians and quantiles of few numbers, by the thousand: NumPy takes longer to begin than such a loop to end."""
+"""Medians and quantiles of few numbers, by the thousand: NumPy takes longer to begin than such a loop to end; and orders."""
 
 from __future__ import annotations
 
@@ -36,6 +36,36 @@ def median(values: NDArray[Any]) -> float:
     if n % 2 == 0:
         below = left[: n // 2].max()
     return float((below + above) / 2)
+
+
+@compiled
+def ascending(values: NDArray[Any]) -> bool:
+    """Whether no value is less than the one before it."""
+    n = 1
+    while n < len(values) and values[n - 1] <= values[n]:
+        n += 1
+    return n >= len(values)
+
+
+def in_order(values: Ints, *, few: int = 500) -> NDArray[np.intp]:
+    """The places of whole numbers in ascending order, equal ones as they are.
+
+    Numbers and their places are sorted as one number where they fit it: several times as fast as NumPy's stable argsort of more
+    than a `few`.
+    """
+    n = len(values)
+    if n <= few:
+        return np.argsort(values, kind="stable")
+    if ascending(values):
+        return np.arange(n)
+    low, room = int(values.min()), n.bit_length()
+    if (int(values.max()) - low).bit_length() + room > 63:
+        return np.argsort(values, kind="stable")
+    both = np.subtract(values, low, dtype=np.int64) << room
+    both |= np.arange(n)
+    both.sort()
+    both &= (1 << room) - 1
+    return both
 
 
 @compiled

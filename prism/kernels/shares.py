@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Floats, Ints, ascending
+from prism.kernels.intervals import Floats, Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.sums import counted
 
 Mask = NDArray[np.bool_]
@@ -157,8 +158,7 @@ def _ordered(moved: Moved) -> Ints:
     low, high = int(moved.group.min(initial=0)), int(moved.group.max(initial=0))
     if low < 0 or high > 4 * len(moved.group):
         return np.lexsort((moved.time, moved.group))
-    by_time = np.arange(len(moved.time)) if ascending(moved.time) else np.argsort(moved.time, kind="stable")
-    return counted(moved.group, high + 1, by_time)[0]
+    return counted(moved.group, high + 1, in_order(moved.time))[0]
 
 
 def _whole(group: Ints, octets: Ints) -> Floats:
