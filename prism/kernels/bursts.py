@@ -65,8 +65,9 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
 
 def _connections(flows: Flows, room: int = 1 << 15) -> tuple[NDArray[np.int32], Ints]:
     """The number of each record's connection, counted from 0 as they appear; and how many records each has."""
+    number = np.empty(len(flows), np.int32)  # NumPy asks for large pages, which are sooner had
     while True:
-        number, count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, room)
+        count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, number, room)
         if n >= 0:
             return number, count[:n]
         room *= 4
@@ -74,15 +75,21 @@ def _connections(flows: Flows, room: int = 1 << 15) -> tuple[NDArray[np.int32], 
 
 @compiled
 def _numbered(
-    src: NDArray[Any], dst: NDArray[Any], src_port: NDArray[Any], dst_port: NDArray[Any], dst_qp: NDArray[Any], room: int
-) -> tuple[NDArray[np.int32], Ints, int]:
-    """The number of each record's connection, how many records each has, and how many there are: −1 where that is more than
-    `room`, a power of 2.
+    src: NDArray[Any],
+    dst: NDArray[Any],
+    src_port: NDArray[Any],
+    dst_port: NDArray[Any],
+    dst_qp: NDArray[Any],
+    number: NDArray[np.int32],
+    room: int,
+) -> tuple[Ints, int]:
+    """Into `number` that of each record's connection; how many records each has, and how many there are: −1 where that is more
+    than `room`, a power of 2.
     """
     table = np.full((4 * room, 2), 0, np.uint64)
     known = np.full(4 * room, -1, np.int32)
     mask, n = np.uint64(4 * room - 1), 0
-    number, count = np.empty(len(src), np.int32), np.zeros(room, np.int64)
+    count = np.zeros(room, np.int64)
     for i in range(len(src)):
         ends = np.uint64(src[i]) << np.uint64(32) | np.uint64(dst[i])
         ports = np.uint64(dst_qp[i]) << np.uint64(32) | np.uint64(src_port[i]) << np.uint64(16) | np.uint64(dst_port[i])
@@ -92,12 +99,12 @@ def _numbered(
             at = (at + np.uint64(1)) & mask
         if known[at] < 0:
             if n == room:
-                return number, count, -1
+                return count, -1
             table[at, 0], table[at, 1], known[at] = ends, ports, n
             n += 1
         number[i] = known[at]
         count[known[at]] += 1
-    return number, count, n
+    return count, n
 
 
 _NUMBER, _LAST, _PATH, _LONG, _SIZE, _END, _FLAGS, _BUSY, _SUMS = range(9)  # known of a connection; then the sums of its burst
