@@ -24,7 +24,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
 from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line, fused, line, painted, told
-from prism.kernels.sums import both_ends
+from prism.kernels.sums import both_ends, highest
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
 from prism.turns import take_turns
@@ -144,7 +144,7 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
     """
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
-    np.maximum.at(final, gaps.slot[gaps.speaks], gaps.end[gaps.speaks])
+    highest(gaps.slot[gaps.speaks], gaps.end[gaps.speaks], final)
     over = (stage[on.rank[gaps.slot]] >= 0) | (gaps.begin >= final[gaps.slot])
     for name in JOINT:
         own = talk.only(talk.kind == PHASES.index(name))
@@ -157,10 +157,11 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
 def _pending(gaps: Gaps, talk: Talk) -> Mask:
     """Silences in which ranks that had been ready had not begun to send."""
     joins = by_ready(talk)
-    at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
-    if not len(joins.start):
+    at = np.searchsorted(talk.ready[joins], gaps.begin, "right") - 1
+    if not len(joins):
         return np.zeros(len(at), np.bool_)
-    return np.asarray((at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot))
+    last = joins[at]
+    return np.asarray((at >= 0) & (talk.start[last] >= gaps.end) & (talk.slot[last] == gaps.slot))
 
 
 def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:

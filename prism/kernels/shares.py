@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import in_order
-from prism.kernels.sums import counted
+from prism.kernels.sums import counted, highest
 
 Mask = NDArray[np.bool_]
 UNKNOWN = -1
@@ -40,7 +40,7 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     share, half = share_of(handed)
     ahead = share + half - moved_by(given, asks, handed.time)
     lead = np.zeros(int(max(group.max(), asks.max())) + 1)
-    np.maximum.at(lead, asks[turns], ahead[turns])
+    highest(asks[turns], ahead[turns], lead)
     if pieces:
         lead = np.round(lead * pieces) / pieces
         share = (np.floor(share * pieces) + 1 - SLACK) / pieces

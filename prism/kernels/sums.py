@@ -112,6 +112,13 @@ def spans(number: NDArray[np.int32], start: Ints, end: Ints, first: Ints, last: 
 
 
 @compiled
+def highest(number: NDArray[Any], values: NDArray[Any], most: NDArray[Any]) -> None:
+    """Into `most` the greatest value of each group, and of what was there before."""
+    for i in range(len(number)):
+        most[number[i]] = max(most[number[i]], values[i])
+
+
+@compiled
 def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
     """Adds the values of each group to `total`."""
     for i in range(len(number)):
