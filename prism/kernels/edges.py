@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows
-from prism.kernels.intervals import Ints, Union, union, weighted_median
+from prism.kernels.intervals import Ints, Union, active, weighted_median
 from prism.kernels.ordered import in_order
 from prism.kernels.sums import counted, numbered
 
@@ -67,7 +67,7 @@ class Edge:
 
     @cached_property
     def _activity(self) -> Union:
-        return union(self.start, self.end, close=self._pace_ns / 4)
+        return active(self.start, self.end, self.octets)
 
     def activity(self) -> Union:
         """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
@@ -96,9 +96,12 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     order, begins = counted(place[number], len(at), order)
     rows, start = rows[order], start[order]
     end, octets = flows.end_ns[rows], flows.octets[rows]
+    volumes = np.add.reduceat(octets, begins[:-1]).tolist() if len(at) else []
     edges: dict[Pair, Edge] = {}
-    for one, other, on, (a, b) in zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), strict=True):
+    columns = zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), volumes, strict=True)
+    for one, other, on, (a, b), volume in columns:
         edge = Edge(one, other, rows[a:b], start[a:b], end[a:b], octets[a:b], None if lane is None else on)
+        vars(edge)["volume"] = volume  # sooner summed up for all
         edges[edge.key] = edge
     return edges
 
@@ -128,7 +131,7 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
     """
     heaviest: dict[int, Edge] = {}
     for edge in edges.values():
-        for end in ends(edge.key):
+        for end in (edge.src, edge.dst):
             if end not in heaviest or heaviest[end].volume < edge.volume:
                 heaviest[end] = edge
     known: dict[Pair, tuple[tuple[int, int], float]] = {}

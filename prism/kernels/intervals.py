@@ -111,6 +111,16 @@ def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int6
     return _at_half(values, weights) if len(values) else 0.0
 
 
+def active(start: Ints, end: Ints, weight: Ints) -> Union:
+    """The union of intervals in order of start; gaps no longer than a quarter of their weighted median length are closed."""
+    return _active(start, end, weight) if len(start) else (start, end)
+
+
+@compiled
+def _active(start: Ints, end: Ints, weight: Ints) -> Union:
+    return _closed(start, end, _at_half(end - start, weight) / 4)
+
+
 @compiled
 def _at_half(values: NDArray[Any], weights: NDArray[Any]) -> float:
     """`weighted_median` of at least one value: what is on the wrong side of a guess is left out, until a guess is right."""
