@@ -206,11 +206,11 @@ def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: 
 
 def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:
     """Start, end and octets of a stream's records, in order of start."""
-    begun = start[rows]
+    begun = start.take(rows)
     if not ascending(begun):
-        rows = rows[in_order(begun)]
-        begun = start[rows]
-    return begun, flows.end_ns[rows], flows.octets[rows]
+        order = in_order(begun)
+        rows, begun = rows.take(order), begun.take(order)
+    return begun, flows.end_ns.take(rows), flows.octets.take(rows)
 
 
 def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:

@@ -99,7 +99,7 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
     )
     begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((end, begin))
-    begin, end, slot, colour = fused(begin[order], end[order], slot[order], colour[order])
+    begin, end, slot, colour = fused(*(column.take(order) for column in (begin, end, slot, colour)))
     rank, step = on.rank[slot].astype(np.int32), (on.step[slot] + number).astype(np.int32)
     return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour.astype(np.int8))
 
@@ -124,7 +124,8 @@ def _talk(records: Records, on: Line) -> Talk:
     order = both_ends(records.src, records.dst, records.start, in_order(records.start))
     times = records.start, records.end, records.ready, records.called
     rows, start, end, slot, offered, called, sends = told(order, records.src, records.dst, times, *on[:4])
-    return Talk(start, end, slot, records.kind[rows], records.way[rows], records.octets[rows], sends, offered, called)
+    kind, way, octets = records.kind.take(rows), records.way.take(rows), records.octets.take(rows)
+    return Talk(start, end, slot, kind, way, octets, sends, offered, called)
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:

@@ -183,8 +183,10 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
 def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Ints) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
     own, every = np.concatenate(leading), np.concatenate(rows)
-    order = own[in_order(start[own])]
-    return step_ends(start[order], flows.end_ns[order], flows.octets[order], quiet, np.sort(start[every]), heard)
+    order = own.take(in_order(start.take(own)))
+    return step_ends(
+        start.take(order), flows.end_ns.take(order), flows.octets.take(order), quiet, np.sort(start.take(every)), heard
+    )
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:

@@ -80,7 +80,7 @@ def graph_of(view: View) -> Graph:
         else NO_EVENTS
     )
     order = np.lexsort((events.kind, np.isin(events.kind, (WORK, CALL)), events.time))
-    events = Events(*(column[order] for column in events))
+    events = Events(*(column.take(order) for column in events))
     pipe = np.array([stream.kind == "pp" for stream in view.parallelism.streams], np.bool_)
     heard = _heard(events, calls, pipe)
     links = linked(events, pipe, heard, _soon(events, heard, len(view.job.endpoints)))

@@ -94,8 +94,8 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     place = np.empty(len(by), np.int32)
     place[by] = np.arange(len(by), dtype=np.int32)
     order, begins = counted(place[number], len(at), order)
-    rows, start = rows[order], start[order]
-    end, octets = flows.end_ns[rows], flows.octets[rows]
+    rows, start = rows.take(order), start.take(order)
+    end, octets = flows.end_ns.take(rows), flows.octets.take(rows)
     volumes = np.add.reduceat(octets, begins[:-1]).tolist() if len(at) else []
     edges: dict[Pair, Edge] = {}
     columns = zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), volumes, strict=True)
