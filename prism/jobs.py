@@ -155,8 +155,8 @@ def _job(flows: Flows, topology: Topology | None, members: frozenset[int], edges
         id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
         endpoints=endpoints,
         hosts=tuple(sorted(host for host in hosts if host is not None)),
-        start_ns=int(min(edge.start.min() for edge in inside)),
-        end_ns=int(max(edge.end.max() for edge in inside)),
+        start_ns=min(int(edge.start[0]) for edge in inside),
+        end_ns=int(np.concatenate([edge.end for edge in inside]).max()),
     )
 
 

@@ -21,7 +21,7 @@ from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Floats, Ints, union, weighted_median
+from prism.kernels.intervals import Floats, Ints, active
 from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line, fused, line, painted, told
 from prism.kernels.sums import both_ends, highest
@@ -84,16 +84,15 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
     talk = _talk(records, on)
     colours = {}
     for name in SHOWN:
-        own = talk.kind == PHASES.index(name)
-        if own.any():
-            start, end = talk.start[own], talk.end[own]
-            colours[PHASES.index(name)] = union(start, end, close=weighted_median(end - start, talk.octets[own]) / 4)
+        own = np.flatnonzero(talk.kind == PHASES.index(name))
+        if len(own):
+            colours[PHASES.index(name)] = active(talk.start.take(own), talk.end.take(own), talk.octets.take(own))
     begin, end, slot, colour = painted(on, colours)
-    quiet = colour == NOTHING
-    gaps = silences(begin[quiet], end[quiet], slot[quiet], talk, on)
+    quiet, busy = np.flatnonzero(colour == NOTHING), np.flatnonzero(colour != NOTHING)
+    gaps = silences(begin.take(quiet), end.take(quiet), slot.take(quiet), talk, on)
     said = _labelled(gaps, talk, stage, units, on)
     parts = (
-        (begin[~quiet], end[~quiet], slot[~quiet], colour[~quiet]),
+        (begin.take(busy), end.take(busy), slot.take(busy), colour.take(busy)),
         (gaps.begin, said.cut, gaps.slot, said.before),
         (said.cut, gaps.end, gaps.slot, said.label),
     )
