@@ -166,15 +166,13 @@ def typical_work(
     `share` of all work: short pieces are the turns of a collective, not work. Where there are many `alike`, as in a pipeline,
     the largest counts for no more than it usually does: it may be as long as all the others because it was a wait.
     """
-    return _pieces(work, said, ends, share, alike)
+    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share, alike)
 
 
 @compiled
-def _pieces(work: Ints, said: Ints, ends: Ints, share: float, alike: bool) -> tuple[Floats, Floats, Floats]:
-    """`typical_work`, of what was `said` in order."""
-    n = len(ends)
-    bounds = np.zeros(n + 1, np.int64)
-    bounds[1:] = np.searchsorted(said, ends, side="right")
+def _pieces(work: Ints, bounds: Ints, share: float, alike: bool) -> tuple[Floats, Floats, Floats]:
+    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
+    n = len(bounds) - 1
     typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     for k in range(n):
         pieces = work[bounds[k] : bounds[k + 1]]
