@@ -32,6 +32,7 @@ import numpy as np
 
 from benchmarks.accuracy import forget_peak, peak_mib
 from benchmarks.grid import LAYOUTS
+from collectors.memory import keep_freed, seldom_collected
 from collectors.record import COLUMNS, Flows, Transits
 from prism import report
 from prism.diagnose import diagnose
@@ -173,6 +174,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
     parser.add_argument("--profile", action="store_true", help="show where the time goes")
     asked = parser.parse_args(argv)
+    seldom_collected()
+    keep_freed()  # as `prism replay` does
     widths = {"GPUs": 8, "jobs": 6, "records": 13, "s": 8, "CPU s": 8, "records/s": 13, "ns/record": 11, "peak MiB": 10}
     print("".join(f"{name:>{width}}" for name, width in (widths | {"sort": 7, "sums": 7}).items()))
     for gpus in asked.gpus or [1000]:

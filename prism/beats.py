@@ -16,8 +16,9 @@ from collectors.record import Flows
 from prism.kernels.chorus import Chorus, chorus, told_by
 from prism.kernels.edges import Edge, sending
 from prism.kernels.handover import handover
-from prism.kernels.intervals import Ints, ascending
+from prism.kernels.intervals import Ints
 from prism.kernels.layers import grouped
+from prism.kernels.ordered import ascending, in_order
 from prism.kernels.rhythm import AS_OFTEN, FOREVER, NONE, Rhythm, rhythm
 from prism.kernels.sharded import Sharded, sharded
 from prism.kernels.sums import counted, numbered
@@ -181,7 +182,7 @@ def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int
 
 
 def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
-    rows = rows[np.argsort(start[rows], kind="stable")]
+    rows = rows[in_order(start[rows])]
     return Edge(int(flows.src[rows[0]]), int(flows.dst[rows[0]]), rows, start[rows], flows.end_ns[rows], flows.octets[rows])
 
 
@@ -205,11 +206,11 @@ def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: 
 
 def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:
     """Start, end and octets of a stream's records, in order of start."""
-    begun = start[rows]
+    begun = start.take(rows)
     if not ascending(begun):
-        rows = rows[np.argsort(begun, kind="stable")]
-        begun = start[rows]
-    return begun, flows.end_ns[rows], flows.octets[rows]
+        order = in_order(begun)
+        rows, begun = rows.take(order), begun.take(order)
+    return begun, flows.end_ns.take(rows), flows.octets.take(rows)
 
 
 def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+from collectors.memory import keep_freed, seldom_collected
 from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no × shows ?
+    seldom_collected()
     app()
 
 
@@ -107,6 +109,7 @@ def replay(
         from collectors.compiling import announce
 
         announce("prism")
+        keep_freed()
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace, html)
         placed = _topology(topology) if topology else None

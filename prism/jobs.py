@@ -21,6 +21,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.kernels.edges import Edge, Pair, edges_of, recurring, sending, spread
 from prism.kernels.intervals import Ints, Union, beat, union
+from prism.kernels.ordered import in_order
 from prism.kernels.rhythm import in_step, rhythm
 from prism.model import Job
 from prism.topology import Topology
@@ -154,8 +155,8 @@ def _job(flows: Flows, topology: Topology | None, members: frozenset[int], edges
         id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
         endpoints=endpoints,
         hosts=tuple(sorted(host for host in hosts if host is not None)),
-        start_ns=int(min(edge.start.min() for edge in inside)),
-        end_ns=int(max(edge.end.max() for edge in inside)),
+        start_ns=min(int(edge.start[0]) for edge in inside),
+        end_ns=int(np.concatenate([edge.end for edge in inside]).max()),
     )
 
 
@@ -182,4 +183,4 @@ def rows_of(flows: Flows, job: Job) -> np.ndarray:
     """Places of the records between two endpoints of a job, in order of sending."""
     members = flows.among(job.endpoints)
     rows = np.flatnonzero(members[flows.src] & members[flows.dst])
-    return rows[np.argsort(sending(flows)[rows], kind="stable")]
+    return rows[in_order(sending(flows)[rows])]

@@ -16,6 +16,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.kernels.edges import Pair, Rows, sending
 from prism.kernels.lockstep import Collective, merged
+from prism.kernels.ordered import in_order
 from prism.kernels.rhythm import Rhythm, rhythm
 from prism.model import GroupKind
 
@@ -108,7 +109,7 @@ def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *,
     quiet = steps_of(flows, np.concatenate([one.rows for one in around])).quiet
     rows = np.concatenate([one.rows for one in inner])
     start = sending(flows)[rows]
-    order = np.argsort(start, kind="stable")
+    order = in_order(start)
     rows, start, end = rows[order], start[order], flows.end_ns[rows[order]]
     if len(quiet) < 2:
         return 0.0
@@ -183,5 +184,5 @@ def _inner_kind(
 
 def steps_of(flows: Flows, rows: Rows) -> Rhythm:
     """The rhythm of some records of `flows`, in any order."""
-    rows = rows[np.argsort(sending(flows)[rows], kind="stable")]
+    rows = rows[in_order(sending(flows)[rows])]
     return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows], pauses=True)

@@ -63,7 +63,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
         hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
-    chains, stage = chains_of(hands, rests_of(flows, kinds), tides)
+    chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, kinds, hands)

@@ -21,9 +21,10 @@ from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Floats, Ints, union, weighted_median
+from prism.kernels.intervals import Floats, Ints, active
+from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line, fused, line, painted, told
-from prism.kernels.sums import both_ends
+from prism.kernels.sums import both_ends, highest
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
 from prism.turns import take_turns
@@ -83,22 +84,21 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
     talk = _talk(records, on)
     colours = {}
     for name in SHOWN:
-        own = talk.kind == PHASES.index(name)
-        if own.any():
-            start, end = talk.start[own], talk.end[own]
-            colours[PHASES.index(name)] = union(start, end, close=weighted_median(end - start, talk.octets[own]) / 4)
+        own = np.flatnonzero(talk.kind == PHASES.index(name))
+        if len(own):
+            colours[PHASES.index(name)] = active(talk.start.take(own), talk.end.take(own), talk.octets.take(own))
     begin, end, slot, colour = painted(on, colours)
-    quiet = colour == NOTHING
-    gaps = silences(begin[quiet], end[quiet], slot[quiet], talk, on)
+    quiet, busy = np.flatnonzero(colour == NOTHING), np.flatnonzero(colour != NOTHING)
+    gaps = silences(begin.take(quiet), end.take(quiet), slot.take(quiet), talk, on)
     said = _labelled(gaps, talk, stage, units, on)
     parts = (
-        (begin[~quiet], end[~quiet], slot[~quiet], colour[~quiet]),
+        (begin.take(busy), end.take(busy), slot.take(busy), colour.take(busy)),
         (gaps.begin, said.cut, gaps.slot, said.before),
         (said.cut, gaps.end, gaps.slot, said.label),
     )
     begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((end, begin))
-    begin, end, slot, colour = fused(begin[order], end[order], slot[order], colour[order])
+    begin, end, slot, colour = fused(*(column.take(order) for column in (begin, end, slot, colour)))
     rank, step = on.rank[slot].astype(np.int32), (on.step[slot] + number).astype(np.int32)
     return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour.astype(np.int8))
 
@@ -120,10 +120,11 @@ def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> R
 
 def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
-    order = both_ends(records.src, records.dst, records.start, np.argsort(records.start, kind="stable"))
+    order = both_ends(records.src, records.dst, records.start, in_order(records.start))
     times = records.start, records.end, records.ready, records.called
     rows, start, end, slot, offered, called, sends = told(order, records.src, records.dst, times, *on[:4])
-    return Talk(start, end, slot, records.kind[rows], records.way[rows], records.octets[rows], sends, offered, called)
+    kind, way, octets = records.kind.take(rows), records.way.take(rows), records.octets.take(rows)
+    return Talk(start, end, slot, kind, way, octets, sends, offered, called)
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:
@@ -143,7 +144,7 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
     """
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
-    np.maximum.at(final, gaps.slot[gaps.speaks], gaps.end[gaps.speaks])
+    highest(gaps.slot[gaps.speaks], gaps.end[gaps.speaks], final)
     over = (stage[on.rank[gaps.slot]] >= 0) | (gaps.begin >= final[gaps.slot])
     for name in JOINT:
         own = talk.only(talk.kind == PHASES.index(name))
@@ -156,10 +157,11 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
 def _pending(gaps: Gaps, talk: Talk) -> Mask:
     """Silences in which ranks that had been ready had not begun to send."""
     joins = by_ready(talk)
-    at = np.searchsorted(joins.ready, gaps.begin, "right") - 1
-    if not len(joins.start):
+    at = np.searchsorted(talk.ready[joins], gaps.begin, "right") - 1
+    if not len(joins):
         return np.zeros(len(at), np.bool_)
-    return np.asarray((at >= 0) & (joins.start[at] >= gaps.end) & (joins.slot[at] == gaps.slot))
+    last = joins[at]
+    return np.asarray((at >= 0) & (talk.start[last] >= gaps.end) & (talk.slot[last] == gaps.slot))
 
 
 def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
@@ -171,7 +173,7 @@ def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
             own = np.concatenate(rows)
             octets = np.ascontiguousarray(flows.octets[own])
             size = octets // np.maximum(flows.messages[own], 1)
-            order = np.argsort(size)
+            order = in_order(size)
             total = np.cumsum(octets[order])
             units[kind] = float(size[order][np.searchsorted(total, total[-1] / 10)])
     return units

@@ -19,10 +19,11 @@ from prism.beats import beat, rhythm_of, same_period
 from prism.kernels.edges import sending
 from prism.kernels.endings import step_ends
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import NONE, Rhythm
 from prism.kernels.signals import signals
-from prism.kernels.sums import counted
+from prism.kernels.sums import counted, numbered
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 Rows = NDArray[np.intp]
@@ -70,11 +71,11 @@ def _steps(
     for i, stream in enumerate(beats.streams):
         for member in stream.members:
             of[member].append(i)
-    ends_at = [_by_end(flows, stream.rows) for stream in beats.streams]
+    ends_at = _by_end(flows, beats.streams)
     steps = []
     for address in job.endpoints:
         me = code[address]
-        rows = {i: ends_at[i](me) for i in of[address]}
+        rows = {i: ends_at(i, me) for i in of[address]}
         if not rows:  # a member that says nothing in a window
             steps.append(np.zeros((0, 2), np.int64))
             continue
@@ -117,10 +118,19 @@ def _together(
     return out
 
 
-def _by_end(flows: Flows, rows: Rows) -> Callable[[int], Rows]:
-    """Those of some rows that begin or end at an endpoint, by its code."""
-    sides = [counted(side, len(flows.endpoints), rows) for side in (flows.src, flows.dst)]
-    return lambda code: np.concatenate([order[begins[code] : begins[code + 1]] for order, begins in sides])
+def _by_end(flows: Flows, streams: Sequence[Stream]) -> Callable[[int, int], Rows]:
+    """The rows of a stream, by its number, that begin or end at an endpoint, by its code."""
+    rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
+    of = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
+    members = sum(len(stream.members) for stream in streams)
+    parts: defaultdict[tuple[int, int], list[Rows]] = defaultdict(lambda: [rows[:0]])
+    for side in (flows.src[rows], flows.dst[rows]):
+        number, at = numbered(of, side, room=max(members, 1))
+        order, begins = counted(number, len(at), np.arange(len(rows)))
+        own, cuts = rows[order], begins.tolist()
+        for k, key in enumerate(zip(of[at].tolist(), side[at].tolist(), strict=True)):
+            parts[key].append(own[cuts[k] : cuts[k + 1]])
+    return lambda stream, code: np.concatenate(parts[stream, code])
 
 
 class _Beats:
@@ -173,8 +183,10 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
 def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Ints) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
     own, every = np.concatenate(leading), np.concatenate(rows)
-    order = own[np.argsort(start[own], kind="stable")]
-    return step_ends(start[order], flows.end_ns[order], flows.octets[order], quiet, np.sort(start[every]), heard)
+    order = own.take(in_order(start.take(own)))
+    return step_ends(
+        start.take(order), flows.end_ns.take(order), flows.octets.take(order), quiet, np.sort(start.take(every)), heard
+    )
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line
 from prism.kernels.shares import Moved, completes, first_of, needed, pieces_of
+from prism.kernels.sums import highest
 from prism.silences import (
     BACKWARD,
     COMPUTE,
@@ -47,7 +49,7 @@ def take_turns(said: Said, gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Non
     turns = turns_of(talk, stage, on)
     if not len(turns.own.start):
         return
-    at, known = following(turns.own, gaps, on)
+    at, known = following(turns.own.ready, gaps, on)
     kind, way, need = (np.where(known, column[at], NOTHING) for column in (turns.own.kind, turns.own.way, turns.need))
     first, last = (stage[on.rank[gaps.slot]] == end for end in (0, stage.max()))
     fresh = gaps.begin == on.begin[gaps.slot]
@@ -80,11 +82,11 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     need[outer & ~leads & ~ends] = NOTHING  # from the last stage on to the first: which of what is given is not told
     first = first_of(goes, pieces)
     last = np.full(len(on.begin), NOTHING, np.int64)
-    np.maximum.at(last, handed.slot, handed.ready)
+    highest(handed.slot, handed.ready, last)
     reduces = talk.only(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells no turn
     columns: Any = (np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True))
     both = Talk(*columns)
-    order = np.argsort(both.ready, kind="stable")
+    order = in_order(both.ready)
     own, need = both.only(order), np.concatenate([need[first], np.full(len(reduces.start), NOTHING)])[order]
     before = np.r_[NOTHING, own.ready[:-1]]
     since = np.maximum(np.maximum(need, before), on.begin[own.slot])
@@ -94,7 +96,7 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
 def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Mask) -> None:
     """Silences that end with a peer's word, whereupon the rank speaks: its usual piece of work, then waiting."""
     own = turns.own
-    at, _ = following(own, gaps, on)
+    at, _ = following(own.ready, gaps, on)
     which = 2 * on.rank[own.slot] + (own.way > 0)
     free = np.zeros(len(own.start), np.bool_)
     free[at[rows & gaps.speaks & ~gaps.called & (own.ready[at] <= gaps.end)]] = True

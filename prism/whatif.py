@@ -10,7 +10,7 @@ Source: Lin et al., OSDI 2025 (what-if analysis of stragglers), with the operati
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints, weighted_median
 from prism.kernels.joins import evened, followed
 from prism.kernels.linking import CALL, DONE, JOINED, MOVE, WORK, Events, gathered, linked, messages
-from prism.kernels.ordered import bounded, quantile
-from prism.kernels.sums import counted, last_before, numbered
+from prism.kernels.ordered import bounded, in_order, quantile
+from prism.kernels.sums import counted, highest, last_before, numbered
 from prism.model import Stream
 
 __all__ = ["CALL", "DONE", "JOINED", "MOVE", "WORK", "Graph", "ends", "graph_of", "replay"]
@@ -64,7 +64,7 @@ def replay(graph: Graph, gap: Floats) -> Floats:
 def ends(graph: Graph, times: Floats, steps: int) -> Floats:
     """When each step's last point is, in the same unit; −inf for a step without any."""
     out = np.full(steps + 1, -np.inf)
-    np.maximum.at(out, graph.step, times)
+    highest(graph.step, times, out)
     return out[:steps]
 
 
@@ -80,7 +80,7 @@ def graph_of(view: View) -> Graph:
         else NO_EVENTS
     )
     order = np.lexsort((events.kind, np.isin(events.kind, (WORK, CALL)), events.time))
-    events = Events(*(column[order] for column in events))
+    events = Events(*(column.take(order) for column in events))
     pipe = np.array([stream.kind == "pp" for stream in view.parallelism.streams], np.bool_)
     heard = _heard(events, calls, pipe)
     links = linked(events, pipe, heard, _soon(events, heard, len(view.job.endpoints)))
@@ -126,7 +126,7 @@ def _events(view: View, calls: Calls) -> Iterator[Events]:
     flows, start, ranks = view.flows, sending(view.flows), _ranks(view)
     mark = 0
     for op, stream in enumerate(view.parallelism.streams):
-        rows = stream.rows[np.argsort(start[stream.rows], kind="stable")]
+        rows = stream.rows[in_order(start[stream.rows])]
         if not len(rows):
             continue
         if stream.kind == "pp":
@@ -153,17 +153,20 @@ def _transfers(view: View, start: Ints, rows: Ints, ranks: Ints, calls: Calls) -
         resumed = np.where(last > first, begin[parts[last]], -1)
         parts = parts[first]
     n, need = len(parts), view.needed[rows[parts]]
-    columns = (
+    columns: tuple[tuple[Any, Any], ...] = (
         (begin[parts], np.maximum.reduceat(end, parts)),
-        (np.full(n, WORK), np.full(n, MOVE)),
-        (np.repeat(src, n),) * 2,
-        (np.arange(n),) * 2,
-        (np.arange(n),) * 2,
-        (np.repeat(dst, n),) * 2,
+        (WORK, MOVE),
+        (src, src),
+        (np.arange(n), np.arange(n)),
+        (np.arange(n), np.arange(n)),
+        (dst, dst),
         (need, resumed),
-        (np.zeros(n, np.int64), np.add.reduceat(octets, parts)),
+        (0, np.add.reduceat(octets, parts)),
     )
-    return Events(*(np.stack(both, axis=1).ravel().astype(np.int64) for both in columns))
+    out = np.empty((len(columns), n, 2), np.int64)
+    for column, both in zip(out, columns, strict=True):
+        column[:, 0], column[:, 1] = both
+    return Events(*out.reshape(len(columns), -1))
 
 
 def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)) -> Ints:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
+from collectors.memory import seldom_collected
 from prism.scheduling import scheduled
 
 P = ParamSpec("P")
@@ -51,7 +52,8 @@ class Processes(ProcessPoolExecutor):
 
 
 def _begun() -> None:
-    """Leaves Ctrl-C to who began this process, and ends with that, however it does."""
+    """Leaves Ctrl-C to who began this process, and ends with that, however it does; as there, collects seldom."""
+    seldom_collected()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

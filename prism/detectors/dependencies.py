@@ -13,6 +13,7 @@ import numpy as np
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
 from prism.kernels.sums import last_before, numbered, places_in
 from prism.kernels.waits import Handed, flushed, needs
@@ -105,7 +106,7 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
     pairs, pair = np.unique(src[rows] * many + dst[rows], return_inverse=True)
     back = np.searchsorted(pairs, dst[rows] * many + src[rows])
     span = int(times.max()) + 1
-    order = np.argsort(pair * span + times, kind="stable")
+    order = in_order(pair * span + times)
     keys, asks = (pair * span + times)[order], back * span + times
     at = np.searchsorted(keys, asks)
     low, high = np.maximum(at - 1, 0), np.minimum(at, len(keys) - 1)

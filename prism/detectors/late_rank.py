@@ -20,6 +20,7 @@ from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import Sent, lateness
+from prism.kernels.ordered import in_order
 from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
 from prism.kernels.stuck import kept, waits
 from prism.kernels.sums import counted
@@ -124,7 +125,7 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
 
 def _in_order(view: View, rows: Ints, start: Ints) -> Sent:
     """Some records in order of start."""
-    rows = rows[np.argsort(start[rows], kind="stable")]
+    rows = rows[in_order(start[rows])]
     return start[rows], view.flows.end_ns[rows], view.flows.octets[rows]
 
 

@@ -20,7 +20,7 @@ from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import RARE, Shift, by_chance, even, middle, shifts, spread, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -141,7 +141,7 @@ def incidents(
     for _ in range(8):
         own = [
             (row, one)
-            for row in range(len(keys))
+            for row in may_shift(rest, least=least, height=height)
             for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
             if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
         ]

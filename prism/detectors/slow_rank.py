@@ -16,7 +16,7 @@ from prism.detectors.mates import above_mates
 from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
+from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, may_shift, middle, shifts, spread, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -71,7 +71,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
     twins = {rank: ranks for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []
-    for rank in range(len(worked)):
+    for rank in may_shift(moved, least=view.least, height=height):
         noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
         every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
         if not every:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows, Ints
-from prism.kernels.intervals import ascending
+from prism.kernels.ordered import ascending
 from prism.kernels.sums import counted
 
 Rows = NDArray[np.intp]
@@ -65,8 +65,9 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
 
 def _connections(flows: Flows, room: int = 1 << 15) -> tuple[NDArray[np.int32], Ints]:
     """The number of each record's connection, counted from 0 as they appear; and how many records each has."""
+    number = np.empty(len(flows), np.int32)  # NumPy asks for large pages, which are sooner had
     while True:
-        number, count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, room)
+        count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, number, room)
         if n >= 0:
             return number, count[:n]
         room *= 4
@@ -74,15 +75,21 @@ def _connections(flows: Flows, room: int = 1 << 15) -> tuple[NDArray[np.int32], 
 
 @compiled
 def _numbered(
-    src: NDArray[Any], dst: NDArray[Any], src_port: NDArray[Any], dst_port: NDArray[Any], dst_qp: NDArray[Any], room: int
-) -> tuple[NDArray[np.int32], Ints, int]:
-    """The number of each record's connection, how many records each has, and how many there are: −1 where that is more than
-    `room`, a power of 2.
+    src: NDArray[Any],
+    dst: NDArray[Any],
+    src_port: NDArray[Any],
+    dst_port: NDArray[Any],
+    dst_qp: NDArray[Any],
+    number: NDArray[np.int32],
+    room: int,
+) -> tuple[Ints, int]:
+    """Into `number` that of each record's connection; how many records each has, and how many there are: −1 where that is more
+    than `room`, a power of 2.
     """
     table = np.full((4 * room, 2), 0, np.uint64)
     known = np.full(4 * room, -1, np.int32)
     mask, n = np.uint64(4 * room - 1), 0
-    number, count = np.empty(len(src), np.int32), np.zeros(room, np.int64)
+    count = np.zeros(room, np.int64)
     for i in range(len(src)):
         ends = np.uint64(src[i]) << np.uint64(32) | np.uint64(dst[i])
         ports = np.uint64(dst_qp[i]) << np.uint64(32) | np.uint64(src_port[i]) << np.uint64(16) | np.uint64(dst_port[i])
@@ -92,19 +99,19 @@ def _numbered(
             at = (at + np.uint64(1)) & mask
         if known[at] < 0:
             if n == room:
-                return number, count, -1
+                return count, -1
             table[at, 0], table[at, 1], known[at] = ends, ports, n
             n += 1
         number[i] = known[at]
         count[known[at]] += 1
-    return number, count, n
+    return count, n
 
 
 _NUMBER, _LAST, _PATH, _LONG, _SIZE, _END, _FLAGS, _BUSY, _SUMS = range(9)  # known of a connection; then the sums of its burst
 
 
 def _told(
-    flows: Flows, number: NDArray[np.int32], limit: Ints, near: Floats, places: Rows, of: bool, *, at_once: int = 1 << 18
+    flows: Flows, number: NDArray[np.int32], limit: Ints, near: Floats, places: Rows, of: bool
 ) -> tuple[NDArray[np.int32], Ints, Ints]:
     """The burst of each record if asked `of` that, the first record of each burst, and what is known of it at some `places`:
     its end, its flags, for how long one of its records was under way where it has several, and its sums; int64[places, bursts].
@@ -116,27 +123,15 @@ def _told(
     columns: Any = tuple(getattr(flows, name) for name in ("start_ns", "end_ns", "path", "tcp_flags", *SUMS))
     burst = np.empty(len(flows) if of else 0, np.int32)
     known = np.full((len(limit), _SUMS + len(SUMS)), -1, np.int64)
-    told, first, n = np.empty((len(places), 0), np.int64), np.empty(0, np.int64), 0
-    for low in range(0, len(flows), at_once):
-        if n + at_once > len(first):  # as many in the records to come as in those before, and some more
-            room = n + n * (len(flows) - low) // max(low, 1) * 17 // 16 + at_once + 97  # no power of 2
-            told, first = _grown(told, n, room), _grown(first, n, room)
-        part = low, min(low + at_once, len(flows))
-        n = _burst(part, rows, number, limit, near, places, burst, known, first, told, n, *columns)
+    room = len(flows) + 97  # no power of 2; what is never written to takes no memory
+    told, first = np.empty((len(places), room), np.int64), np.empty(room, np.int64)
+    n = _burst(rows, number, limit, near, places, burst, known, first, told, *columns)
     _closed(known, places, told)
     return burst, first[:n], told[:, :n]
 
 
-def _grown(columns: Ints, n: int, room: int) -> Ints:
-    """The first `n` places of some columns, with `room` for more."""
-    out = np.empty((*columns.shape[:-1], room), np.int64)
-    out[..., :n] = columns[..., :n]
-    return out
-
-
 @compiled
 def _burst(
-    part: tuple[int, int],
     rows: Rows,
     number: NDArray[np.int32],
     limit: Ints,
@@ -146,7 +141,6 @@ def _burst(
     known: Ints,
     first: Ints,
     told: Ints,
-    n: int,
     starts: Ints,
     ends: Ints,
     paths: NDArray[Any],
@@ -159,14 +153,15 @@ def _burst(
     cnp: Ints,
     busy: Ints,
 ) -> int:
-    """Fills `burst` if it has room, `first` and `told` of a `part` of the records, in the order of `rows` (as they are without
-    any), of which there are `n` bursts before; returns how many there are with it.
+    """Fills `burst` if it has room, `first` and `told`, from the records in the order of `rows` (as they are without any);
+    returns how many bursts there are.
 
     `known` is of each connection the number of its last burst, of the last record of that the end and the path (−1 unless
     it may join others), how long the records of that burst were, how many they are, and what may be told of it once it is over:
     what a record changes lies side by side.
     """
-    for place in range(part[0], part[1]):
+    n = 0
+    for place in range(len(number)):
         i = np.uint64(rows[place] if len(rows) else place)
         k, start, end = np.uint64(number[i]), starts[i], ends[i]
         parts = messages[i] if messages[i] > 0 else packets[i]

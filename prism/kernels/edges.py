@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows
-from prism.kernels.intervals import Ints, Union, union, weighted_median
+from prism.kernels.intervals import Ints, Union, active, weighted_median
+from prism.kernels.ordered import in_order
 from prism.kernels.sums import counted, numbered
 
 Rows = NDArray[np.intp]
@@ -66,7 +67,7 @@ class Edge:
 
     @cached_property
     def _activity(self) -> Union:
-        return union(self.start, self.end, close=self._pace_ns / 4)
+        return active(self.start, self.end, self.octets)
 
     def activity(self) -> Union:
         """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
@@ -85,7 +86,7 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     """
     rows = np.arange(len(flows)) if rows is None else rows
     start = sending(flows)[rows]
-    order = np.arange(len(rows)) if np.all(start[1:] >= start[:-1]) else np.argsort(start, kind="stable")
+    order = in_order(start)
     src, dst = flows.src[rows], flows.dst[rows]
     number, at = numbered(src, dst if lane is None else lane << 32 | dst)
     ends = src[at], dst[at], np.zeros(len(at), np.int64) if lane is None else lane[at]
@@ -93,11 +94,14 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     place = np.empty(len(by), np.int32)
     place[by] = np.arange(len(by), dtype=np.int32)
     order, begins = counted(place[number], len(at), order)
-    rows, start = rows[order], start[order]
-    end, octets = flows.end_ns[rows], flows.octets[rows]
+    rows, start = rows.take(order), start.take(order)
+    end, octets = flows.end_ns.take(rows), flows.octets.take(rows)
+    volumes = np.add.reduceat(octets, begins[:-1]).tolist() if len(at) else []
     edges: dict[Pair, Edge] = {}
-    for one, other, on, (a, b) in zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), strict=True):
+    columns = zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), volumes, strict=True)
+    for one, other, on, (a, b), volume in columns:
         edge = Edge(one, other, rows[a:b], start[a:b], end[a:b], octets[a:b], None if lane is None else on)
+        vars(edge)["volume"] = volume  # sooner summed up for all
         edges[edge.key] = edge
     return edges
 
@@ -127,7 +131,7 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
     """
     heaviest: dict[int, Edge] = {}
     for edge in edges.values():
-        for end in ends(edge.key):
+        for end in (edge.src, edge.dst):
             if end not in heaviest or heaviest[end].volume < edge.volume:
                 heaviest[end] = edge
     known: dict[Pair, tuple[tuple[int, int], float]] = {}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from prism.kernels.ordered import ascending, in_order
 from prism.kernels.sums import distinct
 
 Ints = NDArray[np.int64]
@@ -23,18 +24,9 @@ def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
     if len(start) == 0:
         return start[:0], end[:0]
     if not ascending(start):
-        order = np.argsort(start, kind="stable")
+        order = in_order(start)
         start, end = start[order], end[order]
     return _closed(start, end, close)
-
-
-@compiled
-def ascending(values: Ints) -> bool:
-    """Whether no value is less than the one before it."""
-    n = 1
-    while n < len(values) and values[n - 1] <= values[n]:
-        n += 1
-    return n >= len(values)
 
 
 @compiled
@@ -117,6 +109,16 @@ def intersection(a: Union, b: Union) -> Union:
 def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int64] | Floats) -> float:
     """The value at which half of the weight lies below; 0 where there is no weight."""
     return _at_half(values, weights) if len(values) else 0.0
+
+
+def active(start: Ints, end: Ints, weight: Ints) -> Union:
+    """The union of intervals in order of start; gaps no longer than a quarter of their weighted median length are closed."""
+    return _active(start, end, weight) if len(start) else (start, end)
+
+
+@compiled
+def _active(start: Ints, end: Ints, weight: Ints) -> Union:
+    return _closed(start, end, _at_half(end - start, weight) / 4)
 
 
 @compiled

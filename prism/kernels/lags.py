@@ -42,12 +42,14 @@ def _same(place: Floats, width: Floats, lag: float, slack: float, apart: Floats,
             break
         while at <= last and place[at] < goal:
             at += 1
-        near = min(max(at, 1), last)
-        near = near if abs(place[near] - goal) < abs(place[near - 1] - goal) else near - 1
-        other = width[near] if abs(place[near] - goal) <= slack else 0.0
-        apart[n], weight[n] = place[near] - place[i], min(width[i], other)
-        same += weight[n]
-        both += max(width[i], other)
+        after = np.uint64(min(max(at, 1), last))
+        before = after - np.uint64(1)
+        later = abs(place[after] - goal) < abs(place[before] - goal)
+        there, wide = place[after] if later else place[before], width[after] if later else width[before]  # no branches
+        own, other = width[i], wide if abs(there - goal) <= slack else 0.0
+        apart[n], weight[n] = there - place[i], min(own, other)
+        same += min(own, other)
+        both += max(own, other)
         n += 1
     return n, same / both if both > 0 else 0.0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import networkx as nx
@@ -29,7 +30,7 @@ class Collective:
     rows: Rows
     window: Union
 
-    @property
+    @cached_property
     def members(self) -> frozenset[int]:
         """The endpoints of its edges."""
         return frozenset(end for edge in self.edges for end in ends(edge))

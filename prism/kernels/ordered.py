@@ -1,4 +1,4 @@
-"""Medians and quantiles of few numbers, by the thousand: NumPy takes longer to begin than such a loop to end."""
+"""Medians and quantiles of few numbers, by the thousand: NumPy takes longer to begin than such a loop to end; and orders."""
 
 from __future__ import annotations
 
@@ -36,6 +36,36 @@ def median(values: NDArray[Any]) -> float:
     if n % 2 == 0:
         below = left[: n // 2].max()
     return float((below + above) / 2)
+
+
+@compiled
+def ascending(values: NDArray[Any]) -> bool:
+    """Whether no value is less than the one before it."""
+    n = 1
+    while n < len(values) and values[n - 1] <= values[n]:
+        n += 1
+    return n >= len(values)
+
+
+def in_order(values: Ints, *, few: int = 500) -> NDArray[np.intp]:
+    """The places of whole numbers in ascending order, equal ones as they are.
+
+    Numbers and their places are sorted as one number where they fit it: several times as fast as NumPy's stable argsort of more
+    than a `few`.
+    """
+    n = len(values)
+    if ascending(values):
+        return np.arange(n)
+    if n <= few:
+        return np.argsort(values, kind="stable")
+    low, room = int(values.min()), n.bit_length()
+    if (int(values.max()) - low).bit_length() + room > 63:
+        return np.argsort(values, kind="stable")
+    both = np.subtract(values, low, dtype=np.int64) << room
+    both |= np.arange(n)
+    both.sort()
+    both &= (1 << room) - 1
+    return both
 
 
 @compiled
@@ -82,16 +112,30 @@ def _select(values: NDArray[Any], place: int) -> None:
 
 def bounded(gap: NDArray[np.float64], shaded: NDArray[np.bool_], rank: Ints, op: Ints, kind: Ints) -> None:
     """Bounds the `gap` of each shaded point by the median of the clear ones of its rank, stream and kind, else of all ranks."""
-    order = np.lexsort((shaded, rank, kind, op))
-    one, two = order[:-1], order[1:]
-    alike = (op[one] == op[two]) & (kind[one] == kind[two])
-    kinds = np.split(order, np.flatnonzero(~alike) + 1) if len(order) else []
-    for own in kinds:
-        if not shaded[own].any():
-            continue
-        others = gap[own[~shaded[own]]]
-        usual = median(others) if len(others) else np.inf
-        for rows in np.split(own, np.flatnonzero(np.diff(rank[own])) + 1):
-            clear = len(rows) - int(np.count_nonzero(shaded[rows]))
-            most = median(gap[rows[:clear]]) if clear else usual
-            gap[rows[clear:]] = np.minimum(gap[rows[clear:]], most)
+    _bounded(gap, shaded, rank, op, kind, np.lexsort((shaded, rank, kind, op)))
+
+
+@compiled
+def _bounded(
+    gap: NDArray[np.float64], shaded: NDArray[np.bool_], rank: Ints, op: Ints, kind: Ints, order: NDArray[np.intp]
+) -> None:
+    """`bounded`, of points that come by stream, kind and rank in an `order`, the clear ones first."""
+    low = 0
+    while low < len(order):
+        first, high = order[low], low
+        while high < len(order) and op[order[high]] == op[first] and kind[order[high]] == kind[first]:
+            high += 1
+        own = order[low:high]
+        if shaded[own].any():
+            others = gap[own[~shaded[own]]]
+            usual, begin = median(others) if len(others) else np.inf, 0
+            while begin < len(own):
+                clear = end = begin
+                while end < len(own) and rank[own[end]] == rank[own[begin]]:
+                    end += 1
+                    clear += not shaded[own[end - 1]]
+                most = median(gap[own[begin:clear]]) if clear > begin else usual
+                for i in own[clear:end]:
+                    gap[i] = min(gap[i], most)
+                begin = end
+        low = high

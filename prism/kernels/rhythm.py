@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.intervals import Floats, Ints
-from prism.kernels.ordered import median, quantile
+from prism.kernels.ordered import in_order, median, quantile
 from prism.kernels.runs import filled
 from prism.kernels.volumes import as_wide, full, gaps, levels, strays
 
@@ -160,7 +160,7 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     more than `beyond` times as many; nor can gaps of less than the share `fine` of the widest: they part messages, which
     are all equal.
     """
-    ranked = np.argsort(-gap, kind="stable")
+    ranked = in_order(-gap)
     wide, total = gap[ranked], max(int(edge[-1]), 1)
     worth = fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
     k, volume, moved = levels(edge, ranked, wide, tolerance, least, worth, beyond, _NEARLY_ALL)

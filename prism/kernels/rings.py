@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import cache
 
 import networkx as nx
 import numpy as np
@@ -30,8 +31,15 @@ def stitched(
     apart, as twins on two rails do.
     """
     parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if flipped(k) not in left)]
-    volume = [edge_volume(one, edges) for one in parts]
-    beats = [_step_ends(one, edges) for one in parts]
+
+    @cache
+    def volume(i: int) -> float:
+        return edge_volume(parts[i], edges)
+
+    @cache
+    def beats(i: int) -> Ints:
+        return _step_ends(parts[i], edges)
+
     into, out = _open_ends(parts, host)
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(parts)))
@@ -40,7 +48,7 @@ def stitched(
             for j in out[name]:
                 if i != j and (
                     together(parts[i].window, parts[j].window) >= threshold
-                    or (abs(volume[i] - volume[j]) <= 0.05 * volume[i] and in_step(beats[i], beats[j]))
+                    or (abs(volume(i) - volume(j)) <= 0.05 * volume(i) and in_step(beats(i), beats(j)))
                 ):
                     graph.add_edge(i, j)
     whole: list[Collective] = []

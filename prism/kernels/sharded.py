@@ -32,8 +32,9 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
     Gaps that are at least one of `shares` of the usual are those of layers and of the optimizer: the first that does.
     """
     edge, gap = gaps(start, end, octets)
+    usual = weighted_median(gap, gap)
     for share in shares:
-        wide = np.flatnonzero(gap >= max(share * weighted_median(gap, gap), 1.0))
+        wide = np.flatnonzero(gap >= max(share * usual, 1.0))
         found = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64))
         if found is not None:
             ends = np.maximum.accumulate(end)[wide[found.ends]]

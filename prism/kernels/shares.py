@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Floats, Ints, ascending
-from prism.kernels.sums import counted
+from prism.kernels.intervals import Floats, Ints
+from prism.kernels.ordered import in_order
+from prism.kernels.sums import counted, highest
 
 Mask = NDArray[np.bool_]
 UNKNOWN = -1
@@ -35,16 +36,16 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     if not len(given.group) or not len(out):
         return out
     order = _ordered(given)
-    group, time, octets = (column[order] for column in given)
+    group, time, octets = (column.take(order) for column in given)
     share, half = share_of(handed)
     ahead = share + half - moved_by(given, asks, handed.time)
     lead = np.zeros(int(max(group.max(), asks.max())) + 1)
-    np.maximum.at(lead, asks[turns], ahead[turns])
+    highest(asks[turns], ahead[turns], lead)
     if pieces:
         lead = np.round(lead * pieces) / pieces
         share = (np.floor(share * pieces) + 1 - SLACK) / pieces
     share -= np.where(turns, lead[asks], 0.0)
-    place = 2.0 * group + _moved(group, octets) / _whole(group, octets)
+    place = 2.0 * group + _moved(group, octets)[1]
     at = np.minimum(np.searchsorted(place, 2.0 * asks + share), len(place) - 1)
     fits = (share > 0) & (group[at] == asks)
     out[fits] = time[at[fits]]
@@ -66,8 +67,8 @@ def given_as(given: Moved, share: Floats, groups: Ints, at: Ints) -> Ints:
     """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
     out = np.zeros(len(groups), np.int64)
     order = _ordered(given)
-    group, time, octets = (column[order] for column in given)
-    _given(group, time, _moved(group, octets) / _whole(group, octets), share * (1 - SLACK / 1000), groups, at, out)
+    group, time, octets = (column.take(order) for column in given)
+    _given(group, time, _moved(group, octets)[1], share * (1 - SLACK / 1000), groups, at, out)
     return out  # sums of shares are not exact
 
 
@@ -148,7 +149,7 @@ def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
     octets = np.concatenate([moved.octets, np.zeros(len(group), np.int64)])
     order = np.lexsort((octets == 0, np.concatenate([moved.time, time]), every))
     out = np.empty(len(every))
-    out[order] = _moved(every[order], octets[order]) / _whole(every[order], octets[order])
+    out[order] = _moved(every[order], octets[order])[1]
     return out[len(moved.group) :]
 
 
@@ -157,28 +158,32 @@ def _ordered(moved: Moved) -> Ints:
     low, high = int(moved.group.min(initial=0)), int(moved.group.max(initial=0))
     if low < 0 or high > 4 * len(moved.group):
         return np.lexsort((moved.time, moved.group))
-    by_time = np.arange(len(moved.time)) if ascending(moved.time) else np.argsort(moved.time, kind="stable")
-    return counted(moved.group, high + 1, by_time)[0]
+    return counted(moved.group, high + 1, in_order(moved.time))[0]
 
 
-def _whole(group: Ints, octets: Ints) -> Floats:
-    """Octets of each record's group; at least 1."""
-    return np.asarray(np.maximum(np.bincount(group, weights=octets)[group], 1.0))
-
-
-def _moved(group: Ints, octets: Ints) -> Floats:
-    """Octets that each record's group had moved with it; records by group."""
-    total = np.cumsum(octets.astype(np.float64))
-    first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(group)])
-    base = np.repeat(total[first] - octets[first], np.diff(np.append(first, len(group))))
-    return np.asarray(total - base)
+@compiled
+def _moved(group: Ints, octets: Ints) -> tuple[Floats, Floats]:
+    """The share of its group's octets that each record is, and that its group had moved with it; records by group."""
+    own, moved = np.empty(len(group)), np.empty(len(group))
+    low = 0
+    while low < len(group):
+        high, total, so_far = low, 0, 0
+        while high < len(group) and group[high] == group[low]:
+            total += octets[high]
+            high += 1
+        whole = max(float(total), 1.0)
+        for i in range(low, high):
+            so_far += octets[i]
+            own[i], moved[i] = octets[i] / whole, so_far / whole
+        low = high
+    return own, moved
 
 
 def share_of(moved: Moved) -> tuple[Floats, Floats]:
     """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
     order = _ordered(moved)
-    group, octets = moved.group[order], moved.octets[order]
-    share, half = np.empty(len(group)), np.empty(len(group))
-    half[order] = octets / _whole(group, octets) / 2
-    share[order] = _moved(group, octets) / _whole(group, octets) - half[order]
+    own, so_far = _moved(moved.group.take(order), moved.octets.take(order))
+    share, half = np.empty(len(order)), np.empty(len(order))
+    half[order] = own / 2
+    share[order] = so_far - own / 2
     return share, half

@@ -174,6 +174,11 @@ def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int,
     return start, stop
 
 
+def may_shift(rows: Floats, *, least: int = 3, height: float = 0.15) -> list[int]:
+    """The rows in which `shifts` may find something: half of `least` places are at `height`, as of any whose median is."""
+    return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
+
+
 def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:
     """Every stretch that stands out by `score` or more, the strongest first."""
     rest = series.copy()

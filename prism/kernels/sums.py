@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints
+from prism.kernels.ordered import in_order
 
 Places = NDArray[np.intp]
 
@@ -111,6 +112,13 @@ def spans(number: NDArray[np.int32], start: Ints, end: Ints, first: Ints, last: 
 
 
 @compiled
+def highest(number: NDArray[Any], values: NDArray[Any], most: NDArray[Any]) -> None:
+    """Into `most` the greatest value of each group, and of what was there before."""
+    for i in range(len(number)):
+        most[number[i]] = max(most[number[i]], values[i])
+
+
+@compiled
 def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
     """Adds the values of each group to `total`."""
     for i in range(len(number)):
@@ -145,7 +153,7 @@ def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: i
     """`last_before` or, of the `same` moment too, `latest`; `none` where there is none."""
     every = np.concatenate([groups, asked])
     number, first = numbered(every, every)
-    by_time = np.argsort(times, kind="stable")
+    by_time = in_order(times)
     order, begins = counted(number[: len(groups)], len(first), by_time)
     return _last(np.asarray(times)[order], begins, number[len(groups) :], at, same, none)
 

@@ -280,14 +280,23 @@ def flushed(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, often:
     That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
     forward before the first goes backward (GPipe). `ends` are the step ends.
     """
-    steps, never, begun = len(ends) + 1, np.iinfo(np.int64).max, handed.sent_ns
-    step_in, step_out = np.searchsorted(ends, given.end_ns, "left"), np.searchsorted(ends, handed.end_ns, "left")
+    return _flushed(given.end_ns, handed.end_ns, handed.sent_ns, ends, often)
+
+
+@compiled
+def _flushed(came: Ints, went: Ints, begun: Ints, ends: Ints, often: float) -> Ints:
+    """`flushed`, of what was given by when it `came`, of what was handed on by when it `went` and began."""
+    steps, never = len(ends) + 1, np.iinfo(np.int64).max
     begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
-    np.minimum.at(begins, step_in, given.end_ns)
-    np.maximum.at(last, step_in, given.end_ns)
-    step_out -= (begun < begins[step_out]) & (step_out > 0)  # the end of a step may be put before its last records
-    np.minimum.at(first, step_out, begun)
+    for time in came:
+        step = np.searchsorted(ends, time)
+        begins[step], last[step] = min(begins[step], time), max(last[step], time)
+    of = np.searchsorted(ends, went)
+    for i in range(len(of)):
+        if of[i] > 0 and begun[i] < begins[of[i]]:  # the end of a step may be put before its last records
+            of[i] -= 1
+        first[of[i]] = min(first[of[i]], begun[i])
     known = (last >= 0) & (first < never)
-    if not known.any() or np.mean(first[known] >= last[known]) < often:
-        return np.full(len(handed.end_ns), -1)
-    return np.asarray(last[step_out], dtype=np.int64)
+    if not known.any() or (first[known] >= last[known]).sum() / known.sum() < often:
+        return np.full(len(went), -1)
+    return last[of]

@@ -1,5 +1,8 @@
+import gc
 import subprocess
 import sys
+
+from collectors.memory import seldom_collected
 
 PROGRAM = """
 import resource, sys
@@ -21,3 +24,12 @@ assert faults(20) < 20 * 100, faults(20)  # of 2048 pages each
 
 def test_pages_are_used_again():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)
+
+
+def test_python_looks_for_cycles_seldom():
+    before = gc.get_threshold()
+    try:
+        seldom_collected(made=5_000, rounds=(7, 9))
+        assert gc.get_threshold() == (5_000, 7, 9)
+    finally:
+        gc.set_threshold(*before)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.intervals import beat, covered, intersection, length_before, moved_within, union, weighted_median
+from prism.kernels.intervals import active, beat, covered, intersection, length_before, moved_within, union, weighted_median
 
 SIZE = 64
 INTERVALS = st.lists(st.tuples(st.integers(0, SIZE - 9), st.integers(1, 8)), max_size=12)
@@ -36,6 +36,14 @@ def test_a_union_covers_the_same_and_leaves_no_gap_to_close(intervals, close):
     assert bitmap(start, end).tolist() == cells.tolist()
     assert (start[1:] - end[:-1] > close).all()
     assert (start < end).all()
+
+
+@given(INTERVALS, st.data())
+def test_what_is_active_is_the_union_but_for_short_gaps(intervals, data):
+    start, end = arrays(sorted(intervals))
+    weight = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(start), max_size=len(start))), np.int64)
+    expected = union(start, end, close=weighted_median(end - start, weight) / 4)
+    assert [side.tolist() for side in active(start, end, weight)] == [side.tolist() for side in expected]
 
 
 @given(INTERVALS, st.lists(st.integers(0, SIZE), max_size=8))

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.ordered import bounded, median, quantile, rising
+from prism.kernels.ordered import bounded, in_order, median, quantile, rising
 
 numbers = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=40)
 
@@ -39,3 +39,9 @@ def test_bounds_are_medians_of_the_clear_ones(some):
 def test_places_in_order_are_those_of_a_stable_sort(some, nearly):
     values = np.array(some, np.int64) + (20 * np.arange(len(some)) // 3 if nearly else 0)
     assert rising(values).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), max_size=60), st.sampled_from((1, 2**30, 2**62)), st.sampled_from((0, 500)))
+def test_orders_are_those_of_a_stable_sort(some, step, few):
+    for values in (np.array(some, np.int64), np.array(some, np.int64) // step, np.sort(np.array(some, np.int64))):
+        assert in_order(values, few=few).tolist() == np.argsort(values, kind="stable").tolist()

@@ -4,7 +4,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.sums import both_ends, counted, distinct, last_before, numbered, places_in, spans, tallied, tallies, totals
+from prism.kernels.sums import (
+    both_ends,
+    counted,
+    distinct,
+    highest,
+    last_before,
+    numbered,
+    places_in,
+    spans,
+    tallied,
+    tallies,
+    totals,
+)
 
 keys = st.lists(st.integers(0, 9), max_size=60)
 
@@ -37,9 +49,12 @@ def test_groups_are_summed(some):
     total, first, last = np.zeros(10, np.int64), np.full(10, 99), np.zeros(10, np.int64)
     totals(number, start, total)
     spans(number, start, start + 5, first, last)
+    most = np.full(10, 3.0)
+    highest(number, start, most)
     for k in range(10):
         own = start[number == k]
         assert (total[k], first[k], last[k]) == (own.sum(), own.min(initial=99), own.max(initial=-5) + 5)
+        assert most[k] == own.max(initial=3)
 
 
 @given(keys)

@@ -185,6 +185,26 @@ def test_a_stage_that_awaits_all_needs_all():
         assert flushed(given, handed, np.array(ends)).tolist() == last.tolist()
 
 
+def naively_flushed(given, handed, ends, often):
+    """`flushed`, step by step."""
+    step_in, step_out = (np.searchsorted(ends, flows.end_ns) for flows in (given, handed))
+    came = [given.end_ns[step_in == k] for k in range(len(ends) + 1)]
+    step_out = np.array(
+        [k - (k > 0 and start < came[k].min(initial=99)) for k, start in zip(step_out, handed.start_ns, strict=True)], int
+    )
+    went = [handed.start_ns[step_out == k] for k in range(len(ends) + 1)]
+    known = [went[k].min() >= came[k].max() for k in range(len(ends) + 1) if len(came[k]) and len(went[k])]
+    if not known or np.mean(known) < often:
+        return np.full(len(handed), -1)
+    return np.array([came[k].max() if len(came[k]) else -1 for k in step_out], np.int64)
+
+
+@having(handing, handing, st.lists(st.integers(0, 70), max_size=4), st.sampled_from((0.0, 0.5, 0.9)))
+def test_what_is_awaited_is_what_the_obvious_search_finds(some, others, ends, often):
+    given, handed, ends = records_of(some), records_of(others), np.sort(np.array(ends, np.int64))
+    assert flushed(given, handed, ends, often=often).tolist() == naively_flushed(given, handed, ends, often).tolist()
+
+
 @having(st.lists(st.tuples(*[st.integers(0, 20)] * 5), min_size=1, max_size=12), st.data())
 def test_work_of_records_at_places_is_that_of_the_records(some, data):
     records = np.array([[start, start + long, src, dst, src % 2, need - 1] for start, long, src, dst, need in some], np.int64)
