@@ -118,7 +118,7 @@ def _by_work(view: View, finding: Finding) -> Weights:
         others = len(place) - len(own)
         return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
     first, stop = steps_of(view, finding)
-    piece = 2 if finding.detector == "laggard" else 1 if finding.evidence.get("piece") == "largest" else 0
+    piece = 2 if finding.detector in ("laggard", "lately") else 1 if finding.evidence.get("piece") == "largest" else 0
     with np.errstate(invalid="ignore", divide="ignore"):
         level = np.log(view.work[piece])
     other = np.ones(level.shape[1], np.bool_)

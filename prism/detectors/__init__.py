@@ -8,6 +8,7 @@ from prism.detectors.crash import crash
 from prism.detectors.hang import hang
 from prism.detectors.laggard import laggard
 from prism.detectors.late_rank import late_rank
+from prism.detectors.lately import slow_lately
 from prism.detectors.slow_link import lossy_link, slow_link
 from prism.detectors.slow_rank import slow_rank
 from prism.detectors.slow_step import slow_group, slow_step
@@ -16,4 +17,15 @@ from prism.model import Finding
 
 Detector = Callable[[View], list[Finding]]
 
-DETECTORS: tuple[Detector, ...] = (crash, hang, slow_link, lossy_link, slow_rank, late_rank, laggard, slow_group, slow_step)
+DETECTORS: tuple[Detector, ...] = (
+    crash,
+    hang,
+    slow_link,
+    lossy_link,
+    slow_rank,
+    late_rank,
+    laggard,
+    slow_lately,
+    slow_group,
+    slow_step,
+)

@@ -24,28 +24,38 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
     who came last.
     """
     total = view.work[2]
-    one_sided = bool((view.flows.protocol == UDP).all())
-    if len(view.ends) < 6 or len(total) < 3 or (one_sided and view.parallelism.layout.pp == 1):
+    if len(view.ends) < 6 or len(total) < 3 or hidden(view):
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
     found = []
     for one in shifts(level, spread(level, floor=0.005), least=view.least, height=np.log(factor), score=sigmas):
-        grown = _grown(total, one)
-        lost = float(view.period * (np.exp(one.height) - 1))
-        best = int(np.argmax(grown))
-        others = _strangers(view, best)
-        if not len(others) or grown[best] < share * lost or grown[best] - grown[others].max() < apart * lost:
+        best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
+        if best < 0:
             continue
         before = usual(np.delete(total, np.arange(one.start, one.stop), axis=1), share=HIGH)
         if held(total[best] - before[best], one, grown[best] / 2) < OFTEN:
             continue  # hiccups
         if by_chance(total - before, best, one._replace(height=float(grown[best]))) > RARE:
             continue  # hiccups too, of many ranks or of many steps
-        noise = _noise(total[best], one)
-        score = float((grown[best] - grown[others].max()) / max(noise, 1.0))
+        score = float(ahead / max(_noise(total[best], one), 1.0))
         if score >= sigmas:
-            found.append(_finding(view, best, one, grown, min(one.score, score)))
+            found.append(told(view, best, one, grown, min(one.score, score)))
     return found
+
+
+def hidden(view: View) -> bool:
+    """Whether a sender that waits for room at its receiver looks as if it worked: collectives of one-sided writes."""
+    return bool((view.flows.protocol == UDP).all()) and view.parallelism.layout.pp == 1
+
+
+def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:
+    """Who worked longer in some steps as `laggard` says, or -1; how much each rank did, ns, and how much that is ahead, ns."""
+    grown = _grown(view.work[2], one)
+    lost = float(view.period * (np.exp(one.height) - 1))
+    best = int(np.argmax(grown))
+    others = _strangers(view, best)
+    ahead = float(grown[best] - grown[others].max()) if len(others) else -np.inf
+    return (best if grown[best] >= share * lost and ahead >= apart * lost else -1), grown, ahead
 
 
 def _strangers(view: View, rank: int) -> Ints:
@@ -65,7 +75,8 @@ def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tu
     return ("host", mates) if len(mates) > 1 else ("endpoint", [address])
 
 
-def _finding(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
+def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
+    """The finding on a rank that worked longer in some steps, as `worked_longer` says."""
     address, grown, (start, end) = view.job.endpoints[rank], float(growth[rank]), view.during(one.start, one.stop)
     subject, ranks = _culprit(view, rank, growth)
     name = (view.topology.host(address) or address) if subject == "host" and view.topology is not None else address

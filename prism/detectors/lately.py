@@ -1,0 +1,143 @@
+"""A rank that works longer all through the newest step, where steps take long: told before another one is over.
+
+What lasts is told from hiccups by being seen again and again. Where steps are short that takes two of them; a long one is cut
+in parts, each with work of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.detectors.laggard import hidden, told, worked_longer
+from prism.detectors.twins import against_peers, ordinary
+from prism.detectors.view import Floats, View
+from prism.kernels.cuts import cuts
+from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
+from prism.kernels.shifts import OFTEN, Shift, middle, spread
+from prism.kernels.waits import typical_work
+from prism.model import Finding
+
+LONG = 2_000_000_000  # ns: of shorter steps two are over soon
+FEWEST = 500_000_000  # ns that a part takes at least
+MOST = 8  # parts of a step
+
+
+def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
+    """The rank that worked longer in nearly all parts of the newest step; only where two steps are told of.
+
+    That step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Neither is like what
+    is seen of single steps else: where some are long by chance, or a rank works longer all through some, it may be one of them.
+    """
+    if view.least >= 3 or view.period < LONG or len(view.ends) < 6 or len(view.work[2]) < 3 or hidden(view):
+        return []
+    known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), view.durations, np.nan)  # not evaluations
+    level = np.log(np.maximum(known, 1.0) / view.period)
+    n, score = len(level), float(level[-1] / spread(level, floor=0.005))
+    if not level[-1] >= np.log(factor) or score < sigmas or not _unlike(level[None], 0):
+        return []
+    one = Shift(n - 1, n, float(level[-1]), score)
+    best, grown, _ = worked_longer(view, one)
+    if best < 0 or not _unlike(against_peers(view, np.log(np.maximum(view.work[2], 1.0))), best):
+        return []
+    parts = _in_parts(view, best)
+    if parts is None:
+        return []
+    score = _all_through(parts, np.log(slower))
+    if score < sigmas:
+        return []
+    finding = told(view, best, one, grown, min(one.score, score))
+    seen = int(np.isfinite(parts[-1]).sum())
+    message = (
+        f"{finding.ids[0]} works {grown[best] / 1e6:.1f} ms longer in step {n - 1}, all through its {seen} parts; that takes "
+        f"{finding.slowdown:.2f}× as long, and nobody else works so much longer"
+    )
+    return [replace(finding, detector="lately", message=message, evidence={**finding.evidence, "parts": seen})]
+
+
+def _unlike(levels: Floats, row: int) -> bool:
+    """Whether the newest of the levels of a row is twice as high as all that stand alone in any row. float64[rows, steps].
+
+    Of the first step nobody saw the begin.
+    """
+    newest = levels[row, -1]
+    high = np.pad(levels[:, 1:-2] >= newest / 2, ((0, 0), (1, 1)))
+    alone = high[:, 1:-1] & ~high[:, :-2] & ~high[:, 2:]
+    return bool(newest > 0 and not alone.any())
+
+
+def _all_through(parts: Floats, height: float) -> float:
+    """By how many sigmas a rank works longer in parts of the newest step; 0 if not by `height`, and as much in nearly all.
+
+    `parts` is the logarithm of a typical piece of its work in each part of each step: float64[steps, parts].
+    """
+    level = parts - middle(parts[:-1], axis=0)
+    now = level[-1][np.isfinite(level[-1])]
+    usually = float(np.median(now)) if len(now) else 0.0
+    if len(now) < 2 or usually < height or np.mean((now >= usually / 2) & (now <= 2 * usually)) < OFTEN:
+        return 0.0
+    return float(usually * np.sqrt(len(now)) / spread(level[:-1]))
+
+
+def _in_parts(view: View, rank: int) -> Floats | None:
+    """The logarithm of a typical piece of a rank's work in each part of its steps; NaN where it is not usually seen to work."""
+    many, steps = int(min(view.period // FEWEST, MOST)), view.timeline.steps[rank]
+    if many < 2 or len(steps) != len(view.ends):
+        return None
+    sent = _sent(view, view.job.endpoints[rank])
+    at = _cuts(sent, steps, many)
+    at = np.unique(at[np.isfinite(at)])
+    if not len(at):
+        return None
+    typical, _, total = typical_work(*view.speech[rank], _ends(sent, steps, at), alike=view.parallelism.layout.pp > 1)
+    shape = len(steps), len(at) + 1
+    often = np.percentile(np.nan_to_num(total.reshape(shape)), 30, axis=0)
+    works = often >= often.mean() / 4
+    return np.asarray(np.log(np.where(works, typical.reshape(shape), np.nan)))
+
+
+class _Sent(NamedTuple):
+    """What an endpoint sent: when each record began, for how long it had sent nothing before, and octets before, and in all."""
+
+    start: Ints
+    rest: Ints
+    before: Ints
+
+
+def _sent(view: View, address: str) -> _Sent:
+    flows = view.flows
+    rows = np.flatnonzero((flows.src == view.code[address]) & ~flows.control())
+    start = sending(flows)
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    done = np.maximum.accumulate(flows.end_ns[rows])
+    rest = np.maximum(start[rows] - np.concatenate([start[rows[:1]], done[:-1]]), 0)
+    return _Sent(start[rows], rest, np.concatenate([[0], np.cumsum(flows.octets[rows])]))
+
+
+def _within(sent: _Sent, steps: NDArray[np.int64]) -> tuple[Ints, Ints]:
+    """Octets sent before each step and at its end."""
+    ends = sent.before[np.searchsorted(sent.start, steps[:, 1], "right")]
+    return np.concatenate([[0], ends[:-1]]), ends
+
+
+def _cuts(sent: _Sent, steps: NDArray[np.int64], parts: int) -> Floats:
+    """See `kernels.cuts.cuts`; the begin of the first step nobody saw."""
+    low, high = _within(sent, steps)
+    bounds = np.searchsorted(sent.start, steps[:, 1], "right")
+    step = np.minimum(np.searchsorted(steps[:, 1], sent.start, "left"), len(steps) - 1)
+    place = (sent.before[:-1] - low[step]) / np.maximum(high - low, 1)[step]
+    return cuts(place, sent.rest, bounds, parts)
+
+
+def _ends(sent: _Sent, steps: NDArray[np.int64], at: Floats) -> Ints:
+    """When each part of each step of a rank ends: where it begins to send what comes after the cut."""
+    low, high = _within(sent, steps)
+    goal = low[:, None] + at[None] * (high - low)[:, None]
+    place = np.searchsorted(sent.before[:-1], goal, "left") - 1  # the last record before which less had been sent
+    ends = np.concatenate([sent.start[np.maximum(place, 0)], steps[:, 1:]], axis=1)
+    begins = np.append(steps[0, 0], steps[:-1, 1])
+    return np.asarray(np.maximum.accumulate(np.clip(ends, begins[:, None], steps[:, 1:]), axis=1).ravel(), dtype=np.int64)
