@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.detectors.laggard import hidden, told, worked_longer
-from prism.detectors.twins import against_peers, ordinary
+from prism.detectors.twins import ordinary
 from prism.detectors.view import Floats, View
 from prism.kernels.cuts import cuts
 from prism.kernels.edges import sending
@@ -31,21 +31,19 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     """The rank that worked longer in nearly all parts of the newest step; only where two steps are told of.
 
     That step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Neither is like what
-    is seen of single steps else: where some are long by chance, or a rank works longer all through some, it may be one of them.
+    is seen of single steps else: where some are long by chance, or the rank works longer in some, it may be one of them.
     """
     if view.least >= 3 or view.period < LONG or len(view.ends) < 6 or len(view.work[2]) < 3 or hidden(view):
         return []
     known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), view.durations, np.nan)  # not evaluations
     level = np.log(np.maximum(known, 1.0) / view.period)
     n, score = len(level), float(level[-1] / spread(level, floor=0.005))
-    if not level[-1] >= np.log(factor) or score < sigmas or not _unlike(level[None], 0):
+    if not level[-1] >= np.log(factor) or score < sigmas or not _unlike(level):
         return []
     one = Shift(n - 1, n, float(level[-1]), score)
     best, grown, _ = worked_longer(view, one)
-    if best < 0 or not _unlike(against_peers(view, np.log(np.maximum(view.work[2], 1.0))), best):
-        return []
-    parts = _in_parts(view, best)
-    if parts is None:
+    parts = _in_parts(view, best) if best >= 0 else None
+    if parts is None or not _unlike(middle(parts - middle(parts[:-1], axis=0), axis=1)[:, 0]):
         return []
     score = _all_through(parts, np.log(slower))
     if score < sigmas:
@@ -59,14 +57,11 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     return [replace(finding, detector="lately", message=message, evidence={**finding.evidence, "parts": seen})]
 
 
-def _unlike(levels: Floats, row: int) -> bool:
-    """Whether the newest of the levels of a row is twice as high as all that stand alone in any row. float64[rows, steps].
-
-    Of the first step nobody saw the begin.
-    """
-    newest = levels[row, -1]
-    high = np.pad(levels[:, 1:-2] >= newest / 2, ((0, 0), (1, 1)))
-    alone = high[:, 1:-1] & ~high[:, :-2] & ~high[:, 2:]
+def _unlike(level: Floats) -> bool:
+    """Whether the newest of the levels of steps is twice as high as any that stands alone; of the first none saw the begin."""
+    newest = level[-1]
+    high = np.pad(level[1:-2] >= newest / 2, 1)
+    alone = high[1:-1] & ~high[:-2] & ~high[2:]
     return bool(newest > 0 and not alone.any())
 
 
