@@ -18,7 +18,7 @@ from prism.detectors.view import Floats, View
 from prism.kernels.cuts import cuts
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import OFTEN, Shift, middle, spread
+from prism.kernels.shifts import OFTEN, RARE, Shift, middle, spread
 from prism.kernels.waits import typical_work
 from prism.model import Finding
 
@@ -31,9 +31,9 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     """The rank that worked longer in nearly all parts of the newest step; only where two steps are told of.
 
     That step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Neither is like what
-    is seen of single steps else: where some are long by chance, or the rank works longer in some, it may be one of them.
+    is seen of a step or two else: where some are long by chance, or the rank works longer in some, it may be one of them.
     """
-    if view.least >= 3 or view.period < LONG or len(view.ends) < 6 or len(view.work[2]) < 3 or hidden(view):
+    if view.least >= 3 or view.period < LONG or len(view.work[2]) < 3 or hidden(view):
         return []
     known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), view.durations, np.nan)  # not evaluations
     level = np.log(np.maximum(known, 1.0) / view.period)
@@ -57,12 +57,15 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     return [replace(finding, detector="lately", message=message, evidence={**finding.evidence, "parts": seen})]
 
 
-def _unlike(level: Floats) -> bool:
-    """Whether the newest of the levels of steps is twice as high as any that stands alone; of the first none saw the begin."""
-    newest = level[-1]
-    high = np.pad(level[1:-2] >= newest / 2, 1)
-    alone = high[1:-1] & ~high[:-2] & ~high[2:]
-    return bool(newest > 0 and not alone.any())
+def _unlike(level: Floats, *, lasts: int = 3) -> bool:
+    """Whether the newest of the levels of steps is twice as high as any other, of so many that it is rare if it is chance.
+
+    What `lasts` was no chance. Of the first step nobody saw the begin.
+    """
+    newest, others = level[-1], level[1:-1]
+    edges = np.flatnonzero(np.diff(np.pad(others >= newest / 2, 1).astype(np.int8)))
+    short = np.diff(edges)[::2] < lasts
+    return bool(newest > 0 and np.isfinite(others).sum() >= 1 / RARE and not short.any())
 
 
 def _all_through(parts: Floats, height: float) -> float:
