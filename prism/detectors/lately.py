@@ -31,24 +31,21 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     """The rank that worked longer in nearly all parts of the newest step; only where two steps are told of.
 
     That step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Neither is like what
-    is seen of a step or two else: where some are long by chance, or the rank works longer in some, it may be one of them.
+    is seen of a step or two else: where some are long by chance, or ranks work longer in some, it may be one of them.
     """
     if view.least >= 3 or view.period < LONG or len(view.work[2]) < 3 or hidden(view):
         return []
     known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), view.durations, np.nan)  # not evaluations
     level = np.log(np.maximum(known, 1.0) / view.period)
-    n, score = len(level), float(level[-1] / spread(level, floor=0.005))
-    if not level[-1] >= np.log(factor) or score < sigmas or not _unlike(level):
+    n, grew = len(level), float(level[-1] / spread(level, floor=0.005))
+    if not level[-1] >= np.log(factor) or grew < sigmas or not _unlike(level[None], 0):
         return []
-    one = Shift(n - 1, n, float(level[-1]), score)
+    one = Shift(n - 1, n, float(level[-1]), grew)
     best, grown, _ = worked_longer(view, one)
     parts = _in_parts(view, best) if best >= 0 else None
-    if parts is None or not _unlike(middle(parts - middle(parts[:-1], axis=0), axis=1)[:, 0]):
+    if parts is None or not (score := _all_through(parts, np.log(slower))) >= sigmas or not _alone(view, best):
         return []
-    score = _all_through(parts, np.log(slower))
-    if score < sigmas:
-        return []
-    finding = told(view, best, one, grown, min(one.score, score))
+    finding = told(view, best, one, grown, min(grew, score))
     seen = int(np.isfinite(parts[-1]).sum())
     message = (
         f"{finding.ids[0]} works {grown[best] / 1e6:.1f} ms longer in step {n - 1}, all through its {seen} parts; that takes "
@@ -57,15 +54,22 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     return [replace(finding, detector="lately", message=message, evidence={**finding.evidence, "parts": seen})]
 
 
-def _unlike(level: Floats, *, lasts: int = 3) -> bool:
-    """Whether the newest of the levels of steps is twice as high as any other, of so many that it is rare if it is chance.
+def _unlike(levels: Floats, row: int, *, lasts: int = 3) -> bool:
+    """Whether the newest of the levels of a row is twice as high as any other, and by so many such would be rare.
 
-    What `lasts` was no chance. Of the first step nobody saw the begin.
+    That is by the rule of succession. What `lasts` was no chance; of the first step nobody saw the begin. float64[rows, steps].
     """
-    newest, others = level[-1], level[1:-1]
-    edges = np.flatnonzero(np.diff(np.pad(others >= newest / 2, 1).astype(np.int8)))
-    short = np.diff(edges)[::2] < lasts
-    return bool(newest > 0 and np.isfinite(others).sum() >= 1 / RARE and not short.any())
+    newest, others = levels[row, -1], levels[:, 1:-1]
+    _, at = np.nonzero(np.diff(np.pad(others >= newest / 2, ((0, 0), (1, 1))).astype(np.int8), axis=1))
+    short = np.diff(at)[::2] < lasts
+    return bool(newest > 0 and np.isfinite(others[row]).sum() + 2 >= 1 / RARE and not short.any())
+
+
+def _alone(view: View, rank: int) -> bool:
+    """Whether no rank works longer all through steps else, but for what lasts (`_unlike`)."""
+    every = {r: _in_parts(view, r) for r in range(len(view.job.endpoints))}
+    rows = {r: middle(parts - middle(parts, axis=0), axis=1)[:, 0] for r, parts in every.items() if parts is not None}
+    return rank in rows and _unlike(np.stack(list(rows.values())), list(rows).index(rank))
 
 
 def _all_through(parts: Floats, height: float) -> float:

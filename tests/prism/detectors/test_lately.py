@@ -55,6 +55,13 @@ def test_where_a_step_or_two_are_as_long_this_may_be_one_of_them(once, told):
     assert named(slow_lately(job(lambda step, rank: 1.4 * USUAL if rank == 2 and step in once else longer(step, rank)))) == told
 
 
+def test_steps_that_several_ranks_made_long_one_after_another_are_single_ones():
+    """As where hosts have other load now and then: three on end, each another's."""
+    other = {6: 0, 7: 2, 8: 7}
+    work = lambda step, rank: 1.4 * USUAL if other.get(step) == rank else longer(step, rank)  # noqa: E731
+    assert slow_lately(job(work)) == []
+
+
 def test_a_step_with_one_piece_of_work_tells_nothing_of_what_lasts():
     work = lambda step, rank: 20 * longer(step, rank)  # noqa: E731
     assert slow_lately(job(work, dp=8, pp=1)) == []
