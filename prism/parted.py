@@ -24,13 +24,19 @@ def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, fl
     return (int(long[-1]), float(np.median(np.diff(long)))) if len(long) > 1 else (0, 0.0)
 
 
-def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int) -> int:
+def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int, most_ns: int, *, parts: int = 64) -> int:
     """When a window begins that holds `RESTS` of the longest rests, ns; `now_ns` where none come back, or that was asked.
 
-    Not asked either is after what comes back so seldom that so many last longer than `search_ns`.
+    Not asked either is after what comes back so seldom that so many last longer than `search_ns`; or, where no more than so
+    many `parts` are between two of them, than `most_ns`.
     """
-    newest, apart = returns(ends[ends >= now_ns - search_ns])
-    return int(newest - RESTS * apart) if asked_ns < apart <= search_ns / RESTS else now_ns
+    few = ends[-RESTS * parts :]
+    usual = float(np.median(np.diff(few))) if len(few) > 1 else 0.0
+    for known, longest in ((ends[ends >= now_ns - search_ns], search_ns), (few, min(most_ns, RESTS * parts * usual))):
+        newest, apart = returns(known)
+        if asked_ns < apart <= longest / RESTS:
+            return int(newest - RESTS * apart)
+    return now_ns
 
 
 def asked(ends: Ints, lasted_ns: int, before_ns: float, *, nearly: float = 0.5) -> float:

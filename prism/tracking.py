@@ -48,6 +48,9 @@ class Followed:
     layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
     told_by: int = 0  # how many steps the fullest of those windows had
     doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
+    doubted_ns: int = 0  # when that was so first, unless enough windows since are not doubted; 0 where none is
+    sure: int = 0  # windows in a row that are not
+    looked_ns: int = 0  # when its newest window ended
     asked_ns: float = 0.0  # rests that come back within so long were in windows, and steps are no parts of what is between them
     anew_ns: int = 0  # when windows agreed on steps of which those before were parts, or that were parts of those before
 
@@ -61,17 +64,34 @@ class Followed:
         """Whether windows have agreed on its step."""
         return self.step_ns > 0
 
-    def since(self, now_ns: int, search_ns: int) -> int:
+    def since(self, now_ns: int, search_ns: int, most_ns: int, held_ns: int = 0) -> int:
         """When its next window begins, ns: with a step that was seen, so many back; `search_ns` ago where none are known.
 
-        It begins sooner where what was taken for steps may be parts of them (`parted.reach`).
+        It grows up to `most_ns` where so long a window shows too few steps or is doubted. It begins sooner where what was taken
+        for steps may be parts of them (`parted.reach`), if records are held since `held_ns`: one window that holds all it asks
+        for is enough.
         """
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
-        back = steps_back(self.step_ns) if self.trusted else 0
+        if not self.trusted:
+            shown = self.lately[-1] if self.lately else 0.0
+            enough = 0 < steps_back(shown) * shown <= search_ns
+            return now_ns - (search_ns if enough else min(search_ns + now_ns - self.met_ns, most_ns))
+        back = steps_back(self.step_ns)
+        if self.doubted_ns:
+            return max(self.doubted_ns - int(back * self.step_ns), now_ns - most_ns)
         if len(ends) < 2:
-            return now_ns - (int(back * self.step_ns) or search_ns)
+            return now_ns - int(back * self.step_ns)
         begin = int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
-        return min(begin, reach(ends, now_ns, self.asked_ns, search_ns))
+        sooner = reach(ends, now_ns, self.asked_ns, search_ns, most_ns)
+        return min(begin, sooner) if sooner >= held_ns else begin
+
+    def rests(self, now_ns: int, search_ns: int, most_ns: int, *, parts: int = 32) -> bool:
+        """Whether its next window can wait: what it shows more than the one before is little of one that has grown so long.
+
+        One that is `search_ns` long cannot; of what it has grown by, a window of it for each of so many `parts` is enough.
+        """
+        grown = now_ns - self.since(now_ns, search_ns, most_ns) - search_ns
+        return not self.trusted and 0 <= now_ns - self.looked_ns < grown / parts
 
 
 def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:
@@ -173,9 +193,8 @@ def after(
     if (strange and not agreed) or favoured(layouts) != layout:
         unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
         kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
-        return replace(
-            one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, doubtful=True, job=_lasting(one, found)
-        )
+        job = _lasting(one, found)
+        return doubted(replace(one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, job=job), now_ns)
     timeline = found.timeline
     before = one.found.timeline if one.found is not None and one.trusted else None
     if before is not None and strange and others(job_ends(before), ends, apart):
@@ -193,7 +212,14 @@ def after(
         layouts=layouts,
         talked_ns=talked,
         doubtful=False,
+        doubted_ns=one.doubted_ns if one.sure + 1 < AGREE else 0,
+        sure=one.sure + 1,
     )
+
+
+def doubted(one: Followed, now_ns: int) -> Followed:
+    """A job after a window that is doubted."""
+    return replace(one, doubtful=True, doubted_ns=one.doubted_ns or now_ns, sure=0)
 
 
 def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:

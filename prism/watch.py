@@ -23,7 +23,20 @@ from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import KNOWN_S, Followed, after, aged, around, known_as, sighted, steps_on, uneasy, unheard, unknown
+from prism.tracking import (
+    KNOWN_S,
+    Followed,
+    after,
+    aged,
+    around,
+    doubted,
+    known_as,
+    sighted,
+    steps_on,
+    uneasy,
+    unheard,
+    unknown,
+)
 from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "later than its window"
@@ -34,7 +47,8 @@ class Watch:
     """Follows the jobs in the records it is given.
 
     `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
-    payload of nobody that is followed. Of the newest windows and closed cases so many stay on the board.
+    payload of nobody that is followed; and their steps, `most_s` at most. Of the newest windows and closed cases so many stay
+    on the board.
     Jobs are looked at by the `executor` where there is one, who finds their records in what is `kept`; without, they are given.
     """
 
@@ -45,6 +59,7 @@ class Watch:
         boards: Boards | None = None,
         steps: int = 4096,
         search_s: float = 120.0,
+        most_s: float = 1800.0,
         every: int = 16,
         windows: int = 600,
         closed: int = 200,
@@ -55,7 +70,8 @@ class Watch:
         self.shelf, self.delays = Shelf(), Delays()
         self.jobs: tuple[Followed, ...] = ()
         self.trails: tuple[Trail, ...] = ()
-        self._search, self._every, self._closed = int(search_s * SECOND), every, closed
+        self._search, self._most = int(search_s * SECOND), int(most_s * SECOND)
+        self._every, self._closed = every, closed
         self._executor, self._kept = executor, kept
         self._windows: deque[Window] = deque(maxlen=windows)
         self._inbox: deque[tuple[Flows | Transits, int]] = deque()
@@ -174,6 +190,7 @@ class Watch:
         words += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
         self._told_of = self._heard
         jobs, looked_at = [], dict[str, Watched]()
+        held = {*held, *(one.id for one in self.jobs if not last and one.rests(now_ns, self._search, self._most))}
         glances = [None if one.id in held else self._glance(one, now_ns) for one in self.jobs]
         for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
             if one.id in held:
@@ -199,7 +216,7 @@ class Watch:
         took = time.perf_counter() - began
         self._windows.appendleft(Window(before or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
-        self.shelf.forget(min((s for s in (self._since(one, now_ns) for one in self.jobs)), default=now_ns - self._search))
+        self.shelf.forget(min((self._wanted(one, now_ns) for one in self.jobs), default=now_ns - self._search))
         board = self._board(now_ns)
         self.boards.publish(board)
         return board
@@ -207,7 +224,9 @@ class Watch:
     def _hold(self, now_ns: int) -> Collection[str]:
         """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
         newest = self.shelf.newest_by
-        reach = max((now_ns - self._since(one, now_ns) for one in self.jobs if one.trusted and one.state != "ended"), default=0)
+        reach = max(
+            (now_ns - self._wanted(one, now_ns) for one in self.jobs if one.trusted and one.state != "ended"), default=0
+        )
         lagging = [name for name, at in newest.items() if now_ns - reach <= at < self.shelf.heard_ns - SECOND]
         found = quiet(self.shelf.between(now_ns - reach, now_ns), self.jobs, self._heard) if lagging else ()
         still = {name: one for name, one in self.quiet.items() if newest.get(name, 0) <= one.since_ns}
@@ -222,11 +241,11 @@ class Watch:
     def _know(self, now_ns: int, held: Collection[str]) -> None:
         """See who trains, when there is reason to; those that are `held` stay as they are."""
         lately = self.shelf.between(self._until or self._first, now_ns)
-        settled = all(one.trusted and not one.other and not one.missed for one in self.jobs)
+        settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in self.jobs)
         self._looked += 1
         if settled and self.jobs and self._looked % self._every and unknown(lately, self.jobs) < 0.02:
             return
-        longest = max((now_ns - one.since(now_ns, self._search) for one in self.jobs if one.state == "running"), default=0)
+        longest = max((now_ns - self._begin(one, now_ns) for one in self.jobs if one.state == "running"), default=0)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
         flows = self.shelf.between(now_ns - reach, now_ns)
         flows = flows.take(flows.end_ns <= now_ns)
@@ -236,12 +255,23 @@ class Watch:
             jobs = [job for job in recognize(flows, self.topology) if members.isdisjoint(job.endpoints)]
             self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
-    def _since(self, one: Followed, now_ns: int) -> int:
-        return max(one.since(now_ns, self._search), self._first, self._anew.get(one.id, 0))
+    def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
+        """Since when records of a job are asked for; its window begins there if they are held since `held_ns`."""
+        asked = one.since(now_ns, self._search, self._most, held_ns)
+        return max(asked, self._first, self._anew.get(one.id, 0))
+
+    def _wanted(self, one: Followed, now_ns: int) -> int:
+        """Since when records are kept for a job: those from before it was met too, until it has been followed for as long."""
+        young = one.doubted_ns or now_ns - one.met_ns < self._search
+        return min(self._since(one, now_ns), now_ns - self._search if young else now_ns)
+
+    def _begin(self, one: Followed, now_ns: int) -> int:
+        """When the next window of a job begins."""
+        return self._since(one, now_ns, self.shelf.since_ns)
 
     def _glance(self, one: Followed, now_ns: int) -> Glance | None:
         """What is to be looked at of a job; None where it moves nothing."""
-        since = self._since(one, now_ns)
+        since = self._begin(one, now_ns)
         whole = self.shelf.between(since, now_ns)
         flows = trimmed(whole.take(around(whole, one.job)))
         flows = flows.take(flows.end_ns <= now_ns)
@@ -273,9 +303,10 @@ class Watch:
 
     def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:
         """A job after its window, which told so much of it."""
+        one = replace(one, looked_ns=glance.now_ns)
         if told is None or not told.jobs:
             talked = max(one.talked_ns, glance.job.end_ns)
-            return aged(replace(one, lately=(), doubtful=True, talked_ns=talked), glance.now_ns)
+            return aged(doubted(replace(one, lately=(), talked_ns=talked), glance.now_ns), glance.now_ns)
         return aged(after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last), glance.now_ns)
 
     def _source(self, flows: int) -> Source:

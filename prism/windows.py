@@ -90,6 +90,11 @@ class Shelf:
         """When the newest record ended, ns; 0 without any."""
         return max((int(part.end_ns.max()) for part in (self._flows, *self._parts) if len(part)), default=0)
 
+    @property
+    def since_ns(self) -> int:
+        """Records from before this have been forgotten, ns."""
+        return self._since
+
     def replace(self, since_ns: int) -> int:
         """Give up all records that start from a time on: how many."""
         flows = self._merged()

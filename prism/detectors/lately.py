@@ -18,7 +18,7 @@ from prism.detectors.view import Floats, View
 from prism.kernels.cuts import cuts
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import OFTEN, RARE, Shift, middle, spread
+from prism.kernels.shifts import OFTEN, RARE, Shift, middle, spread, usual
 from prism.kernels.waits import typical_work
 from prism.model import Finding
 
@@ -68,7 +68,8 @@ def _unlike(levels: Floats, row: int, *, lasts: int = 3) -> bool:
 def _alone(view: View, rank: int) -> bool:
     """Whether no rank works longer all through steps else, but for what lasts (`_unlike`)."""
     every = {r: _in_parts(view, r) for r in range(len(view.job.endpoints))}
-    rows = {r: middle(parts - middle(parts, axis=0), axis=1)[:, 0] for r, parts in every.items() if parts is not None}
+    low = 100 * (1 - OFTEN)  # all through: in nearly all parts
+    rows = {r: usual(parts - middle(parts, axis=0), share=low)[:, 0] for r, parts in every.items() if parts is not None}
     return rank in rows and _unlike(np.stack(list(rows.values())), list(rows).index(rank))
 
 

@@ -22,10 +22,10 @@ def test_long_rests_come_back():
 def test_a_window_reaches_back_so_far_that_four_of_them_come_back_until_one_did():
     ends = parts(30)
     now = int(ends[-1])
-    assert reach(ends, now, 0.0, 120 * S) == 36 * S - 4 * 12 * S
-    assert reach(ends, now, 12.0 * S, 120 * S) == now  # asked before
-    assert reach(ends, now, 0.0, 40 * S) == now  # they would last longer than is looked back
-    assert reach(parts(30, rest_s=0), 30 * S, 0.0, 120 * S) == 30 * S
+    assert reach(ends, now, 0.0, 120 * S, 120 * S) == 36 * S - 4 * 12 * S
+    assert reach(ends, now, 12.0 * S, 120 * S, 120 * S) == now  # asked before
+    assert reach(ends, now, 0.0, 40 * S, 40 * S) == now  # they would last longer than is looked back
+    assert reach(parts(30, rest_s=0), 30 * S, 0.0, 120 * S, 120 * S) == 30 * S
 
 
 def test_only_a_window_that_holds_them_has_asked():
