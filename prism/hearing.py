@@ -14,8 +14,9 @@ import numpy as np
 
 from collectors.record import Flows, Mask
 from prism.following import OUTAGES
+from prism.heartbeat import rests
 from prism.model import Finding
-from prism.tracking import Followed, rests
+from prism.tracking import Followed
 from prism.windows import SECOND, newest
 
 UNSURE, REFUTED = 0.8, 0.5  # how sure an outage can be of what is not heard at all, and of what was lost meanwhile

@@ -30,12 +30,13 @@ def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int, most_ns: int
     Not asked either is after what comes back so seldom that so many last longer than `search_ns`; or, where no more than so
     many `parts` are between two of them, than `most_ns`.
     """
+    newest, apart = returns(ends[ends >= now_ns - search_ns])
+    if asked_ns < apart <= search_ns / RESTS:
+        return int(newest - RESTS * apart)
     few = ends[-RESTS * parts :]
-    usual = float(np.median(np.diff(few))) if len(few) > 1 else 0.0
-    for known, longest in ((ends[ends >= now_ns - search_ns], search_ns), (few, min(most_ns, RESTS * parts * usual))):
-        newest, apart = returns(known)
-        if asked_ns < apart <= longest / RESTS:
-            return int(newest - RESTS * apart)
+    newest, apart = returns(few)
+    if asked_ns < apart <= most_ns / RESTS and len(few) * apart <= parts * (few[-1] - few[0]):
+        return int(newest - RESTS * apart)
     return now_ns
 
 

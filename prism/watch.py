@@ -17,26 +17,14 @@ from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
 from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, loud, waits
 from prism.hearing import Heard, Quiet, losses, quiet, reporters, told_until, weighed
+from prism.heartbeat import aged, steps_on, uneasy, unheard
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import (
-    KNOWN_S,
-    Followed,
-    after,
-    aged,
-    around,
-    doubted,
-    known_as,
-    sighted,
-    steps_on,
-    uneasy,
-    unheard,
-    unknown,
-)
+from prism.tracking import KNOWN_S, Followed, after, around, doubted, known_as, sighted, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "later than its window"
@@ -190,7 +178,7 @@ class Watch:
         words += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
         self._told_of = self._heard
         jobs, looked_at = [], dict[str, Watched]()
-        held = {*held, *(one.id for one in self.jobs if not last and one.rests(now_ns, self._search, self._most))}
+        held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
         glances = [None if one.id in held else self._glance(one, now_ns) for one in self.jobs]
         for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
             if one.id in held:

@@ -28,6 +28,15 @@ def test_a_window_reaches_back_so_far_that_four_of_them_come_back_until_one_did(
     assert reach(parts(30, rest_s=0), 30 * S, 0.0, 120 * S, 120 * S) == 30 * S
 
 
+def test_rests_between_few_parts_are_asked_for_beyond_what_is_searched():
+    ends = parts(30, rest_s=60)
+    newest = int(ends[23])
+    assert reach(ends, int(ends[-1]), 0.0, 120 * S, 600 * S) == newest - 4 * 68 * S
+    assert reach(ends, int(ends[-1]), 0.0, 120 * S, 120 * S) == int(ends[-1])  # never so far
+    seldom = parts(300, of=100, rest_s=60)
+    assert reach(seldom, int(seldom[-1]), 0.0, 120 * S, 6000 * S) == int(seldom[-1])  # a checkpoint
+
+
 def test_only_a_window_that_holds_them_has_asked():
     assert asked(parts(30), 24 * S, 0.0) == 0.0
     assert asked(parts(30), 46 * S, 0.0) == 12 * S
