@@ -24,6 +24,20 @@ def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, fl
     return (int(long[-1]), float(np.median(np.diff(long)))) if len(long) > 1 else (0, 0.0)
 
 
+def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
+    """Whether steps of a window, its first, may be parts of others: a rest came less than `RESTS` times, and may come back.
+
+    It may until it has stayed away for as long as it took to come. Long steps on end are no rests between others.
+    """
+    steps = np.diff(ends)
+    if len(steps) < least:
+        return False
+    long = np.flatnonzero(steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2)) + 1
+    rests = long[np.diff(long, prepend=-1) > 1]
+    rests = rests[~np.isin(rests + 1, long)]
+    return 0 < len(rests) < RESTS and bool(ends[-1] - ends[rests[-1]] < ends[rests[-1]] - ends[0])
+
+
 def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int, most_ns: int, *, parts: int = 64) -> int:
     """When a window begins that holds `RESTS` of the longest rests, ns; `now_ns` where none come back, or that was asked.
 

@@ -17,7 +17,7 @@ from prism.board import JobState
 from prism.identity import Marks, distinct, marks, recognised
 from prism.jobs import rows_of
 from prism.model import Job, JobDiagnosis, Spans, Timeline
-from prism.parted import asked, others, reach
+from prism.parted import asked, may_be, others, reach
 from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
@@ -171,15 +171,15 @@ def after(
     A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
     not heard from a window of far fewer steps, as the first ones after a restart are.
 
-    Nothing is agreed on before its members have been known for `known_s`; but the `last` window of all is believed of a job of
-    which no other was.
+    Nothing is agreed on before its members have been known for `known_s`, or while steps may be parts (`parted.may_be`); but
+    the `last` window of all is believed of a job of which no other was.
     """
     ends = job_ends(found.timeline)
     step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
     lately = (*one.lately, step)[-AGREE:]
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
-    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND
+    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_be(ends))
     if last and not one.trusted and step > 0 and len(ends) > AGREE:
         agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
     layout = marks(found).layout

@@ -189,7 +189,7 @@ class Watch:
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
-                findings += () if seen.doubtful else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id, 0))
+                findings += () if seen.doubted_ns else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.parted import asked, others, over, reach, returns
+from prism.parted import asked, may_be, others, over, reach, returns
 
 S = 1_000_000_000
 
@@ -35,6 +35,19 @@ def test_rests_between_few_parts_are_asked_for_beyond_what_is_searched():
     assert reach(ends, int(ends[-1]), 0.0, 120 * S, 120 * S) == int(ends[-1])  # never so far
     seldom = parts(300, of=100, rest_s=60)
     assert reach(seldom, int(seldom[-1]), 0.0, 120 * S, 6000 * S) == int(seldom[-1])  # a checkpoint
+
+
+def test_steps_may_be_parts_while_a_rest_may_come_back():
+    assert may_be(parts(12))  # one came
+    assert may_be(parts(30))  # three did
+    assert not may_be(parts(40))  # four: what a window of them says is told from more than parts
+    assert not may_be(parts(30, rest_s=0))
+    once = np.cumsum([1, 1, 1, 1, 6, *[1] * 8]).astype(np.int64) * S
+    assert may_be(once)
+    assert not may_be(np.append(once, once[-1] + S))  # it came after nine seconds, and has stayed away for as long
+    slower = np.cumsum([1, 1, 1, 1, 3, 3]).astype(np.int64) * S
+    assert may_be(slower[:-1])
+    assert not may_be(slower)  # no rest between others
 
 
 def test_only_a_window_that_holds_them_has_asked():

@@ -174,3 +174,13 @@ def test_where_others_are_heard_a_job_hangs_for_sure():
     assert (found.kind, found.ids) == ("hang", ("10.10.2.1",))
     assert found.confidence > 0.8
     assert not watch.unheard
+
+
+@pytest.mark.parametrize(("seed", "algorithm"), [(0, "tree"), (1, "halving"), (1, "tree"), (2, "ring")])
+def test_nobody_is_blamed_while_buckets_may_be_taken_for_steps(seed, algorithm):
+    """A job's first long steps: four or eight buckets each, then seconds of silence."""
+    job = Job(dp=8, buckets=8 if algorithm == "tree" else 4, overlap=True, algorithm=algorithm, transport="tcp", steps=8)
+    job = replace(job, gradient_octets=60_000_000, forward_ms=1300, backward_ms=2600, jitter=0.035)
+    cluster = Cluster(hosts=8, hosts_per_leaf=4, nic_gbit=4.0, latency_us=60, buffer_octets=1 << 19)
+    done = simulate(Spec("x", cluster, (job,)), seed)
+    assert claims(play(Watch(), ticks(done.flows, done.transits))) == []
