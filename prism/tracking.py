@@ -76,11 +76,11 @@ class Followed:
             enough = 0 < steps_back(shown) * shown <= search_ns
             return now_ns - (search_ns if enough else min(search_ns + now_ns - self.met_ns, most_ns))
         back = steps_back(self.step_ns)
+        begin = now_ns - int(back * self.step_ns)
+        if len(ends) > 1:
+            begin = int(ends[-1 - back]) if len(ends) > back else int(self.job.start_ns)
         if self.doubted_ns:
-            return max(self.doubted_ns - int(back * self.step_ns), now_ns - most_ns)
-        if len(ends) < 2:
-            return now_ns - int(back * self.step_ns)
-        begin = int(ends[max(len(ends) - 1 - back, 0)]) if len(ends) > back else int(self.job.start_ns)
+            begin = min(begin, max(self.doubted_ns - int(back * self.step_ns), now_ns - most_ns))
         sooner = reach(ends, now_ns, self.asked_ns, search_ns, most_ns)
         return min(begin, sooner) if sooner >= held_ns else begin
 
@@ -182,11 +182,13 @@ def after(
     agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_be(ends))
     if last and not one.trusted and step > 0 and len(ends) > AGREE:
         agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
+    strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
+    if strange and agreed:  # layouts of other steps tell nothing of these, of which a window has fewer
+        one = replace(one, layouts=(), told_by=0)
     layout = marks(found).layout
     layouts = one.layouts
     if len(ends) >= whole * one.told_by or layout == favoured(layouts):
         layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
-    strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
     if one.trusted and not strange:
         known = asked(ends, now_ns - found.job.start_ns, one.asked_ns)
         one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL), asked_ns=known)

@@ -169,3 +169,14 @@ def test_a_window_that_has_grown_long_waits_until_there_is_more_to_see():
     assert not one.can_wait(392 * S, 60 * S, 600 * S)
     assert not replace(one, met_ns=379 * S).can_wait(379 * S, 60 * S, 600 * S)
     assert not replace(trusted(one.job), looked_ns=379 * S).can_wait(380 * S, 60 * S, 600 * S)
+
+
+def test_layouts_told_of_parts_of_steps_have_no_say_when_steps_are_known():
+    one = trusted(job(1, 2, 3, 4))
+    for now in range(10, 20):
+        one = after(one, found(one.job, 60), now * S, kept=100)
+    assert one.told_by == 24
+    for now in range(80, 83):
+        one = after(one, found(one.job, 9, ms=9000, dp=4), now * S, kept=100)
+    assert not one.doubtful
+    assert one.layouts[-1][0] == one.layouts[0][0]
