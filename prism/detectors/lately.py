@@ -96,7 +96,9 @@ def _in_parts(view: View, rank: int) -> Floats | None:
     at = np.unique(at[np.isfinite(at)])
     if not len(at):
         return None
-    typical, _, total = typical_work(*view.speech[rank], _ends(sent, steps, at), alike=view.parallelism.layout.pp > 1)
+    spoke, work, what = view.speech[rank]
+    piped = view.parallelism.layout.pp > 1
+    typical, _, total = typical_work(spoke, work, _ends(sent, steps, at), what=what if piped else None)
     shape = len(steps), len(at) + 1
     often = np.percentile(np.nan_to_num(total.reshape(shape)), 30, axis=0)
     works = often >= often.mean() / 4
