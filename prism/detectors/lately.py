@@ -18,8 +18,8 @@ from prism.detectors.view import Floats, View
 from prism.kernels.cuts import cuts
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.pieces import typical_work
 from prism.kernels.shifts import OFTEN, RARE, Shift, middle, spread, usual
-from prism.kernels.waits import typical_work
 from prism.model import Finding
 
 LONG = 2_000_000_000  # ns: of shorter steps two are over soon
@@ -96,9 +96,10 @@ def _in_parts(view: View, rank: int) -> Floats | None:
     at = np.unique(at[np.isfinite(at)])
     if not len(at):
         return None
-    spoke, work, what = view.speech[rank]
-    piped = view.parallelism.layout.pp > 1
-    typical, _, total = typical_work(spoke, work, _ends(sent, steps, at), what=what if piped else None)
+    (spoke, work, _), ends = view.speech[rank], _ends(sent, steps, at)
+    typical, _, total = typical_work(spoke, work, ends)
+    if view.parallelism.layout.pp > 1:
+        typical = view.by_kind(rank, ends).against
     shape = len(steps), len(at) + 1
     often = np.percentile(np.nan_to_num(total.reshape(shape)), 30, axis=0)
     works = often >= often.mean() / 4

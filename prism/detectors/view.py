@@ -15,10 +15,11 @@ from collectors.record import UDP, Flows, Transits
 from prism.detectors.dependencies import needed
 from prism.kernels.edges import Edge, Pair, edges_of
 from prism.kernels.intervals import Ints
+from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, tallied, tallies
 from prism.kernels.transfers import gone_on
-from prism.kernels.waits import parting, told, typical_work, work_at
+from prism.kernels.waits import parting, told, work_at
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -151,15 +152,26 @@ class View:
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:
         """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
-        piped = self.parallelism.layout.pp > 1
-        parts = [
-            typical_work(said, work, steps[:, 1], what=what if piped else None)
-            for (said, work, what), steps in zip(self.speech, self.timeline.steps, strict=True)
-        ]
-        typical, largest, total = (
-            self._shared(np.stack([_padded(p, len(self.ends)) for p in part])) for part in zip(*parts, strict=True)
-        )
-        return typical, largest, total
+        said = [(spoke, work, steps[:, 1]) for (spoke, work, _), steps in zip(self.speech, self.timeline.steps, strict=True)]
+        parts = zip(*(typical_work(*own) for own in said), strict=True)
+        typical, largest, total = (np.stack([_padded(p, len(self.ends)) for p in part]) for part in parts)
+        if self.parallelism.layout.pp > 1:
+            every = [self.by_kind(rank, ends) for rank, (_, _, ends) in enumerate(said)]
+            alike = self.stages[[self.code[address] for address in self.job.endpoints]]
+            typical = np.stack([_padded(own.against, len(self.ends)) for own in every]) * levels(every, alike)[:, None]
+        return self._shared(typical), self._shared(largest), self._shared(total)
+
+    def by_kind(self, rank: int, ends: Ints) -> ByKind:
+        """What a rank of a pipeline worked until each of some times, by what it said to how many stages further (`pieces`)."""
+        spoke, work, what = self.speech[rank]
+        own, other, pp = self.stages[self.code[self.job.endpoints[rank]]], self.stages[what // 2], self.parallelism.layout.pp
+        further = np.where((own < 0) | (other < 0), 0, other - own)
+        return by_kind(spoke, work, 2 * (further + pp) + what % 2, 4 * pp + 2, ends)
+
+    @cached_property
+    def stages(self) -> Ints:
+        """The pipeline stage of each endpoint of `flows`, -1 where it has none; int64[endpoints]."""
+        return np.array([self.parallelism.stages.get(address, -1) for address in self.flows.endpoints], np.int64)
 
     def _shared(self, work: Floats) -> Floats:
         """Work of ranks that are tensor parallel inside a host: no more than the least of them.

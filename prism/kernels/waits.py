@@ -15,7 +15,7 @@ from collectors.compiled import compiled
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import median, quantile, rising
+from prism.kernels.ordered import quantile, rising
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -155,71 +155,6 @@ def _nearby(ends: Ints, time: int, at: int) -> int:
     while at < len(ends) and ends[at] < time:
         at += 1
     return at
-
-
-def typical_work(
-    said: Ints, work: Ints, ends: Ints, *, share: float = 0.5, what: Ints | None = None
-) -> tuple[Floats, Floats, Floats]:
-    """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
-
-    `said` and `work` are as from `own_work`, `ends` the step ends. Typical is the piece with which the larger ones make up
-    `share` of all work: short pieces are the turns of a collective, not work.
-
-    In a pipeline there are many alike of a few kinds, by `what` was said (`work_at`), and of which there are more in a step
-    differs with who waits. So they count by how long they took against what is usual of their kind, and none for more than
-    the largest of a step usually is: it may be as long as all the others because it was a wait.
-    """
-    bounds = np.append(0, np.searchsorted(said, ends, "right"))
-    typical, largest, total = _pieces(work, bounds, share)
-    if what is not None and np.isfinite(largest).any():
-        typical = _by_kind(work, what, bounds, share, float(np.nanmedian(largest)))
-    return typical, largest, total
-
-
-@compiled
-def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Floats]:
-    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
-    n = len(bounds) - 1
-    typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
-    for k in range(n):
-        pieces = work[bounds[k] : bounds[k + 1]].astype(np.float64)
-        if len(pieces) and pieces.max() > 0:
-            largest[k], total[k] = pieces.max(), pieces.sum()
-            typical[k] = _middle(pieces, pieces, share)
-    return typical, largest, total
-
-
-@compiled
-def _by_kind(work: Ints, what: Ints, bounds: Ints, share: float, most: float) -> Floats:
-    """A typical piece of each step, by how long pieces took against what is usual of `what` was said."""
-    pieces, usual, counts = work.astype(np.float64), np.ones(len(work)), np.minimum(work.astype(np.float64), most)
-    order = np.argsort(what, kind="mergesort")
-    first = 0
-    for i in range(1, len(order) + 1):
-        if i == len(order) or what[order[i]] != what[order[first]]:
-            own = order[first:i]
-            usual[own] = max(_middle(pieces[own], counts[own], share), 1.0)
-            first = i
-    n = len(bounds) - 1
-    against, typical = np.full(n, np.nan), np.full(n, np.nan)
-    for k in range(n):
-        a, b = bounds[k], bounds[k + 1]
-        if b > a and work[a:b].max() > 0:
-            against[k] = _middle(pieces[a:b] / usual[a:b], counts[a:b], share)
-            typical[k] = _middle(pieces[a:b], counts[a:b], share)
-    known = ~np.isnan(typical)
-    return against * (median(typical[known]) / max(median(against[known]), 1e-9))
-
-
-@compiled
-def _middle(pieces: Floats, counts: Floats, share: float) -> float:
-    """The piece with which the larger ones make up a share of all, by what each counts; 0 where nothing counts."""
-    order = np.argsort(-pieces, kind="mergesort")
-    grown, whole, i = 0.0, counts.sum(), -1
-    while i + 1 < len(order) and (i < 0 or grown < share * whole):
-        i += 1
-        grown += counts[order[i]]
-    return float(pieces[order[i]])
 
 
 class Handed(NamedTuple):

@@ -1,12 +1,11 @@
 """Own work told from waiting, on endpoint 1 between what it is given and what it says."""
 
 import numpy as np
-import pytest
 from hypothesis import given as having
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.kernels.waits import flushed, needs, own_work, parting, typical_work, work_at
+from prism.kernels.waits import flushed, needs, own_work, parting, work_at
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -70,16 +69,6 @@ def test_nobody_worked_before_anything_was_known():
     says(wire, 500)
     assert worked(wire) == [(500, 0)]
     assert worked(wire, code=2) == []
-
-
-def test_typical_work_leaves_out_the_turns_of_a_collective():
-    said = np.array([10, 20, 30, 40, 50, 110, 120, 310])
-    work = np.array([30, 30, 32, 1, 1, 60, 1, 7])
-    ends = np.array([100, 200, 300])
-    typical, largest, total = typical_work(said, work, ends)
-    assert typical == pytest.approx([30, 60, np.nan], nan_ok=True)
-    assert largest == pytest.approx([32, 60, np.nan], nan_ok=True)
-    assert total == pytest.approx([94, 61, np.nan], nan_ok=True)
 
 
 def last(times, before):
@@ -212,29 +201,6 @@ def test_work_of_records_at_places_is_that_of_the_records(some, data):
     both, first = np.concatenate([records[talks], records[hears]]), np.arange(len(talks))
     told = [column.tolist() for column in work_at(both, first, len(talks) + np.arange(len(hears)))]
     assert [column.tolist() for column in work_at(records, talks, hears)] == told
-
-
-def test_a_wait_is_not_typical_of_a_pipeline():
-    """Whoever waits once for as long as all of its micro-batches take works no longer on them; who works longer does."""
-    pieces = {0: [24, 12, 12, 12, 12], 1: [24, 12, 12, 12, 12], 2: [200, 12, 12, 12, 12], 3: [48, 24, 24, 24, 24]}
-    work = np.concatenate([np.array(own) for own in pieces.values()]).astype(np.int64)
-    said, ends = np.arange(len(work)), np.arange(4, len(work), 5)
-    assert typical_work(said, work, ends, what=said * 0)[0].tolist() == [12, 12, 12, 24]
-    assert typical_work(said, work, ends)[0].tolist() == [12, 12, 200, 24]
-
-
-def test_a_piece_that_is_all_of_a_stage_s_work_is_typical_of_it_however_long():
-    work = np.array([35, 1, 35, 1, 175, 1])
-    assert typical_work(np.arange(6), work, np.array([1, 3, 5]), what=np.zeros(6, np.int64))[0].tolist() == [35, 35, 175]
-
-
-def test_which_kind_of_work_there_is_more_of_says_nothing():
-    """A stage whose forward pieces are waits in some steps works no longer there; one whose pieces are longer does."""
-    even, fewer, slower = [20, 20, 20, 20, 35, 35], [0, 20, 20, 0, 35, 35], [25, 25, 25, 25, 44, 44]
-    work, kinds = np.array([even, fewer, even, slower, even]).ravel(), np.tile([0, 0, 0, 0, 1, 1], 5)
-    typical, _, _ = typical_work(np.arange(30), work, np.arange(5, 30, 6), what=kinds)
-    assert typical.tolist() == pytest.approx([20, 20, 20, 25, 20], rel=0.02)
-    assert typical_work(np.arange(30), work, np.arange(5, 30, 6))[0].tolist() == [20, 35, 20, 25, 20]
 
 
 def naively_parting(small, start, end, talks, hears, ends):

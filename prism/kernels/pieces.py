@@ -1,0 +1,111 @@
+"""Pieces of own work, step by step: which is typical, which the largest, and all of them.
+
+A rank's stage does work of a few kinds, by what it says then and to whom: forwards, backwards, words of readiness. Of which
+there is more in a step differs with who waits, so that pieces are compared with what is usual of their kind.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compiled import compiled
+from prism.kernels.intervals import Floats, Ints
+from prism.kernels.ordered import median
+from prism.kernels.shifts import middle
+
+
+def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> tuple[Floats, Floats, Floats]:
+    """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
+
+    `said` and `work` are as from `waits.own_work`, `ends` the step ends. Typical is the piece with which the larger ones make
+    up `share` of all work: short pieces are the turns of a collective, not work.
+    """
+    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share)
+
+
+class ByKind(NamedTuple):
+    """How long pieces took `against` what is usual of their kind, by step, NaN without any, float64[steps].
+
+    By kind what is `usual`, ns, 0 where there is none, and what its pieces count in all, ns, float64[kinds] each.
+    """
+
+    against: Floats
+    usual: Floats
+    counts: Floats
+
+
+def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints, *, share: float = 0.5) -> ByKind:
+    """A typical piece of each step as `typical_work` has it, but against what is usual of its `kind`, one of `kinds`.
+
+    No piece counts for more than the largest of a step usually is: it may be as long as all the others because it was a wait.
+    """
+    bounds = np.append(0, np.searchsorted(said, ends, "right"))
+    _, largest, _ = _pieces(work, bounds, share)
+    most = float(np.nanmedian(largest)) if np.isfinite(largest).any() else np.inf
+    return ByKind(*_by_kind(work.astype(np.float64), kind, kinds, bounds, share, most))
+
+
+def levels(every: list[ByKind], alike: Ints) -> Floats:
+    """How long a typical piece of each rank usually takes, ns, float64[ranks]; of ranks that are `alike` kinds count the same.
+
+    So who waits more often over one kind does not seem to work longer. What a rank is never seen to do takes it as long as
+    those like it.
+    """
+    out = np.empty(len(every))
+    for group in np.unique(alike):
+        own = np.flatnonzero(alike == group)
+        usual, counts = (np.stack([getattr(every[rank], name) for rank in own]) for name in ("usual", "counts"))
+        known = np.log(np.where(usual > 0, usual, np.nan))
+        known = np.where(np.isnan(known), middle(known, axis=0), known)
+        weight = np.median(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0), axis=0)
+        weight = np.where(np.isnan(known[0]), 0.0, weight)
+        out[own] = np.exp(np.nan_to_num(known) @ weight / max(float(weight.sum()), 1e-9))
+    return out
+
+
+@compiled
+def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Floats]:
+    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
+    n = len(bounds) - 1
+    typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    for k in range(n):
+        pieces = work[bounds[k] : bounds[k + 1]].astype(np.float64)
+        if len(pieces) and pieces.max() > 0:
+            largest[k], total[k] = pieces.max(), pieces.sum()
+            typical[k] = _middle(pieces, pieces, share)
+    return typical, largest, total
+
+
+@compiled
+def _by_kind(
+    work: Floats, kind: Ints, kinds: int, bounds: NDArray[np.intp], share: float, most: float
+) -> tuple[Floats, Floats, Floats]:
+    """`by_kind` of work in order of step; those of step k are at `bounds` k to k + 1."""
+    counts = np.minimum(work, most)
+    usual, counted = np.zeros(kinds), np.zeros(kinds)
+    for one in range(kinds):
+        own = kind == one
+        if own.any():
+            usual[one], counted[one] = _middle(work[own], counts[own], share), counts[own].sum()
+    ratio = work / np.maximum(usual[kind], 1.0)
+    against = np.full(len(bounds) - 1, np.nan)
+    for k in range(len(against)):
+        a, b = bounds[k], bounds[k + 1]
+        if b > a and work[a:b].max() > 0:
+            against[k] = _middle(ratio[a:b], counts[a:b], share)
+    known = median(against[~np.isnan(against)])
+    return against / max(known, 1e-9), usual, counted
+
+
+@compiled
+def _middle(pieces: Floats, counts: Floats, share: float) -> float:
+    """The piece with which the larger ones make up a share of all, by what each counts; 0 where nothing counts."""
+    order = np.argsort(-pieces, kind="mergesort")
+    grown, whole, i = 0.0, counts.sum(), -1
+    while i + 1 < len(order) and (i < 0 or grown < share * whole):
+        i += 1
+        grown += counts[order[i]]
+    return float(pieces[order[i]])

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
+
+
+def test_typical_work_leaves_out_the_turns_of_a_collective():
+    said = np.array([10, 20, 30, 40, 50, 110, 120, 310])
+    work = np.array([30, 30, 32, 1, 1, 60, 1, 7])
+    ends = np.array([100, 200, 300])
+    typical, largest, total = typical_work(said, work, ends)
+    assert typical == pytest.approx([30, 60, np.nan], nan_ok=True)
+    assert largest == pytest.approx([32, 60, np.nan], nan_ok=True)
+    assert total == pytest.approx([94, 61, np.nan], nan_ok=True)
+
+
+def test_a_wait_is_not_typical_of_a_pipeline():
+    """Whoever waits once for as long as all of its micro-batches take works no longer on them; who works longer does."""
+    pieces = {0: [24, 12, 12, 12, 12], 1: [24, 12, 12, 12, 12], 2: [200, 12, 12, 12, 12], 3: [48, 24, 24, 24, 24]}
+    work = np.concatenate([np.array(own) for own in pieces.values()]).astype(np.int64)
+    said, ends = np.arange(len(work)), np.arange(4, len(work), 5)
+    assert by_kind(said, work, said * 0, 1, ends).against.tolist() == pytest.approx([1, 1, 1, 2])
+    assert typical_work(said, work, ends)[0].tolist() == [12, 12, 200, 24]
+
+
+def test_a_piece_that_is_all_of_a_stage_s_work_is_typical_of_it_however_long():
+    work = np.array([35, 1, 35, 1, 175, 1])
+    assert by_kind(np.arange(6), work, np.zeros(6, np.int64), 1, np.array([1, 3, 5])).against.tolist() == pytest.approx(
+        [1, 1, 5]
+    )
+
+
+def test_which_kind_of_work_there_is_more_of_says_nothing():
+    """A stage whose forward pieces are waits in some steps works no longer there; one whose pieces are longer does."""
+    even, fewer, slower = [20, 20, 20, 20, 35, 35], [0, 20, 20, 0, 35, 35], [25, 25, 25, 25, 44, 44]
+    work, kinds = np.array([even, fewer, even, slower, even]).ravel(), np.tile([0, 0, 0, 0, 1, 1], 5)
+    found = by_kind(np.arange(30), work, kinds, 2, np.arange(5, 30, 6))
+    assert found.against.tolist() == pytest.approx([1, 1, 1, 1.25, 1], rel=0.02)
+    assert typical_work(np.arange(30), work, np.arange(5, 30, 6))[0].tolist() == [20, 35, 20, 25, 20]
+
+
+def naive_middle(pieces, counts):
+    """The piece with which the larger ones make up half."""
+    grown = 0.0
+    for piece, count in sorted(zip(pieces, counts, strict=True), key=lambda p: -p[0]):
+        grown += count
+        if grown >= sum(counts) / 2:
+            return float(piece)
+    return 0.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_kinds_as_the_plain_way_says(seed):
+    rng = np.random.default_rng(seed)
+    work, kind, ends = rng.integers(0, 50, 60), rng.integers(0, 3, 60), np.arange(9, 60, 10)
+    found = by_kind(np.arange(60), work, kind, 4, ends)
+    most = np.median([work[k : k + 10].max() for k in range(0, 60, 10)])
+    counts = np.minimum(work, most)
+    usual = np.array([naive_middle(work[kind == one], counts[kind == one]) for one in range(4)])
+    assert found.usual.tolist() == usual.tolist()
+    assert found.counts.tolist() == [counts[kind == one].sum() for one in range(4)]
+    against = np.array([naive_middle((work / usual[kind])[k : k + 10], counts[k : k + 10]) for k in range(0, 60, 10)])
+    assert found.against.tolist() == pytest.approx((against / np.median(against)).tolist())
+
+
+def test_ranks_alike_are_compared_kind_by_kind():
+    """One waits more often over its forwards, one works longer, one is never seen to work forwards."""
+    none = np.zeros(0)
+    every = [
+        ByKind(none, np.array([20.0, 40.0]), np.array([100.0, 200.0])),
+        ByKind(none, np.array([20.0, 40.0]), np.array([20.0, 200.0])),
+        ByKind(none, np.array([24.0, 48.0]), np.array([100.0, 200.0])),
+        ByKind(none, np.array([0.0, 40.0]), np.array([0.0, 200.0])),
+        ByKind(none, np.array([0.0, 70.0]), np.array([0.0, 9.0])),
+    ]
+    first, second, slow, unseen, other = levels(every, np.array([0, 0, 0, 0, 1]))
+    assert first == second == pytest.approx(unseen)
+    assert slow == pytest.approx(1.2 * first)
+    assert other == pytest.approx(70.0)
