@@ -26,15 +26,13 @@ def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: 
     for key in keys:
         for way in (0, 1):
             at[way, key[way]].append(key)
-    asked, groups = set(edges), list[tuple[list[Pair], float]]()
+    asked, taking_turns = set(edges), set[Pair]()
     for way, end in {(way, key[way]) for key in asked for way in (0, 1)}:
         most = max(float(alone[place[key]]) for key in at[way, end])
         own = [key for key in at[way, end] if key in asked or now[place[key]] * slower <= most]
-        if len(own) > 1:
-            groups.append((own, most))
-    if not asked <= {key for own, _ in groups for key in own}:
-        return False
-    return all(float(middle(_together(view, own)[start:stop])) * slower > most for own, most in groups)
+        if len(own) > 1 and float(middle(_together(view, own)[start:stop])) * slower > most:
+            taking_turns.update(own)
+    return asked <= taking_turns
 
 
 def _together(view: View, keys: Sequence[Pair]) -> Floats:
