@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Floats, Ints
 from prism.kernels.rhythm import Rhythm, strides
 
 
@@ -14,23 +14,35 @@ def grouped(found: Rhythm, start: Ints, end: Ints, octets: Ints, *, least: int =
     """The rhythm of steps where the beats of a stream are only parts of one: every so many of them, one takes longer.
 
     Longer is up to three times the beats around it, always by as much: evaluations last longer, and slow steps do not come
-    back. At least `least` times, the share `spacing` of them equally far apart; else the rhythm as it is. `start`, `end`,
-    `octets` are the stream's records in order of start.
+    back. Where beats between two long ones are all but equal, and unlike those between others, they are of one step, however
+    long that one is. At least `least` times, the share `spacing` of them equally far apart; else the rhythm as it is. `start`,
+    `end`, `octets` are the stream's records in order of start.
     """
-    length = np.diff(found.quiet[:, 0]).astype(np.float64)
-    if len(length) < 3 * least:
+    beats = np.diff(found.quiet[:, 0]).astype(np.float64)
+    if len(beats) < 3 * least:
         return found
-    length = length / median_filter(length, 4 * least - 1, mode="nearest")
-    longer = np.flatnonzero((length > 1.2) & (length < 3.0))
-    if len(longer) < least:
-        return found
-    longer = longer[np.abs(length[longer] / np.median(length[longer]) - 1) <= 0.1]
-    every = int(np.median(np.diff(longer))) if len(longer) >= least else 0
-    regular = np.flatnonzero(np.diff(longer) == every)
-    if every < 3 or len(regular) < spacing * (len(longer) - 1) or len(longer) * every < spacing * len(length):
-        return found
-    ends = found.quiet[longer[np.union1d(regular, regular + 1)] + _turn(found, longer[regular], every), 0]
-    return strides(start, end, octets, ends, found.octets * every, tolerance=min(0.02, 0.25 / every))
+    length = beats / median_filter(beats, 4 * least - 1, mode="nearest")
+    for most in (3.0, np.inf):
+        longer = np.flatnonzero((length > 1.2) & (length < most))
+        longer = longer[np.abs(length[longer] / np.median(length[longer]) - 1) <= 0.1] if len(longer) else longer
+        every = int(np.median(np.diff(longer))) if len(longer) >= least else 0
+        regular = np.flatnonzero(np.diff(longer) == every)
+        often = len(regular) >= spacing * (len(longer) - 1) and len(longer) * every >= spacing * len(length)
+        if every >= 3 and often and (np.isfinite(most) or _of_one_step(beats, longer[regular], every)):
+            ends = found.quiet[longer[np.union1d(regular, regular + 1)] + _turn(found, longer[regular], every), 0]
+            return strides(start, end, octets, ends, found.octets * every, tolerance=min(0.02, 0.25 / every))
+    return found
+
+
+def _of_one_step(beats: Floats, longer: NDArray[np.intp], every: int, *, alike: float = 1 / 3) -> bool:
+    """Whether beats between two long ones differ by a third or less of what those of one step differ from the next's.
+
+    And whether a long one is shorter than all others of a step: forward passes take less long than backward passes.
+    """
+    parts = np.log(np.stack([beats[i + 1 : i + every] for i in longer]))
+    within, across = np.median(np.ptp(parts, axis=1)), np.median(np.abs(np.diff(np.median(parts, axis=1))))
+    usual = float(np.median(beats[longer])) / float(np.exp(np.median(parts)))
+    return bool(within < alike * across and usual <= every)
 
 
 def _turn(found: Rhythm, longer: NDArray[np.intp], every: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Floats, Ints
+from prism.kernels.intervals import Floats, Ints, weighted_median
 from prism.kernels.ordered import median
 from prism.kernels.shifts import middle
 
@@ -51,18 +51,18 @@ def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints, *, share
 def levels(every: list[ByKind], alike: Ints) -> Floats:
     """How long a typical piece of each rank usually takes, ns, float64[ranks]; of ranks that are `alike` kinds count the same.
 
-    So who waits more often over one kind does not seem to work longer. What a rank is never seen to do takes it as long as
-    those like it.
+    So who waits more often over one kind does not seem to work longer, nor one of whose kinds has pieces of two lengths: by how
+    much a rank is above those like it most of its work tells, kind by kind.
     """
     out = np.empty(len(every))
     for group in np.unique(alike):
         own = np.flatnonzero(alike == group)
         usual, counts = (np.stack([getattr(every[rank], name) for rank in own]) for name in ("usual", "counts"))
         known = np.log(np.where(usual > 0, usual, np.nan))
-        known = np.where(np.isnan(known), middle(known, axis=0), known)
+        most = np.nan_to_num(middle(known, axis=0)[0])
         weight = np.median(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0), axis=0)
-        weight = np.where(np.isnan(known[0]), 0.0, weight)
-        out[own] = np.exp(np.nan_to_num(known) @ weight / max(float(weight.sum()), 1e-9))
+        above = [weighted_median(row[there] - most[there], weight[there]) for row, there in zip(known, usual > 0, strict=True)]
+        out[own] = np.exp(most @ weight / max(float(weight.sum()), 1e-9) + np.array(above))
     return out
 
 

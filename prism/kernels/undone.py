@@ -67,7 +67,7 @@ def streams_of(
     by = np.lexsort((start[inside], key))
     zero = np.min(like[:, :, 0], axis=0)
     waits = bool((flows.protocol[inside] == UDP).all())
-    out = []
+    out, words = list[Stream](), dict[tuple[int, int], Ints]()
     for rows in np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1):
         src, told = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
         octets = np.ones(len(rows)) if told else flows.octets[rows].astype(np.float64)
@@ -80,30 +80,49 @@ def streams_of(
             none, -none, np.zeros(len(none), np.int64), np.zeros(len(none), np.bool_),
             np.reshape(bounds, (-1, 2)), waits,
         )  # fmt: skip
-        _compare(one, zero, slack)
         out.append(one)
+        if told:
+            words[one.src, one.dst] = one.end
+    for one in out:
+        _compare(one, zero, slack, words.get((one.dst, one.src)))
     return out
 
 
-def _compare(one: Stream, zero: Ints, slack: float) -> None:
-    """Fill in when the stream would have gone on in other steps."""
+def _compare(one: Stream, zero: Ints, slack: float, words: Ints | None) -> None:
+    """Fill in when the stream would have gone on in other steps; `words` of its receiver's readiness came then, if any do."""
     bounds = one.bounds
     size = one.octets if one.told else _steady(one, bounds, 4 * slack)
     done = float(size[one.low : one.high].sum())
+    itself = float(size[one.low : _unprompted(one, words)].sum())
     border = one.told and np.ptp(np.diff(bounds, axis=1)) > 0  # words near a step's border fall on either side of it
     totals = []
     for k, (a, b) in enumerate(bounds.tolist()):
         totals.append(0.0 if one.told else float(one.octets[a:b].sum()))
         if a < b and not border:
-            place, part = _reached(size[a:b], done, slack)
+            place, part = _reached(size[a:b], itself, slack)
             if place or part:
                 one.did[k] = one.begin[a + _last_begun(one, a, place - (part == 0))] - zero[k]
+            place, part = _reached(size[a:b], done, slack)
             if place < b - a:
                 i = a + place
                 straight = place > 0 and one.begin[i] - one.end[i - 1] <= np.median(one.end[a:b] - one.begin[a:b])
                 one.due[k] = one.begin[i] + part * (one.end[i] - one.begin[i]) - zero[k]
                 one.place[k], one.halfway[k] = i, part > 0 or straight
     one.usual = float(np.median(totals))
+
+
+def _unprompted(one: Stream, words: Ints | None) -> int:
+    """Behind the last record of the cut step that did not begin at once when the receiver said that it was ready.
+
+    The sender may have been so long before, and need not be there any more.
+    """
+    if one.told or words is None or not len(words):
+        return one.high
+    at = np.searchsorted(words, one.begin)
+    since = np.where(at > 0, one.begin - words[np.maximum(at - 1, 0)], np.iinfo(np.int64).max)
+    prompt = since <= 4 * np.quantile(since, 0.1)
+    own = np.flatnonzero(~prompt[one.low : one.high])
+    return one.low + (int(own[-1]) + 1 if len(own) else 0)
 
 
 def _last_begun(one: Stream, first: int, last: int) -> int:

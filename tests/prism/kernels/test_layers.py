@@ -35,6 +35,14 @@ def test_a_slow_stretch_is_grouped_as_well():
     assert len(beats(lengths, 1).quiet) == 10
 
 
+@pytest.mark.parametrize(("together", "steps"), [(True, 20), (False, 100)])
+def test_however_long_one_beat_is_the_others_are_of_one_step_if_they_vary_together(together, steps):
+    """Four buckets of a backward pass after a forward pass; or four steps of which each takes its time, and a long one."""
+    rng = np.random.default_rng(1)
+    lengths = [x for _ in range(20) for x in (38.0, *np.full(4, 10.0) * (1 + 0.04 * rng.normal(size=1 if together else 4)))]
+    assert len(beats(lengths, 1).quiet) == steps
+
+
 def test_forward_passes_follow_the_end_of_a_step():
     """Narrow gaps while it goes forward, wide ones backward; the last beat is the longest, and the optimizer works after it."""
     lengths, pauses = [10] * 4 + [10] * 7 + [20], [3] * 4 + [6] * 7 + [5]

@@ -73,6 +73,8 @@ def test_ranks_alike_are_compared_kind_by_kind():
         ByKind(none, np.array([0.0, 40.0]), np.array([0.0, 200.0])),
         ByKind(none, np.array([0.0, 70.0]), np.array([0.0, 9.0])),
     ]
+    none_so = [*every, ByKind(none, np.array([58.0, 40.0]), np.array([100.0, 200.0]))]  # its forwards are of two lengths
+    assert levels(none_so, np.zeros(6, np.int64))[-1] == pytest.approx(levels(none_so, np.zeros(6, np.int64))[0])
     first, second, slow, unseen, other = levels(every, np.array([0, 0, 0, 0, 1]))
     assert first == second == pytest.approx(unseen)
     assert slow == pytest.approx(1.2 * first)
