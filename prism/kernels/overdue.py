@@ -1,9 +1,9 @@
 """Whom everybody waits for when a job falls silent in the middle of a step: whoever should have spoken first.
 
 Other steps tell in which order everything is sent. What was not sent yet when the job fell silent waits, directly or not, for
-what comes first of it in those steps: an operation never comes before one that it depends on. Its sender hung, unless the
-receiver is not ready: it said so before, in other steps, or the sender is in the middle of a transfer. Of two that wait for one
-another it is who fell silent first.
+what comes first of it in those steps: an operation never comes before one that it depends on. Its sender hung, unless it did
+what comes later, or the receiver is not ready: it said so before, in other steps, or the sender is in the middle of a transfer.
+Of two that wait for one another it is who fell silent first.
 """
 
 from __future__ import annotations
