@@ -67,6 +67,8 @@ def hang(
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
         cut = _cut(view, one, near)
         guilty = _guilty(view, cut, share)
+        if one.gone and any(not set(pair) & set(guilty) for pair in cut.first):
+            guilty = []  # where all are torn down, somebody else may only have been about to speak
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
         begun = cut.moved < 0.99 and cut.begun[others].any()
         places += [(cut.moved, one.end - one.start)] if begun else []
