@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Floats, Ints, weighted_median
+from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
 from prism.kernels.shifts import middle
 
@@ -26,10 +26,15 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> t
     return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share)
 
 
+SHARES = (0.3, 0.5, 0.7)
+LITTLE = 0.1
+
+
 class ByKind(NamedTuple):
     """How long pieces took `against` what is usual of their kind, by step, NaN without any, float64[steps].
 
-    By kind what is `usual`, ns, 0 where there is none, and what its pieces count in all, ns, float64[kinds] each.
+    By kind what is `usual`, ns, 0 where there is none, and with which pieces the larger ones make up other `SHARES`,
+    float64[kinds, shares], and what its pieces count in all, ns, float64[kinds].
     """
 
     against: Floats
@@ -37,22 +42,23 @@ class ByKind(NamedTuple):
     counts: Floats
 
 
-def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints, *, share: float = 0.5) -> ByKind:
+def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints) -> ByKind:
     """A typical piece of each step as `typical_work` has it, but against what is usual of its `kind`, one of `kinds`.
 
     No piece counts for more than the largest of a step usually is: it may be as long as all the others because it was a wait.
     """
     bounds = np.append(0, np.searchsorted(said, ends, "right"))
-    _, largest, _ = _pieces(work, bounds, share)
+    _, largest, _ = _pieces(work, bounds, SHARES[1])
     most = float(np.nanmedian(largest)) if np.isfinite(largest).any() else np.inf
-    return ByKind(*_by_kind(work.astype(np.float64), kind, kinds, bounds, share, most))
+    return ByKind(*_by_kind(work.astype(np.float64), kind, kinds, bounds, most))
 
 
 def levels(every: list[ByKind], alike: Ints) -> Floats:
     """How long a typical piece of each rank usually takes, ns, float64[ranks]; of ranks that are `alike` kinds count the same.
 
-    So who waits more often over one kind does not seem to work longer, nor one of whose kinds has pieces of two lengths: by how
-    much a rank is above those like it most of its work tells, kind by kind.
+    So who waits more often over one kind does not seem to work longer. Where pieces are of two lengths either may be in the
+    middle, but not at all `SHARES`: a rank is above those like it by what all of these say, of all kinds but those that are
+    `LITTLE` of its work.
     """
     out = np.empty(len(every))
     for group in np.unique(alike):
@@ -61,8 +67,10 @@ def levels(every: list[ByKind], alike: Ints) -> Floats:
         known = np.log(np.where(usual > 0, usual, np.nan))
         most = np.nan_to_num(middle(known, axis=0)[0])
         weight = np.median(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0), axis=0)
-        above = [weighted_median(row[there] - most[there], weight[there]) for row, there in zip(known, usual > 0, strict=True)]
-        out[own] = np.exp(most @ weight / max(float(weight.sum()), 1e-9) + np.array(above))
+        above = np.nan_to_num((known - most)[:, weight >= LITTLE]).reshape(len(own), -1)
+        above = above if above.size else np.zeros((len(own), 1))
+        all_say = np.maximum(above.min(axis=1), 0.0) + np.minimum(above.max(axis=1), 0.0)
+        out[own] = np.exp(most[:, 1] @ weight / max(float(weight.sum()), 1e-9) + all_say)
     return out
 
 
@@ -80,22 +88,22 @@ def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Flo
 
 
 @compiled
-def _by_kind(
-    work: Floats, kind: Ints, kinds: int, bounds: NDArray[np.intp], share: float, most: float
-) -> tuple[Floats, Floats, Floats]:
+def _by_kind(work: Floats, kind: Ints, kinds: int, bounds: NDArray[np.intp], most: float) -> tuple[Floats, Floats, Floats]:
     """`by_kind` of work in order of step; those of step k are at `bounds` k to k + 1."""
     counts = np.minimum(work, most)
-    usual, counted = np.zeros(kinds), np.zeros(kinds)
+    usual, counted = np.zeros((kinds, len(SHARES))), np.zeros(kinds)
     for one in range(kinds):
         own = kind == one
         if own.any():
-            usual[one], counted[one] = _middle(work[own], counts[own], share), counts[own].sum()
-    ratio = work / np.maximum(usual[kind], 1.0)
+            counted[one] = counts[own].sum()
+            for i in range(len(SHARES)):
+                usual[one, i] = _middle(work[own], counts[own], SHARES[i])
+    ratio = work / np.maximum(usual[kind, 1], 1.0)
     against = np.full(len(bounds) - 1, np.nan)
     for k in range(len(against)):
         a, b = bounds[k], bounds[k + 1]
         if b > a and work[a:b].max() > 0:
-            against[k] = _middle(ratio[a:b], counts[a:b], share)
+            against[k] = _middle(ratio[a:b], counts[a:b], SHARES[1])
     known = median(against[~np.isnan(against)])
     return against / max(known, 1e-9), usual, counted
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
+from prism.kernels.pieces import SHARES, ByKind, by_kind, levels, typical_work
 
 
 def test_typical_work_leaves_out_the_turns_of_a_collective():
@@ -39,12 +39,12 @@ def test_which_kind_of_work_there_is_more_of_says_nothing():
     assert typical_work(np.arange(30), work, np.arange(5, 30, 6))[0].tolist() == [20, 35, 20, 25, 20]
 
 
-def naive_middle(pieces, counts):
-    """The piece with which the larger ones make up half."""
+def naive_middle(pieces, counts, share=0.5):
+    """The piece with which the larger ones make up a share, half if not said."""
     grown = 0.0
     for piece, count in sorted(zip(pieces, counts, strict=True), key=lambda p: -p[0]):
         grown += count
-        if grown >= sum(counts) / 2:
+        if grown >= sum(counts) * share:
             return float(piece)
     return 0.0
 
@@ -57,25 +57,31 @@ def test_kinds_as_the_plain_way_says(seed):
     most = np.median([work[k : k + 10].max() for k in range(0, 60, 10)])
     counts = np.minimum(work, most)
     usual = np.array([naive_middle(work[kind == one], counts[kind == one]) for one in range(4)])
-    assert found.usual.tolist() == usual.tolist()
+    assert found.usual[:, 1].tolist() == usual.tolist()
+    of_other = [naive_middle(work[kind == one], counts[kind == one], share) for one in range(4) for share in SHARES]
+    assert found.usual.ravel().tolist() == of_other
     assert found.counts.tolist() == [counts[kind == one].sum() for one in range(4)]
     against = np.array([naive_middle((work / usual[kind])[k : k + 10], counts[k : k + 10]) for k in range(0, 60, 10)])
     assert found.against.tolist() == pytest.approx((against / np.median(against)).tolist())
 
 
+def done(forwards, backwards, often=100.0):
+    """A rank whose pieces are all of one length, or of three."""
+    usual = np.stack([np.broadcast_to(np.asarray(kind, np.float64), 3) for kind in (forwards, backwards)])
+    return ByKind(np.zeros(0), usual, np.array([often, 200.0]))
+
+
 def test_ranks_alike_are_compared_kind_by_kind():
     """One waits more often over its forwards, one works longer, one is never seen to work forwards."""
-    none = np.zeros(0)
-    every = [
-        ByKind(none, np.array([20.0, 40.0]), np.array([100.0, 200.0])),
-        ByKind(none, np.array([20.0, 40.0]), np.array([20.0, 200.0])),
-        ByKind(none, np.array([24.0, 48.0]), np.array([100.0, 200.0])),
-        ByKind(none, np.array([0.0, 40.0]), np.array([0.0, 200.0])),
-        ByKind(none, np.array([0.0, 70.0]), np.array([0.0, 9.0])),
-    ]
-    none_so = [*every, ByKind(none, np.array([58.0, 40.0]), np.array([100.0, 200.0]))]  # its forwards are of two lengths
-    assert levels(none_so, np.zeros(6, np.int64))[-1] == pytest.approx(levels(none_so, np.zeros(6, np.int64))[0])
-    first, second, slow, unseen, other = levels(every, np.array([0, 0, 0, 0, 1]))
+    every = [done(20, 40), done(20, 40, 20.0), done(24, 48), done(0, 40, 0.0)]
+    first, second, slow, unseen, other = levels([*every, done(0, 70, 0.0)], np.array([0, 0, 0, 0, 1]))
     assert first == second == pytest.approx(unseen)
     assert slow == pytest.approx(1.2 * first)
     assert other == pytest.approx(70.0)
+
+
+def test_pieces_of_two_lengths_say_little_of_who_works_longer():
+    """Which of the two is in the middle differs with how often a rank waited."""
+    low, high = done((58, 20, 20), (60, 40, 40)), done((58, 58, 20), (60, 60, 40))
+    longer = levels([low, low, low, high], np.zeros(4, np.int64))
+    assert longer == pytest.approx(longer[0])
