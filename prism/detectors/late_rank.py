@@ -211,6 +211,7 @@ def _standing_out(
         if (
             often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))
             and np.mean(late[rank] >= share / 2) >= OFTEN
+            and often[rank] >= 2 * spread(late[rank], floor=0.0)  # jitter makes the slowest late by this much now, now by that
         ):
             score = often[rank] / noise * np.sqrt(late.shape[1])
             found.append((rank, Shift(0, late.shape[1], float(often[rank]), float(score))))

@@ -42,6 +42,7 @@ def slow_rank(
     return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
 
+HIGHER = 90.0  # as shifts.HIGH, but of who is only seen to work whole in one step in six
 Piece = Literal["typical", "largest"]
 PIECES: tuple[Piece, ...] = ("typical", "largest")  # as in View.work
 
@@ -200,7 +201,7 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, 
     among = np.concatenate([(1 if pairs is None else 2) * (level[ranks] - middle(level[ranks], axis=0)) for ranks in own])
     among = middle(among, axis=1)
     if sure:
-        high = float(np.nanpercentile(usual(level[strangers], share=HIGH), 90))
+        high = float(np.nanpercentile(usual(level[strangers], share=HIGHER), 90))
         over, among = min(over, float(np.nanmedian(level[rank])) - high), np.maximum(among, 0.0)
     return _Above(above, over, noise, _moved_most(among))
 
