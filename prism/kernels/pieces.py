@@ -27,7 +27,7 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> t
 
 
 SHARES = (0.3, 0.5, 0.7)
-LITTLE = 0.1
+LITTLE, NEARLY = 0.1, 0.8
 
 
 class ByKind(NamedTuple):
@@ -57,8 +57,8 @@ def levels(every: list[ByKind], alike: Ints) -> Floats:
     """How long a typical piece of each rank usually takes, ns, float64[ranks]; of ranks that are `alike` kinds count the same.
 
     So who waits more often over one kind does not seem to work longer. Where pieces are of two lengths either may be in the
-    middle, but not at all `SHARES`: a rank is above those like it by what all of these say, of all kinds but those that are
-    `LITTLE` of its work.
+    middle, but not at all `SHARES`: a rank is above those like it by what `NEARLY` all of these say, of all kinds but those
+    that are `LITTLE` of its work.
     """
     out = np.empty(len(every))
     for group in np.unique(alike):
@@ -69,8 +69,9 @@ def levels(every: list[ByKind], alike: Ints) -> Floats:
         weight = np.median(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0), axis=0)
         above = np.nan_to_num((known - most)[:, weight >= LITTLE]).reshape(len(own), -1)
         above = above if above.size else np.zeros((len(own), 1))
-        all_say = np.maximum(above.min(axis=1), 0.0) + np.minimum(above.max(axis=1), 0.0)
-        out[own] = np.exp(most[:, 1] @ weight / max(float(weight.sum()), 1e-9) + all_say)
+        low, high = np.quantile(above, [1 - NEARLY, NEARLY], axis=1)
+        nearly_all_say = np.maximum(low, 0.0) + np.minimum(high, 0.0)
+        out[own] = np.exp(most[:, 1] @ weight / max(float(weight.sum()), 1e-9) + nearly_all_say)
     return out
 
 
