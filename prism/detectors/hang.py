@@ -195,10 +195,9 @@ def _shared_by_all(view: View, cut: Cut) -> list[int]:
     Of a ring that goes on inside hosts, what comes to a host one of whose ranks is not ready and what leaves it wait, in any
     order. Where hosts have one rank each, and senders wait for nobody, two ranks that hang look like that; over RDMA they wait.
     """
-    waiting = bool((view.flows.protocol == UDP).all())
     own = [{frozenset(_mates(view, rank)) for rank in pair} for pair in cut.first]
     shared = set.intersection(*own) if len(own) > 1 else set()
-    return sorted(*shared) if len(shared) == 1 and (waiting or all(len(mates) > 1 for mates in shared)) else []
+    return sorted(*shared) if len(shared) == 1 and (view.one_sided or all(len(mates) > 1 for mates in shared)) else []
 
 
 def _mute(view: View, rank: int) -> bool:

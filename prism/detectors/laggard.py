@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
@@ -45,7 +44,7 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
 
 def hidden(view: View) -> bool:
     """Whether a sender that waits for room at its receiver looks as if it worked: collectives of one-sided writes."""
-    return bool((view.flows.protocol == UDP).all()) and view.parallelism.layout.pp == 1
+    return view.one_sided and view.parallelism.layout.pp == 1
 
 
 def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:

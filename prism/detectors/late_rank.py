@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import UDP
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
@@ -23,7 +22,6 @@ from prism.kernels.lateness import Sent, lateness
 from prism.kernels.ordered import in_order
 from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
 from prism.kernels.stuck import kept, waits
-from prism.kernels.sums import counted
 from prism.model import Finding
 
 
@@ -38,10 +36,10 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
         return []  # down a pipeline everybody is late whom the late one feeds
     late, lost = (np.full((len(place), len(view.ends)), np.nan) for _ in range(2))
-    one_sided, judged = bool((view.flows.protocol == UDP).all()), list[list[int]]()
+    judged = list[list[int]]()
     hidden, unsure = set[int](), set[int]()  # ranks of rings some of whose lanes are not seen; those of them that may be others
     met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
-    sent, start = _sent(view), sending(view.flows)
+    sent, start = view.sent, sending(view.flows)
     for whole, members in sorted(groups, key=lambda g: -len(g[0])):
         ranks = [place[m] for m in members]
         if set.intersection(*(met[rank] for rank in ranks)):
@@ -57,13 +55,13 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
             judged.append(ranks)
             continue
         calls = _calls(view, own, start, begins)
-        if calls is not None and not one_sided:
+        if calls is not None and not view.one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
         if calls is not None:
             late[ranks], lost[ranks] = calls
         else:
             first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
-            if not one_sided and np.isnan(first).all(axis=1).any():
+            if not view.one_sided and np.isnan(first).all(axis=1).any():
                 continue  # whoever the late one waits for may be one that is not on the wire
             late[ranks] = (first - middle(first, axis=0)) / view.period
         for rank in ranks:
@@ -88,13 +86,6 @@ def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
     partners = {a: view.partners[a] & codes for a in codes}
     pairs = sum(map(len, partners.values())) // 2
     return [m for m in members if len(partners[view.code[m]]) == 1] if pairs == len(codes) - 1 > 1 else members
-
-
-def _sent(view: View) -> list[Ints]:
-    """The records of payload that each endpoint sent, by its code."""
-    rows = np.flatnonzero(~view.flows.control())
-    order, begins = counted(view.flows.src, len(view.flows.endpoints), rows)
-    return np.split(order, begins[1:-1])
 
 
 def _begins(view: View, ranks: Sequence[int]) -> Ints:

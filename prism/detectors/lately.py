@@ -116,8 +116,7 @@ class _Sent(NamedTuple):
 
 def _sent(view: View, address: str) -> _Sent:
     flows = view.flows
-    rows = np.flatnonzero((flows.src == view.code[address]) & ~flows.control())
-    start = sending(flows)
+    rows, start = view.sent[view.code[address]], sending(flows)
     rows = rows[np.argsort(start[rows], kind="stable")]
     done = np.maximum.accumulate(flows.end_ns[rows])
     rest = np.maximum(start[rows] - np.concatenate([start[rows[:1]], done[:-1]]), 0)

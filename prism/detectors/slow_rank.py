@@ -42,7 +42,7 @@ def slow_rank(
     return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
 
 
-HIGHER = 90.0  # as shifts.HIGH, but of who is only seen to work whole in one step in six
+HIGHER = 90.0  # as shifts.HIGH, but of who is seen to work whole only in a tenth of the steps
 Piece = Literal["typical", "largest"]
 PIECES: tuple[Piece, ...] = ("typical", "largest")  # as in View.work
 

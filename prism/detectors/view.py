@@ -122,9 +122,20 @@ class View:
         return needed(self.flows, self.job, self.parallelism, [s[:, 1] for s in self.timeline.steps], self.hosts)
 
     @cached_property
+    def one_sided(self) -> bool:
+        """Whether all goes over RDMA, whose senders wait until the receiver is ready."""
+        return bool((self.flows.protocol == UDP).all())
+
+    @cached_property
+    def sent(self) -> list[Ints]:
+        """The records of payload that each endpoint of `flows` sent, by its code."""
+        order, begins = counted(self.flows.src, len(self.code), np.flatnonzero(~self.flows.control()))
+        return np.split(order, begins[1:-1])
+
+    @cached_property
     def continued(self) -> Rows:
         """Records of `flows` with which a transfer between stages goes on that stood: over RDMA no word says who is ready."""
-        rdma = self.parallelism.layout.pp > 1 and bool((self.flows.protocol == UDP).all())
+        rdma = self.parallelism.layout.pp > 1 and self.one_sided
         own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
         piped = [edge for key, edge in self.edges.items() if rdma and self.kinds.get(key) == "pp" and len(own[key[0]])]
         return gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)

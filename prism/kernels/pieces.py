@@ -47,10 +47,7 @@ def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints) -> ByKin
 
     No piece counts for more than the largest of a step usually is: it may be as long as all the others because it was a wait.
     """
-    bounds = np.append(0, np.searchsorted(said, ends, "right"))
-    _, largest, _ = _pieces(work, bounds, SHARES[1])
-    most = float(np.nanmedian(largest)) if np.isfinite(largest).any() else np.inf
-    return ByKind(*_by_kind(work.astype(np.float64), kind, kinds, bounds, most))
+    return ByKind(*_by_kind(work.astype(np.float64), kind, kinds, np.append(0, np.searchsorted(said, ends, "right"))))
 
 
 def levels(every: list[ByKind], alike: Ints) -> Floats:
@@ -84,37 +81,41 @@ def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Flo
         pieces = work[bounds[k] : bounds[k + 1]].astype(np.float64)
         if len(pieces) and pieces.max() > 0:
             largest[k], total[k] = pieces.max(), pieces.sum()
-            typical[k] = _middle(pieces, pieces, share)
+            typical[k] = _middles(pieces, pieces, (share,))[0]
     return typical, largest, total
 
 
 @compiled
-def _by_kind(work: Floats, kind: Ints, kinds: int, bounds: NDArray[np.intp], most: float) -> tuple[Floats, Floats, Floats]:
+def _by_kind(work: Floats, kind: Ints, kinds: int, bounds: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
     """`by_kind` of work in order of step; those of step k are at `bounds` k to k + 1."""
-    counts = np.minimum(work, most)
+    largest = np.array(
+        [work[bounds[k] : bounds[k + 1]].max() if bounds[k + 1] > bounds[k] else 0.0 for k in range(len(bounds) - 1)]
+    )
+    counts = np.minimum(work, median(largest[largest > 0])) if largest.any() else work
     usual, counted = np.zeros((kinds, len(SHARES))), np.zeros(kinds)
     for one in range(kinds):
         own = kind == one
         if own.any():
             counted[one] = counts[own].sum()
-            for i in range(len(SHARES)):
-                usual[one, i] = _middle(work[own], counts[own], SHARES[i])
+            usual[one] = _middles(work[own], counts[own], SHARES)
     ratio = work / np.maximum(usual[kind, 1], 1.0)
     against = np.full(len(bounds) - 1, np.nan)
     for k in range(len(against)):
         a, b = bounds[k], bounds[k + 1]
-        if b > a and work[a:b].max() > 0:
-            against[k] = _middle(ratio[a:b], counts[a:b], SHARES[1])
+        if largest[k] > 0:
+            against[k] = _middles(ratio[a:b], counts[a:b], SHARES[1:2])[0]
     known = median(against[~np.isnan(against)])
     return against / max(known, 1e-9), usual, counted
 
 
 @compiled
-def _middle(pieces: Floats, counts: Floats, share: float) -> float:
-    """The piece with which the larger ones make up a share of all, by what each counts; 0 where nothing counts."""
+def _middles(pieces: Floats, counts: Floats, shares: tuple[float, ...]) -> Floats:
+    """The pieces with which the larger ones make up ascending shares of all, by what each counts; 0 where nothing counts."""
     order = np.argsort(-pieces, kind="mergesort")
-    grown, whole, i = 0.0, counts.sum(), -1
-    while i + 1 < len(order) and (i < 0 or grown < share * whole):
-        i += 1
-        grown += counts[order[i]]
-    return float(pieces[order[i]])
+    out, grown, whole, i = np.empty(len(shares)), counts[order[0]], counts.sum(), 0
+    for k in range(len(shares)):
+        while i + 1 < len(order) and grown < shares[k] * whole:
+            i += 1
+            grown += counts[order[i]]
+        out[k] = pieces[order[i]]
+    return out

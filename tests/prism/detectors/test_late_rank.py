@@ -7,6 +7,7 @@ import pytest
 from collectors.record import TCP, UDP
 from prism import topology
 from prism.detectors.late_rank import late_rank
+from prism.detectors.slow_rank import slow_rank
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -151,3 +152,14 @@ def test_whom_hosts_of_several_ranks_wait_for(transport, rank, named, first):
     assert one.ids == (named,)
     assert one.severity is not Severity.INFO
     assert one.evidence["late_ms"] == pytest.approx(30, rel=0.35)
+
+
+def test_in_health_the_slowest_is_late_by_its_jitter():
+    """A draw in which one rank is later, and another works longer, than all others in most steps: by now this much, now that."""
+    job = Job(mode="3d", transport="rdma", dp=4, tp=4, steps=16, buckets=8, overlap=True, gradient_octets=428_000_000)
+    job = replace(job, forward_ms=128.4, backward_ms=256.8, optimizer_ms=21.4, load_ms=4.28, activation_octets=17_000_000)
+    job = replace(job, jitter=0.026, uneven_ranks=0.01, spike_chance=0.002, world_reduce=True, retransmit=1e-5)
+    made = simulate(Spec("x", Cluster(hosts=4, gpus=4, hosts_per_leaf=2, rails=True, spines=4), (job,)), 87001047)
+    view = seen(made.flows, topology.parse(json.dumps(made.topology), "t.json"), made.transits)
+    assert late_rank(view) == []
+    assert slow_rank(view) == []
