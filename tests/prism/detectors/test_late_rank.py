@@ -155,7 +155,7 @@ def test_whom_hosts_of_several_ranks_wait_for(transport, rank, named, first):
 
 
 def test_in_health_the_slowest_is_late_by_its_jitter():
-    """A draw in which one rank is later, and another works longer, than all others in most steps: by now this much, now that."""
+    """A draw in which one rank is later, and another works longer, than all others in most steps, by this much or that."""
     job = Job(mode="3d", transport="rdma", dp=4, tp=4, steps=16, buckets=8, overlap=True, gradient_octets=428_000_000)
     job = replace(job, forward_ms=128.4, backward_ms=256.8, optimizer_ms=21.4, load_ms=4.28, activation_octets=17_000_000)
     job = replace(job, jitter=0.026, uneven_ranks=0.01, spike_chance=0.002, world_reduce=True, retransmit=1e-5)
