@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.cost import steps_of
-from prism.detectors.view import View
-from prism.kernels.intervals import weighted_median
+from prism.detectors.view import Floats, View
+from prism.kernels.intervals import Ints, weighted_median
 from prism.kernels.sums import numbered
 from prism.model import Finding
 
@@ -54,33 +54,40 @@ def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5) -> Com
 def _varies(view: View) -> float:
     """Typical spread over steps of the volume of an edge of a reduction or pipeline, as a share.
 
-    Steps' borders may be off, and trees' edges are unlike: only what differs both between an edge's steps and between edges
-    that should move the same in all (those of a group, the two directions of a pair) is missing.
+    Steps' borders may be off, and steps unlike: only what differs both between steps and between edges that should move alike
+    (those of a group, the two directions of a pair), each as a share of its own median, is missing. Of few records an edge
+    moves what it should in most steps, and less on average; where steps are none, all edges together move now more, now less.
     """
     hands = {s.members: s.rows for s in view.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
     alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
     alike += [np.concatenate([rows, hands[b, a]]) for (a, b), rows in hands.items() if a < b and (b, a) in hands]
-    by_step, by_edge = list[float](), list[float]()
-    steps = len(view.ends)
+    by_step, by_edge, lacks, whole = list[float](), list[float](), list[float](), list[float]()
     for rows in alike:
-        number, at = numbered(view.flows.src[rows], view.flows.dst[rows])
-        seen, moved = view.by_step(rows, number, len(at)), view.by_step(rows, number, len(at), view.flows.octets)
-        moved = moved[2 * np.count_nonzero(seen, axis=1) >= steps]
-        if len(moved) < 2:
+        parts = _parts(view, rows)
+        if len(parts) < 2:
             continue
-        total = moved.sum(axis=1)
-        by_edge += (total / np.median(total) - 1).tolist()
-        if steps < 2:
-            continue
-        inner = moved[:, 1:steps]
-        middle = np.median(inner, axis=1)
-        parts = inner[middle > 0] / middle[middle > 0, None]
-        off = np.abs(parts - np.median(parts, axis=1, keepdims=True))
-        by_step += (1.4826 * np.median(off, axis=1)).tolist()
+        steps = len(view.ends)
+        mean, inner = parts.sum(axis=1) / steps, parts[:, 1:steps]  # what crosses a border is in the sum
+        by_edge += (mean / np.median(mean) - 1).tolist()
+        lacks += (1 - mean).tolist()
+        by_step += (1.4826 * np.median(np.abs(inner - 1), axis=1)).tolist()
+        whole.append(1.4826 * float(np.median(np.abs(inner.sum(axis=0) / np.median(inner.sum(axis=0)) - 1))))
     if not by_step:
         return 0.0
     between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
-    return min(float(np.median(by_step)), between)
+    return min(max(float(np.median(x)) for x in (by_step, np.abs(lacks), whole)), between)
+
+
+def _parts(view: View, rows: Ints) -> Floats:
+    """What each edge of some records moved in each step and after them, as shares of its median; float64[edges, steps + 1].
+
+    Only of edges that moved something in most steps.
+    """
+    number, at = numbered(view.flows.src[rows], view.flows.dst[rows])
+    moved = view.by_step(rows, number, len(at), view.flows.octets)
+    inner = moved[:, 1 : len(view.ends)]
+    middle = np.median(inner, axis=1) if inner.shape[1] else np.zeros(len(at))
+    return np.asarray(moved[middle > 0] / middle[middle > 0, None], np.float64)
 
 
 def confidence(view: View, finding: Finding, seen: Completeness) -> float:
