@@ -11,8 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from prism.cost import ranks_of, steps_of
+from prism.detectors.laggard import longer
 from prism.detectors.losses import likeliest
-from prism.detectors.view import View
+from prism.detectors.view import Floats, View
 from prism.kernels.blame import seen_to_queue, verdicts
 from prism.kernels.shifts import middle, spread
 from prism.model import Finding, Isolation
@@ -118,22 +119,27 @@ def _by_work(view: View, finding: Finding) -> Weights:
         others = len(place) - len(own)
         return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
     first, stop = steps_of(view, finding)
-    piece = 2 if finding.detector in ("laggard", "lately") else 1 if finding.evidence.get("piece") == "largest" else 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        level = np.log(view.work[piece])
-    other = np.ones(level.shape[1], np.bool_)
-    other[first:stop] = False
-    now = middle(level[:, first:stop], axis=1)[:, 0]
-    if other.sum() >= 3:
-        rise = now - middle(level[:, other], axis=1)[:, 0]
-    else:
-        stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
-        rise = now - np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
+    piece = "all" if finding.detector in ("laggard", "lately") else finding.evidence.get("piece")
+    rise = longer(view, first, stop) if piece == "all" else _risen(view, view.work[piece == "largest"], first, stop)
     rise = np.clip(np.nan_to_num(rise), 0.0, None)
     top = float(rise.max(initial=0.0))
     apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
     asked = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited for them
     return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in asked}
+
+
+def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
+    """By how much the logarithm of each rank's work was higher in some steps than in the others, or, of few, its stage's."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        level = np.log(work)
+    other = np.ones(level.shape[1], np.bool_)
+    other[first:stop] = False
+    now = middle(level[:, first:stop], axis=1)[:, 0]
+    if other.sum() >= 3:
+        return now - middle(level[:, other], axis=1)[:, 0]
+    stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
+    rest = np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
+    return np.asarray(now - rest, np.float64)
 
 
 def _by_silence(finding: Finding) -> Weights:

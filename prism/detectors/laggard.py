@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from collectors.record import Mask
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
@@ -25,13 +26,15 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
     total = view.work[2]
     if len(view.ends) < 6 or len(total) < 3 or hidden(view):
         return []
-    level = np.log(np.maximum(view.durations, 1.0) / view.period)
+    level = np.log(np.maximum(view.durations, 1.0))
+    level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluate
+    noise = min(spread(level, floor=0.005), max(-2 * float(np.nanmedian(level[level <= 0])), 0.005))
     found = []
-    for one in shifts(level, spread(level, floor=0.005), least=view.least, height=np.log(factor), score=sigmas):
+    for one in shifts(level, noise, least=view.least, height=np.log(factor), score=sigmas):
         best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
         if best < 0:
             continue
-        before = usual(np.delete(total, np.arange(one.start, one.stop), axis=1), share=HIGH)
+        before = usual(total[:, calm(view, one.start, one.stop)], share=HIGH)
         if held(total[best] - before[best], one, grown[best] / 2) < OFTEN:
             continue  # hiccups
         if by_chance(total - before, best, one._replace(height=float(grown[best]))) > RARE:
@@ -49,7 +52,7 @@ def hidden(view: View) -> bool:
 
 def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:
     """Who worked longer in some steps as `laggard` says, or -1; how much each rank did, ns, and how much that is ahead, ns."""
-    grown = _grown(view.work[2], one)
+    grown = longer(view, one.start, one.stop)
     lost = float(view.period * (np.exp(one.height) - 1))
     best = int(np.argmax(grown))
     others = _strangers(view, best)
@@ -103,13 +106,24 @@ def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Fin
     )
 
 
-def _grown(total: Floats, one: Shift) -> Floats:
-    """How much more each rank worked in some steps than it usually does in the others, ns; −inf where most is not known."""
-    rest = np.ones(total.shape[1], np.bool_)
-    rest[one.start : one.stop] = False
-    grown = middle(total[:, one.start : one.stop], axis=1)[:, 0] - usual(total[:, rest], share=HIGH)[:, 0]
-    known = np.isfinite(total[:, one.start : one.stop]).mean(axis=1) >= OFTEN
+def longer(view: View, first: int, stop: int) -> Floats:
+    """How much more each rank worked in steps `first` to `stop` (exclusive) than it usually does in the others, ns.
+
+    Others that take as long as these evaluate, or are slow as well. −inf where most is not known; float64[ranks].
+    """
+    total = view.work[2]
+    inside = total[:, first:stop]
+    grown = middle(inside, axis=1)[:, 0] - usual(total[:, calm(view, first, stop)], share=HIGH)[:, 0]
+    known = np.isfinite(inside).mean(axis=1) >= OFTEN
     return np.where(known & np.isfinite(grown), grown, -np.inf)
+
+
+def calm(view: View, first: int, stop: int) -> Mask:
+    """The steps but `first` to `stop` (exclusive) that took less time than these; all others where none did."""
+    other = np.ones(len(view.ends), np.bool_)
+    other[first:stop] = False
+    shorter = other & ~(view.durations >= middle(view.durations[first:stop]))
+    return shorter if shorter.any() else other
 
 
 def _noise(work: Floats, one: Shift) -> float:

@@ -197,7 +197,7 @@ def _standing_out(
             steady = held(own, one, one.height / 2) >= OFTEN and even(own, one, noise)
             if one.height < apart * rest or not steady:
                 continue
-            if by_chance(late[ranks] - often[ranks, None], at, one) <= RARE / 5:  # lateness is known in each step
+            if by_chance(late[ranks] - often[ranks, None], at, one) <= RARE / 25:  # of many ranks some are late in any step
                 found.append((rank, one))
         if (
             often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))

@@ -18,7 +18,7 @@ from prism.kernels.intervals import Ints
 from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, tallied, tallies
-from prism.kernels.transfers import gone_on
+from prism.kernels.transfers import gone_on, woken
 from prism.kernels.waits import parting, told, work_at
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
@@ -134,11 +134,21 @@ class View:
 
     @cached_property
     def continued(self) -> Rows:
-        """Records of `flows` with which a transfer between stages goes on that stood: over RDMA no word says who is ready."""
-        rdma = self.parallelism.layout.pp > 1 and self.one_sided
+        """Records of `flows` with which what stood goes on, a transfer between stages or the first of a ring.
+
+        Over RDMA no word says who is ready; but a receiver begins to speak itself when it is.
+        """
+        if not self.one_sided:
+            return np.zeros(0, np.intp)
         own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
-        piped = [edge for key, edge in self.edges.items() if rdma and self.kinds.get(key) == "pp" and len(own[key[0]])]
-        return gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)
+        piped = [edge for key, edge in self.edges.items() if self.kinds.get(key) == "pp" and len(own[key[0]])]
+        out = [gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)]
+        for stream in self.parallelism.streams:
+            if stream.kind == "dp":
+                every = edges_of(self.flows, stream.rows)
+                said = {a: np.sort(np.concatenate([e.start for e in every.values() if e.src == a])) for a, _ in every}
+                out += [woken(e, said[b]) for (a, b), e in every.items() if b in said and (b, a) not in every]
+        return np.concatenate(out)
 
     @cached_property
     def telling(self) -> NDArray[np.bool_]:

@@ -4,14 +4,16 @@ from dataclasses import replace
 import pytest
 
 from prism import topology
+from prism.detectors.laggard import laggard
 from prism.diagnose import diagnose
 from prism.model import Severity, Source
 from prism.suspects import chosen, isolation
 from prism.synth.presets import FAST
 from prism.synth.simulate import simulate
 from prism.synth.spec import Fault, Job, Spec
-from tests.prism.faults import NIC, RANK, case
+from tests.prism.faults import BAD, NIC, RANK, TOPOLOGY, case
 from tests.prism.test_cost import claims_of
+from tests.prism.traffic import Wire, seen, training
 
 GROUP = tuple(f"host{i}" for i in range(6))
 
@@ -40,6 +42,16 @@ def test_the_whole_group_when_in_doubt(make_finding):
 
 def test_nobody_is_isolated_without_suspects(make_finding):
     assert pick({}, make_finding).hosts == ()
+
+
+def test_who_lost_most_time_not_whose_little_work_grew_most():
+    grown = {RANK: (20.0, 40.0), 2: (1.0, 4.0)}
+    work = lambda step, rank: grown.get(rank, (5.0, 5.0))[step in BAD]  # noqa: E731
+    view = seen(training(dp=8, wire=Wire(tcp=True), work=work).flows(TOPOLOGY), TOPOLOGY)
+    (claim,) = laggard(view)
+    found = isolation(view, claim)
+    assert found.alternatives[0][0] == (f"host{RANK}",)
+    assert found.confidence > 0.9
 
 
 @pytest.mark.parametrize(

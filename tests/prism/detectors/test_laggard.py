@@ -33,6 +33,18 @@ def test_hiccups_that_follow_one_another_by_chance_are_nobodys_fault():
     assert laggard(job((3, 7, 12, 16, 27, 31, 36))) == []
 
 
+def test_most_steps_may_be_slow_and_others_evaluate():
+    def job(last):
+        slow = lambda step, rank: 40.0 if rank == RANK and 6 <= step < last else 20.0  # noqa: E731
+        pause = lambda step, rank: 300.0 * (step in (4, 11, 19) and rank in (RANK, 2))  # noqa: E731
+        return seen(training(dp=8, steps=22, wire=Wire(tcp=True), work=slow, pause=pause).flows(), placed(8))
+
+    (one,) = laggard(job(17))
+    assert one.ids == (address(RANK),)
+    assert one.evidence["lost_ms_per_step"] == pytest.approx(60, rel=0.2)
+    assert laggard(job(6)) == []
+
+
 def test_where_writes_are_one_sided_it_holds_back():
     assert laggard(case("slow rank", tcp=False)) == []
 

@@ -1,9 +1,13 @@
+import json
 from dataclasses import replace
 
 import pytest
 
+from prism import topology
 from prism.detectors.slow_rank import severity, slow_rank
 from prism.model import Severity
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from tests.prism.faults import BAD, FAULTS, RANK, case, named
 from tests.prism.traffic import Wire, address, placed, seen, training
 
@@ -54,6 +58,17 @@ def test_two_slow_steps_are_told_live_unless_single_ones_are_frequent(often, nam
 def test_stages_have_unequal_work_in_health(dp, pp):
     wire = training(dp=dp, pp=pp, wire=Wire(tcp=True), work=lambda _step, rank: 20.0 + 6 * (rank // dp))
     assert slow_rank(seen(wire.flows(), placed(8))) == []
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 5])
+def test_a_sender_that_goes_on_when_its_receiver_begins_did_not_work(rank):
+    """The experts' group of the slow rank comes late to the ring: who is before it there sends a window, and waits."""
+    job = Job(mode="3d", dp=8, ep=4, transport="rdma", steps=20, gradient_octets=100_000_000, expert_octets=8_000_000)
+    job = replace(job, forward_ms=100, backward_ms=200, optimizer_ms=20, jitter=0.02)
+    fault = Fault("compute_slow", ranks=(rank,), first=8, stop=14, factor=1.5)
+    made = simulate(Spec("x", Cluster(hosts=8, gpus=1), (job,), (fault,)), rank)
+    view = seen(made.flows, topology.parse(json.dumps(made.topology), "t.json"), made.transits)
+    assert named(slow_rank(view)) == [(f"10.10.{rank}.1",)]
 
 
 def test_too_few_steps_name_nobody():

@@ -3,7 +3,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, rested, unit_of
+from prism.kernels.edges import Edge
+from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, rested, unit_of, woken
 
 WINDOW, REST = 4_194_304, 11_805_696
 UNIT = WINDOW + REST
@@ -124,3 +125,12 @@ def test_a_step_begins_at_the_rest_beside_its_border():
     assert borders(begin, end, np.array([-1, 495, 505, 995]), 2000, 50.0).tolist() == [0, 3, 3, 6]
     assert borders(begin, end, np.array([505]), 400, 50.0).tolist() == [4]  # that rest was not over
     assert borders(begin, end, np.array([505]), 2000, 0.0).tolist() == [4]
+
+
+def test_what_goes_on_when_its_receiver_begins():
+    begin = np.array([0, 10, 500, 510, 1500, 3000], np.int64)
+    edge = Edge(1, 2, np.arange(10, 16), begin, begin + 10, np.full(6, WINDOW))
+    said = np.array([505, 900, 1505, 2900, 2950], np.int64)  # before 1500 it had spoken at 900: it was there
+    assert woken(edge, said).tolist() == [12]
+    assert woken(edge, said[:0]).tolist() == []
+    assert woken(edge, said + 20).tolist() == []
