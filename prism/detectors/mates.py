@@ -24,9 +24,8 @@ def above_mates(view: View, height: float, sigmas: float) -> list[tuple[int, Shi
         sigma = spread(largest)
         for i, rank in enumerate(ranks):
             for one in shifts(largest[i], sigma, least=view.least, height=height, score=sigmas):
-                if not even(largest[i], one, sigma) or any(
-                    held(own[i], one, one.height / 2) < OFTEN for own in (typical, largest)
-                ):
+                seen, most = (held(own[i], one, one.height / 2) for own in (largest, typical))
+                if not even(largest[i], one, sigma) or seen < OFTEN or most <= 0.5:
                     continue
                 mates = [m for m in ranks if m != rank]
                 moved = middle(levels[1][mates, one.start : one.stop], axis=1) - middle(levels[1][mates], axis=1)

@@ -49,3 +49,13 @@ def test_who_waits_for_a_slow_nic_does_not_work_longer():
 
 def test_without_mates_there_is_nobody_to_be_above():
     assert above_mates(job(cp=1, context_octets=0, dp=4), FACTOR, SIGMAS) == []
+
+
+@pytest.mark.parametrize(("typical_too", "found"), [((9, 10, 12), 1), ((9, 12), 0)])
+def test_typical_pieces_are_longer_in_most_steps_not_all(typical_too, found):
+    view = job()
+    typical, largest, total = (work.copy() for work in view.work)
+    largest[view.job.endpoints.index("10.10.8.1"), 9:13] *= 1.8
+    typical[view.job.endpoints.index("10.10.8.1"), list(typical_too)] *= 1.8
+    view.__dict__["work"] = typical, largest, total
+    assert len(above_mates(view, FACTOR, SIGMAS)) == found
