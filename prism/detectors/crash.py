@@ -20,8 +20,9 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
     A teardown is when members close connections to one another and the job is silent for `patience` periods after it (at
     the end of a capture the silence need not be seen). It cut a step short if at least the share `partial` of the step's
     octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
-    moved all. A job that is started again on the same endpoints did not simply end either. Where it cannot be told whether the
-    job ended, and nobody closed alone before the others, nobody is blamed: the finding is info.
+    moved all. A job that is started again on the same endpoints did not simply end either. Where all may have been between two
+    collectives and nobody closed alone before the others, the job may have ended after a step that was taken for a part of one:
+    that is said, and where its birth was not seen either, nobody is blamed: the finding is info.
     """
     flows, period = view.flows, view.period
     closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
@@ -42,8 +43,11 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
         back = _came_back(view, last)
         if (cut >= partial or back) and (step == len(view.ends) or view.ends[step] > last):
             finding = _finding(view, closing[group], times[group], since, moved)
-            unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group])
-            out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
+            if rests and not back and not _alone(view.flows.src[closing[group]], times[group]):
+                born = _born(view, begin) > 0
+                finding = replace(finding, evidence={**finding.evidence, "between_calls": True})
+                finding = finding if born else replace(finding, severity=Severity.INFO)
+            out.append(finding)
     return out
 
 
@@ -57,12 +61,11 @@ def _cut_short(
     sender's step begins where its own last one ended.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
-    the job's birth, if that was seen: it is the step's end that was misplaced. Where it was not seen, that may be so if all
-    moved the same share, as between two collectives: a job that was cut short inside one did not.
+    the job's birth, if that was seen: it is the step's end that was misplaced. Else that may be so if all moved the same share,
+    as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
-    births = flows.start_ns[((flows.tcp_flags & SYN) != 0) & (flows.start_ns < begin)]
-    born = int(births.max()) if len(births) else 0
+    born = _born(view, begin)
     awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
     np.maximum.at(awake, flows.exporter, flows.end_ns)
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
@@ -81,10 +84,16 @@ def _cut_short(
         if cut.get(key):
             between += usual[key]
             count += 1
-    rests = not born and bool(shares) and max(shares) - min(shares) <= least
+    rests = bool(shares) and max(shares) - min(shares) <= least
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
     turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
+
+
+def _born(view: View, before: int) -> int:
+    """When members last opened connections before a time, ns; 0 where that was not seen."""
+    births = view.flows.start_ns[((view.flows.tcp_flags & SYN) != 0) & (view.flows.start_ns < before)]
+    return int(births.max()) if len(births) else 0
 
 
 def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:

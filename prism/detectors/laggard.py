@@ -12,7 +12,7 @@ from collectors.record import Mask
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, held, middle, shifts, spread, usual
+from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
 from prism.model import Finding, SubjectType
 
 
@@ -35,9 +35,10 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
         if best < 0:
             continue
         before = usual(total[:, calm(view, one.start, one.stop)], share=HIGH)
-        if held(total[best] - before[best], one, grown[best] / 2) < OFTEN:
+        more, by = total - before, one._replace(height=float(grown[best]))
+        if held(more[best], by, by.height / 2) < OFTEN or not even(more[best], by, _noise(total[best], one)):
             continue  # hiccups
-        if by_chance(total - before, best, one._replace(height=float(grown[best]))) > RARE:
+        if by_chance(more, best, by) > RARE:
             continue  # hiccups too, of many ranks or of many steps
         score = float(ahead / max(_noise(total[best], one), 1.0))
         if score >= sigmas:

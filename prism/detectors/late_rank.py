@@ -20,7 +20,7 @@ from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import Sent, lateness
 from prism.kernels.ordered import in_order
-from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
+from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, unlike_others, usual
 from prism.kernels.stuck import kept, waits
 from prism.model import Finding
 
@@ -197,7 +197,9 @@ def _standing_out(
             steady = held(own, one, one.height / 2) >= OFTEN and even(own, one, noise)
             if one.height < apart * rest or not steady:
                 continue
-            if by_chance(late[ranks] - often[ranks, None], at, one) <= RARE / 25:  # of many ranks some are late in any step
+            level = late[ranks] - often[ranks, None]
+            mostly = middle(level[:, one.start : one.stop], axis=1)[:, 0] >= one.height / 2
+            if by_chance(unlike_others(level, at, one, np.flatnonzero(~mostly)), at, one) <= RARE / 5:  # seen in each step
                 found.append((rank, one))
         if (
             often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))

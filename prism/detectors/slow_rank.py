@@ -7,16 +7,30 @@ rank works before it speaks is its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from prism.detectors.dependencies import COLLECTIVES
 from prism.detectors.mates import above_mates
+from prism.detectors.slow import PIECES, Piece, Slow, at_once, by_host, one_of_two, partner
 from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, may_shift, middle, shifts, spread, usual
+from prism.kernels.shifts import (
+    HIGH,
+    OFTEN,
+    RARE,
+    Shift,
+    by_chance,
+    even,
+    held,
+    may_shift,
+    middle,
+    shifts,
+    spread,
+    unlike_others,
+    usual,
+)
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -35,33 +49,14 @@ def slow_rank(
     if view.parallelism.layout.pp > 1:  # there pieces that ran together on one say nothing, unless all of its work grew
         more = _grew_in_all(view, _slower(view, "largest", np.log(factor), sigmas, apart, share))
         more += _above_mates(view, np.log(factor), sigmas, share)
-        out += [slow for slow in more if not any(_at_once(slow.one, known.one) for known in out)]
+        out += [slow for slow in more if not any(at_once(slow.one, known.one) for known in out)]
     else:
         out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
     out = out or _always_slow(view, np.log(always), sigmas, apart, share)
-    return [_finding(view, slow, mates) for slow, mates in _by_host(view, out)]
+    return [_finding(view, slow, mates) for slow, mates in by_host(view, one_of_two(view, out))]
 
 
 HIGHER = 90.0  # as shifts.HIGH, but of who is seen to work whole only in a tenth of the steps
-Piece = Literal["typical", "largest"]
-PIECES: tuple[Piece, ...] = ("typical", "largest")  # as in View.work
-
-
-class Slow(NamedTuple):
-    """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew.
-
-    `piece` is the piece of its work that shows it; `partner`, unless -1, a rank that began whenever it did, for they exchange:
-    one of the two was slow, the other waited. `beside` are the ranks with which alone it was compared, if not all.
-    """
-
-    rank: int
-    one: Shift
-    lost: float
-    rest: float
-    grew: float
-    piece: Piece = "typical"
-    partner: int = -1
-    beside: tuple[int, ...] = ()
 
 
 def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
@@ -92,8 +87,8 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
                 continue  # it works as others do, or as it does else, if only at times: before, it seemed to wait
             if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue
-            if by_chance(moved, rank, one) > RARE:  # hiccups too, where they come so often that some follow one another
-                continue
+            if by_chance(unlike_others(moved, rank, one, strangers[along < one.height / 2]), rank, one) > RARE:
+                continue  # hiccups too, where they come so often that some follow one another
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
     stretches = [(slow.one.start, slow.one.stop) for slow in out]
@@ -132,10 +127,6 @@ def _above_mates(view: View, height: float, sigmas: float, share: float) -> list
         if lost >= share * view.period:
             out.append(Slow(rank, one, lost, rest, view.slowdown(one.start, one.stop), "largest", beside=mates))
     return out
-
-
-def _at_once(one: Shift, other: Shift) -> bool:
-    return one.start < other.stop and other.start < one.stop
 
 
 def _always_slow(view: View, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
@@ -206,37 +197,10 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, 
     return _Above(above, over, noise, _moved_most(among))
 
 
-def partner(view: View, rank: int, along: Ints) -> int:
-    """The only rank of those that were late along with another, if the two exchange in a collective; else -1."""
-    if len(along) != 1:
-        return -1
-    two = [view.job.endpoints[r] for r in (rank, int(along[0]))]
-    a, b = (view.code[address] for address in two)
-    group = any(g.kind in COLLECTIVES and set(two) <= set(g.members) for g in view.parallelism.groups)
-    return int(along[0]) if group and (a, b) in view.edges and (b, a) in view.edges else -1
-
-
 def _moved_most(moved: Floats) -> float:
     """How far nine in ten of some others moved at most."""
     known = np.abs(moved[np.isfinite(moved)])
     return float(np.percentile(known, 90)) if len(known) else 0.0
-
-
-def _by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple[Slow, list[int]]]:
-    """The slowest rank of each host and time, with the others slow there too, unless it is `clear` ahead of them."""
-    out: list[tuple[Slow, list[int]]] = []
-    for slow in sorted(found, key=lambda f: -f.one.height):
-        for known, mates in out:
-            meet = _at_once(slow.one, known.one)
-            if meet and known.partner == slow.rank:
-                break
-            if meet and slow.rank not in strangers_of(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
-                if known.one.height < clear * slow.one.height:
-                    mates.append(slow.rank)
-                break
-        else:
-            out.append((slow, []))
-    return out
 
 
 def severity(slowdown: float, lost: float) -> Severity:
@@ -263,7 +227,8 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     others_are = "its mates'" if slow.beside else "the others'"
     if slow.partner >= 0:
         subject, ids = "link", tuple(sorted([address, view.job.endpoints[slow.partner]]))
-        who = f"one of {ids[0]} and {ids[1]}, which begin together,"
+        how = "begin together" if view.parallelism.layout.pp == 1 else "wait for each other"
+        who = f"one of {ids[0]} and {ids[1]}, which {how},"
     return Finding(
         detector="slow_rank",
         kind="slow_rank",

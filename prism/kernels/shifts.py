@@ -81,6 +81,22 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
 
 
+def unlike_others(
+    levels: Floats, row: int, one: Shift, others: NDArray[np.int64], *, short: int = 4, nearly: float = 0.95
+) -> Floats:
+    """`levels` without the steps of a row's shift in which one of some `others` rose as much, or `nearly`.
+
+    Who mostly did not may have had a hiccup there for which the row had to wait. Hiccups make no stretch beyond `short` steps.
+    """
+    if one.stop - one.start > short:
+        return levels
+    out = levels.copy()
+    theirs = np.nan_to_num(levels[others, one.start : one.stop]).max(axis=0, initial=0.0)
+    own = out[row, one.start : one.stop]
+    own[theirs >= nearly * own] = 0.0
+    return out
+
+
 def usual(values: Floats, *, share: float = 30.0) -> Floats:
     """What each row usually is: the percentile `share` of what is known, so that a row may be high for most of the time."""
     return _usual(values, share / 100)

@@ -4,13 +4,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from collectors.record import SYN
+from prism.certainty import ENDED, completeness, confidence
 from prism.detectors.crash import crash
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import parse
 from tests.prism.faults import FAULTS, RANK, case, named
-from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training
+from tests.prism.traffic import MS, T0, Wire, address, closed, placed, seen, training
 
 
 @pytest.mark.parametrize("tcp", [False, True])
@@ -45,6 +47,24 @@ def test_a_connection_closed_while_training_goes_on_is_no_crash():
     middle = sorted(row["start_ns"] for row in wire.rows)[len(wire.rows) // 2]
     wire.send(3, 4, 0, middle, tcp_flags=1, messages=0, src_port=9)
     assert crash(seen(wire.flows())) == []
+
+
+@pytest.mark.parametrize(("lead_ms", "doubt"), [(50.0, False), (0.2, True)])
+def test_between_two_collectives_of_a_job_whose_birth_was_seen_there_is_doubt(lead_ms, doubt):
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=lead_ms)
+    for i, row in enumerate(row for row in wire.rows if row["octets"] == 0 and row["src"] != 2):
+        row["start_ns"] += i * MS // 50
+        row["end_ns"] += i * MS // 50
+    for rank in range(8):
+        wire.send(rank, (rank + 1) % 8, 0, T0 - MS, tcp_flags=SYN, messages=0)
+    view = seen(wire.flows(), placed(8))
+    (one,) = crash(view)
+    assert one.severity is Severity.CRITICAL
+    assert one.evidence.get("between_calls", False) is doubt
+    sure = confidence(view, one, completeness(view))
+    assert sure == pytest.approx(
+        (ENDED if doubt else 1.0) * confidence(view, replace(one, evidence={}), completeness(view)), rel=0.1
+    )
 
 
 @pytest.mark.parametrize(("lead_ms", "claimed"), [(50.0, True), (0.2, False)])

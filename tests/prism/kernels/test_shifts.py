@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shift, shifts, spread, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shift, shifts, spread, unlike_others, usual
 
 
 def series(n, *raised, sigma=0.02, seed=0):
@@ -193,3 +193,24 @@ def test_rows_that_may_not_shift_do_not(rows, least):
     rows = np.array(rows, np.float64).reshape(-1, 9)
     found = [i for i, row in enumerate(rows) if shifts(row, 0.01, least=least, height=0.15, score=0.0)]
     assert set(found) <= set(may_shift(rows, least=least, height=0.15))
+
+
+def test_where_others_rose_as_much_it_may_have_been_their_hiccup():
+    """One rises for three steps, in two of which another one, that mostly does not, does so too."""
+    stretch = [(2, 10), (2, 11), (2, 12)]
+    levels = hiccups(8, 24, *stretch, (5, 10), (6, 12), (7, 3))
+    three, others = Shift(10, 13, 0.4, 9.0), np.array([5, 6])
+    assert by_chance(levels, 2, three) < RARE
+    told = unlike_others(levels, 2, three, others)
+    assert told[2, 10:13].tolist() == [0.0, 0.4, 0.0]
+    assert by_chance(told, 2, three) > RARE
+    assert unlike_others(levels * np.where(np.arange(8) > 4, 0.9, 1.0)[:, None], 2, three, others)[2, 10] == 0.4
+    long = hiccups(8, 24, *((2, step) for step in range(10, 15)), (5, 10))
+    assert (unlike_others(long, 2, Shift(10, 15, 0.4, 9.0), others) == long).all()
+
+
+def test_the_level_of_a_shift_is_not_written_to():
+    levels = hiccups(8, 24, (2, 10), (2, 11), (2, 12), (5, 10))
+    before = levels.copy()
+    unlike_others(levels, 2, Shift(10, 13, 0.4, 9.0), np.array([5]))
+    assert (levels == before).all()
