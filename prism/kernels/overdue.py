@@ -106,10 +106,13 @@ def _votes(streams: list[Stream], ranks: int, until: int, near: float, *, sure: 
 
 
 def _awaited(streams: list[Stream]) -> int | None:
-    """The one rank that does not wait in the middle of what it sends, of all for whom others do; None if none or several."""
+    """The one rank that does not wait in the middle of what it sends, of all for whom others do; None if none or several.
+
+    Nor if it sends nothing that is seen: it may wait for a neighbour in its host.
+    """
     stand = [s for s in streams if not s.told and s.unit and standing(s, 0)]
     awaited = {s.dst for s in stand} - {s.src for s in stand}
-    return awaited.pop() if len(awaited) == 1 else None
+    return awaited.pop() if len(awaited) == 1 and awaited <= {s.src for s in streams if not s.told} else None
 
 
 def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: int, near: float) -> int | None:

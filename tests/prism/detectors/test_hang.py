@@ -55,6 +55,17 @@ def test_where_a_ring_goes_on_inside_hosts_the_host_of_who_is_not_ready_is_named
     assert sum(one.evidence["due_first"].values()) == 1.0
 
 
+@pytest.mark.parametrize(("ranks", "gone"), [(16, 2), (8, 0)])
+def test_who_sends_nothing_that_is_seen_may_wait_for_a_neighbour(ranks, gone):
+    """Whom the one before it on the wire awaits is not to blame for that where it only hands on inside its host."""
+    job = Job(dp=ranks, transport="rdma", buckets=4, overlap=True, steps=14, gradient_octets=262_000_000, jitter=0.023)
+    job = replace(job, forward_ms=157.0, backward_ms=314.0, optimizer_ms=26.0)
+    fault = Fault("crash", ranks=(gone,), first=5, restart_s=1.4)
+    done = simulate(Spec("x", Cluster(hosts=ranks // 2, gpus=2), (job,), faults=(fault,)), gone)
+    (one,) = hang(seen(done.flows, parse(json.dumps(done.topology), "t")))
+    assert one.ids == (f"server{gone // 2}",)
+
+
 def told_of(job: Job, fault: Fault, *, joined: bool = False):
     done = simulate(Spec("x", Cluster(hosts=job.dp * job.pp * job.tp, gpus=1), (job,), faults=(fault,)), 1)
     found = bursts(done.flows) if joined else None
