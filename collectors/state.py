@@ -22,6 +22,7 @@ LEAST_FLOWS = 1 << 12  # flows there is room for
 LINE, PAGE = 64, 1 << 21  # octets of a line of the cache, and of a large page of memory
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
+KIND_AT = np.uint64(60)  # of the bits of `rest`
 
 _LONG, _INT, _OCTET = np.int64, np.int32, np.uint8
 FLOW = np.dtype(
