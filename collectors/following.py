@@ -47,7 +47,7 @@ from collectors.state import (
 from collectors.wire import compiled, hashed, part, prefetch, rare
 
 _32 = np.uint64(32)
-AHEAD = 64
+AHEAD = 128
 KEY = np.dtype([*((name, np.uint64) for name in ("ends", "rest", "hash")), ("flow", np.int64)])  # a flow's identity
 _AHEAD = np.uint64(AHEAD)
 

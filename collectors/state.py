@@ -145,7 +145,9 @@ def aligned(size: int, kind: np.dtype[Any]) -> Array:
 
 
 def large(size: int, kind: np.dtype[Any]) -> Array:
-    """Zeros in large pages where the system has them: of small ones the processor finds each address anew, and clears each."""
+    """Zeros, if they are many in large pages where the system has them: each of the small ones is asked for, and looked up."""
+    if size * kind.itemsize < PAGE:
+        return np.zeros(size, kind)
     memory = mmap.mmap(-1, -(-size * kind.itemsize // PAGE) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)

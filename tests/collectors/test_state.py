@@ -1,6 +1,6 @@
 import numpy as np
 
-from collectors.state import FLOW, FLOWS, FREE, LINE, MESSAGES, RECORD, UNITS, empty_table, find, settle, with_room
+from collectors.state import FLOW, FLOWS, FREE, LINE, MESSAGES, PAGE, RECORD, UNITS, empty_table, find, large, settle, with_room
 from collectors.wire import SEED, compiled, hashed
 
 
@@ -38,3 +38,11 @@ def test_free_units_are_one_chain():
         seen.add(at)
         at = int(t.units["next"][at])
     assert seen == set(range(len(t.units))) - {0}
+
+
+def test_memory_for_few_and_for_many_is_zeros_to_be_written():
+    for size in (0, 5, PAGE // 8, PAGE // 8 + 1):
+        room = large(size, np.dtype(np.int64))
+        assert len(room) == size
+        assert not room.any()
+        room[:] = 1
