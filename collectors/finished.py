@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Ints
-from collectors.state import OUT
+from collectors.state import OUT, large
 from collectors.wire import compiled
 
 Rows = NDArray[Any]  # of state.OUT
@@ -42,9 +42,12 @@ class Columns(NamedTuple):
 
 def columns_of(parts: Sequence[Rows]) -> Columns:
     """The records of all parts by start and, where that is equal, by flow."""
-    start = np.concatenate([np.zeros(0, np.int64), *(part["start_ns"] for part in parts)])
-    columns, place, begin = empty_columns(len(start)), np.empty(len(start), np.int64), 0
-    place[_order(start, parts)] = np.arange(len(start))
+    start, order, place, count = large(4 * sum(map(len, parts)), np.dtype(np.int64)).reshape(4, -1)
+    np.concatenate([np.zeros(0, np.int64), *(part["start_ns"] for part in parts)], out=start)
+    count[:] = np.arange(len(start))
+    _sort(start, order, count, place, parts)
+    columns, begin = empty_columns(len(start)), 0
+    place[order] = count
     for part in parts:
         # from where they are to where they belong: as they were done about in that order, it is one pass over either
         _spread(part, place[begin : begin + len(part)], columns)
@@ -53,8 +56,8 @@ def columns_of(parts: Sequence[Rows]) -> Columns:
 
 
 def empty_columns(n: int) -> Columns:
-    """Room for so many records, asked for in one piece, see `picking`."""
-    block, begin = np.empty(n * sum(OUT[name].itemsize for name in Columns._fields), np.uint8), 0
+    """Room for so many records, in one piece."""
+    block, begin = large(n * sum(OUT[name].itemsize for name in Columns._fields), np.dtype(np.uint8)), 0
     found = dict[str, Rows]()
     for name in sorted(Columns._fields, key=lambda name: -OUT[name].itemsize):  # so that each is aligned
         end = begin + n * OUT[name].itemsize
@@ -62,18 +65,20 @@ def empty_columns(n: int) -> Columns:
     return Columns(**found)
 
 
-def _order(start: Ints, parts: Sequence[Rows]) -> Ints:
-    """The rows of all parts in order."""
+def _sort(start: Ints, order: Ints, count: Ints, scratch: Ints, parts: Sequence[Rows]) -> None:
+    """Write the rows of all parts in order; `count`: their numbers from 0 on."""
     if not len(start):
-        return np.zeros(0, np.int64)
+        return
     low, bits = start.min(), len(start).bit_length()
     if int(start.max()) - int(low) >= 1 << (63 - bits):
-        order = np.argsort(start, kind="stable")
+        order[:] = np.argsort(start, kind="stable")
     else:  # numbers, which is faster than places
-        order = start - low << bits | np.arange(len(start))
+        np.subtract(start, low, out=order)
+        order <<= bits
+        order |= count
         order.sort()
         order &= (1 << bits) - 1
-    by_time = start[order]
+    by_time = np.take(start, order, out=scratch, mode="clip")
     same = np.zeros(len(order), np.bool_)
     same[1:] = by_time[1:] == by_time[:-1]
     tied = np.flatnonzero(same | np.r_[same[1:], False])
@@ -81,7 +86,6 @@ def _order(start: Ints, parts: Sequence[Rows]) -> Ints:
         rows = np.sort(order[tied])
         some = _picked(parts, rows)
         order[tied] = rows[np.lexsort([some[name] for name in ORDER])]
-    return order
 
 
 def _picked(parts: Sequence[Rows], rows: Ints) -> Rows:

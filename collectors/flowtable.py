@@ -28,6 +28,7 @@ from collectors.state import (
     REPEATS,
     UNITS,
     empty_table,
+    large,
     settle,
     with_room,
 )  # fmt: skip
@@ -200,11 +201,11 @@ class FlowTable:
         n, out = int(self.table.counters[RECORDS]), self.table.out
         if not n:
             return
-        if 2 * n < len(out):
+        if 8 * n < len(out):
             self.parts.append(out[:n].copy())
         else:
             self.parts.append(out[:n])
-            self.table = self.table._replace(out=np.empty(len(out), OUT))
+            self.table = self.table._replace(out=large(len(out), OUT))
         self.table.counters[RECORDS] = 0
 
     def forget(self, before_ns: int, *, share: float = 0.5) -> None:

@@ -14,7 +14,6 @@ from collectors.messages import (
     ACKNOWLEDGMENT,
     ANSWER,
     DATA,
-    KIND_AT,
     MEANING,
     NOTICE,
     OTHER,
@@ -30,6 +29,7 @@ from collectors.state import (
     ANSWERS,
     BLOCK,
     FLOWS,
+    KIND_AT,
     LANE,
     MESSAGES,
     NOT_READY,
@@ -47,7 +47,7 @@ from collectors.state import (
 from collectors.wire import compiled, hashed, part, prefetch, rare
 
 _32 = np.uint64(32)
-AHEAD = 64
+AHEAD = 128
 KEY = np.dtype([*((name, np.uint64) for name in ("ends", "rest", "hash")), ("flow", np.int64)])  # a flow's identity
 _AHEAD = np.uint64(AHEAD)
 

@@ -12,33 +12,20 @@ import numpy as np
 
 from collectors import headers
 from collectors.addresses import pair_slot
-from collectors.commonframes import AROUND, COMMON, ENDS_AT
+from collectors.commonframes import COMMON, ENDS_AT
 from collectors.framing import DAMAGED, WHOLE
-from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS, KIND_AT, MEANING
+from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, MEANING
 from collectors.pcapng import ENHANCED, LEAST, MAX_BLOCK, SECOND
 from collectors.record import ROCE_PORT, TCP, UDP
-from collectors.signs import (
-    ACKNOWLEDGES,
-    ECN_AT,
-    END_AT,
-    FLAGS_AT,
-    GOES_ON,
-    NOTHING,
-    PSN_AT,
-    SEGMENT,
-    SEQUENCE_AT,
-    STARTS,
-    UNCOMMON,
-    WHAT_AT,
-    what_of,
-)
-from collectors.state import ANSWERS, LANE, REQUESTS
+from collectors.signs import ECN, FLAGS_AT, PLAIN, PSN_AT, SEQUENCE_AT, UNKNOWN, opcode_of, payload_of
+from collectors.state import ANSWERS, KIND_AT, LANE, REQUESTS
 from collectors.wire import double, little, long, octet, part, plain, prefetch, short
 
+UNCOMMON, GOES_ON, STARTS, ACKNOWLEDGES, SEGMENT = range(5)  # the first: anything; a packet of a message that began before
 HINT = np.dtype(
     [
         *((name, np.int64) for name in ("time_ns", "at", "flow")),  # address of the frame; where its flow may be found
-        *((name, np.uint64) for name in ("ends", "rest")),  # the addresses, and the rest of the identity of its flow
+        *((name, np.uint64) for name in ("ends", "rest")),  # the addresses; the rest of its flow's identity, see `told_of`
         ("sign", np.uint64),
         ("lengths", np.uint64),  # octets captured and, in the upper half, on the wire
         ("link_type", np.int64),
@@ -47,17 +34,15 @@ HINT = np.dtype(
 )  # one line of the cache
 
 
-def _told(opcode: int) -> tuple[int, int, int, int]:
-    """By opcode: octets around the payload, what of the sign and of the identity it tells, and -1 where it is of no flow."""
+def _told(opcode: int) -> int:
+    """By opcode: what a packet is and, where it is in an identity, the kind of flow it is of."""
     meaning = int(MEANING[opcode])
     what = UNCOMMON
     if meaning & 7 == DATA:
         what = STARTS if meaning & BEGINS else GOES_ON
     elif meaning == ACKNOWLEDGMENT and headers.AETH_AT[opcode] == 0:
         what = ACKNOWLEDGES
-    kind = ANSWERS if meaning & ANSWER else REQUESTS
-    sign = what << int(WHAT_AT) | (meaning & ENDS != 0) << int(END_AT)
-    return int(AROUND[opcode]), sign, kind << int(KIND_AT), int(NOTHING) if what not in (STARTS, GOES_ON) else 0
+    return what | (ANSWERS if meaning & ANSWER else REQUESTS) << int(KIND_AT)
 
 
 _TOLD = np.array([_told(opcode) for opcode in range(256)], np.uint64)
@@ -65,9 +50,13 @@ _TOLD = np.array([_told(opcode) for opcode in range(256)], np.uint64)
 # and protocol
 _PLAIN, _PLAIN_BITS = headers.IPV4 >> 8 | (headers.IPV4 & 0xFF) << 8 | 0x45 << 16, 0xFFFFFF
 _UDP, _TCP, _PROTOCOL_BITS = UDP << 24, TCP << 24, 0xFF00FF3F
-_LANE, _SEGMENT = np.uint64(LANE << int(KIND_AT) | TCP << 32), np.uint64(SEGMENT << int(WHAT_AT))
-_QP, _LENGTH, _ECN = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFF), np.uint64(3)
-_32, _52, _56 = np.uint64(32), np.uint64(52), np.uint64(56)
+_LANE, _QP, _LENGTH, _WHAT = (
+    np.uint64(LANE << int(KIND_AT) | TCP << 32),
+    np.uint64(0xFFFFFF),
+    np.uint64(0xFFFFFFFF),
+    np.uint64(7),
+)
+_32 = np.uint64(32)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
 _LEAST = LEAST[ENHANCED]
 _AETH = 54  # where an acknowledgment says what it does
@@ -83,44 +72,50 @@ def near_slot(hint: Any, near: Any) -> Any:
 def glance(hint: Any, ethernet: Any, near: Any) -> None:
     """What a frame is at an address; fetches where in `near` its flow may be."""
     begin = hint.at
-    hint.sign, hint.flow = _0, -1
-    if not ethernet or captured_of(hint) < COMMON or little(begin + 12) & _PLAIN_BITS != _PLAIN:
-        return
-    protocol = little(begin + 20) & _PROTOCOL_BITS
-    if protocol == _UDP:
-        if short(begin + 36) == ROCE_PORT:
+    if ethernet and captured_of(hint) >= COMMON and little(begin + 12) & _PLAIN_BITS == _PLAIN:
+        protocol = little(begin + 20) & _PROTOCOL_BITS
+        if protocol == _UDP and short(begin + 36) == ROCE_PORT:
             _glance_roce(hint, begin, near)
-    elif protocol == _TCP:
-        _glance_tcp(hint, begin, near)
+            return
+        if protocol == _TCP and _glance_tcp(hint, begin, near):
+            return
+    hint.sign, hint.flow = UNKNOWN, -1
 
 
 @part
 def _glance_roce(hint: Any, begin: Any, near: Any) -> None:
-    transport = double(begin + 42)
-    told = _TOLD[transport >> _56]
-    octets = short(begin + 16) - np.int64(told[0]) - np.int64(transport >> _52 & _ECN)
-    if octets < 0:
-        return
-    ecn = np.uint64(octet(begin + 15)) & _ECN
-    hint.sign = told[1] | np.uint64(octets) | ecn << ECN_AT | np.uint64(long(begin + 50)) << PSN_AT
-    hint.ends, hint.rest = plain(begin + ENDS_AT), told[2] | transport & _QP
-    slot = near_slot(hint, near)
-    prefetch(near, slot)
-    hint.flow = slot | np.int64(told[3])
+    numbers = double(begin + 46)  # QP and PSN, above either 8 bits that say something else
+    opcode = np.uint64(short(begin + 42)) << FLAGS_AT
+    hint.sign = numbers << PSN_AT | opcode | np.uint64(long(begin + 14) & PLAIN)
+    hint.ends, hint.rest = plain(begin + ENDS_AT), numbers >> _32 & _QP
+    hint.flow = near_slot(hint, near)
+    prefetch(near, hint.flow)
 
 
 @part
-def _glance_tcp(hint: Any, begin: Any, near: Any) -> None:
+def _glance_tcp(hint: Any, begin: Any, near: Any) -> Any:
     header = (octet(begin + 46) >> 4) * 4
     octets = short(begin + 16) - 20 - header
     if header < 20 or octets < 0:
-        return
-    ecn, flags = np.uint64(octet(begin + 15)) & _ECN, np.uint64(octet(begin + 47))
-    sign = _SEGMENT | np.uint64(octets) | ecn << ECN_AT | flags << FLAGS_AT
-    hint.sign = sign | np.uint64(long(begin + 38)) << SEQUENCE_AT
+        return False
+    ecn, flags = np.uint64(long(begin + 14)) & ECN, np.uint64(octet(begin + 47))
+    hint.sign = np.uint64(long(begin + 38)) << SEQUENCE_AT | flags << FLAGS_AT | ecn | np.uint64(octets)
     hint.ends, hint.rest = plain(begin + ENDS_AT), _LANE | np.uint64(long(begin + 34))
     hint.flow = near_slot(hint, near)
     prefetch(near, hint.flow)
+    return True
+
+
+@part
+def told_of(hint: Any) -> Any:
+    """What a frame is, and the rest of the identity of its flow: of RoCEv2, `hint.rest` has not the kind of it."""
+    if hint.sign == UNKNOWN:
+        return UNCOMMON, _0
+    if hint.rest >> KIND_AT != _0:
+        return SEGMENT, hint.rest
+    told = _TOLD[opcode_of(hint.sign)]
+    what = np.int64(told & _WHAT) if payload_of(hint.sign) >= 0 else UNCOMMON
+    return what, hint.rest | told >> KIND_AT << KIND_AT
 
 
 @part
@@ -206,9 +201,8 @@ def seek(t: Any, hints: Any, n: Any, pairs: Any) -> None:
             hint.flow = t.near[hint.flow]
             if hint.flow >= 0:
                 prefetch(t.flows, hint.flow)
-                prefetch(t.records, hint.flow)
-        elif what_of(hint.sign) == ACKNOWLEDGES:
-            prefetch(pairs, np.int64(pair_slot(hint.ends)))
+            else:
+                prefetch(pairs, np.int64(pair_slot(hint.ends)))
 
 
 @part

@@ -13,13 +13,13 @@ import numpy as np
 from collectors.headers import CNP, UD
 from collectors.record import ROCE_PORT, UDP
 from collectors.runs import enter_packets, expect_packet
-from collectors.signs import is_end, is_marked, octets_of, psn_of
+from collectors.signs import FIRST, MIDDLE, is_marked, opcode_of, payload_of, psn_of
 from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
 from collectors.wire import hashed, part, prefetch, prefetch_second, rare
 
 MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
 ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
-FIRST, MIDDLE, LAST, ONLY = (0, 6, 13), (1, 7, 14), (2, 3, 8, 9, 15, 22), (4, 5, 10, 11, 16, 23)
+LAST, ONLY = (2, 3, 8, 9, 15, 22), (4, 5, 10, 11, 16, 23)
 RESPONSES = (13, 14, 15, 16, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE)
 DATA, OTHER, ACKNOWLEDGMENT, NOTICE = 1, 2, 3, 4  # what a packet is
 BEGINS, ENDS, ANSWER = 8, 16, 32  # of a packet with data: it begins a message, ends one, answers a READ
@@ -38,7 +38,6 @@ def _meaning(opcode: int) -> int:
 
 
 MEANING = np.array([_meaning(opcode) for opcode in range(256)], np.uint8)
-KIND_AT = np.uint64(60)  # of an identity's bits
 _REQUESTS, _ANSWERS, _NOTICES = (np.uint64(kind << 60) for kind in (REQUESTS, ANSWERS, NOTICES))
 _SLOTS = np.int64(MESSAGES - 1)
 
@@ -65,8 +64,8 @@ def goes_on(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
     psn = flow.high + 1
     if psn > flow.ready or psn & MODULUS - 1 != psn_of(hint.sign) or hint.time_ns - flow.last_ns > idle_ns:
         return False
-    ends, marked = is_end(hint.sign), is_marked(hint.sign)
-    _go_on(t, i, flow, record, hint.time_ns, octets_of(hint.sign), psn, ends, marked, seed)
+    ends, marked = MEANING[opcode_of(hint.sign)] & ENDS != 0, is_marked(hint.sign)
+    _go_on(t, i, flow, record, hint.time_ns, payload_of(hint.sign), psn, ends, marked, seed)
     expect_packet(flow, record, hint.sign)
     return True
 

@@ -8,35 +8,49 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from collectors.bursts import UNIT
 from collectors.record import FIN, PSH, RST, SYN
-from collectors.signs import NOTHING, after, flags_of, going_on, is_marked, octets_of, psn_of, sequence_of
-from collectors.state import ACKNOWLEDGED, FAR
+from collectors.signs import (
+    NOTHING,
+    after_packet,
+    after_segment,
+    flags_of,
+    going_on,
+    is_marked,
+    octets_of,
+    payload_of,
+    psn_of,
+    sequence_of,
+)
+from collectors.state import ACKNOWLEDGED, FAR, KIND_AT
 from collectors.wire import part
 
 _MODULUS, _SEQUENCES = 1 << 24, 1 << 32  # PSN, and TCP sequence, space
+_KIND_BITS, _0 = np.uint64(4), np.uint64(0)
 _PUSHED = SYN | FIN | RST | PSH
 
 
 @part
 def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
-    """Whether a packet is the next of a run; it is taken then."""
-    if flow.expects != hint.sign or flow.raw != hint.ends or flow.rest != hint.rest:
+    """Whether a packet is the next of a run; it is taken then. What kind of flow it is of, its sign tells."""
+    if flow.expects != hint.sign or flow.raw != hint.ends or (flow.rest ^ hint.rest) << _KIND_BITS != _0:
         return False
     if flow.high >= flow.ready or hint.time_ns - flow.last_ns > idle_ns:
         return False
     flow.last_ns = hint.time_ns
     flow.high += 1
-    flow.expects = after(hint.sign)
+    flow.expects = after_segment(hint.sign) if hint.rest >> KIND_AT else after_packet(hint.sign)
     return True
 
 
 @part
 def expect_packet(flow: Any, record: Any, sign: Any) -> None:
     """Expect another packet of a message like one that was taken, if it is plain what to do with it then."""
-    newest = record.highest == flow.high and psn_of(sign) == flow.high & _MODULUS - 1 and record.mtu >= octets_of(sign)
+    newest = record.highest == flow.high and psn_of(sign) == flow.high & _MODULUS - 1 and record.mtu >= payload_of(sign)
     if newest and flow.high < flow.ready and not flow.over and not is_marked(sign):
-        flow.expects = after(going_on(sign))
+        flow.expects = after_packet(going_on(sign))
 
 
 @part
@@ -46,7 +60,7 @@ def enter_packets(flow: Any, record: Any) -> None:
         return
     packets = flow.high - record.highest
     if packets > 0:
-        record.octets += packets * octets_of(flow.expects)
+        record.octets += packets * payload_of(flow.expects)
         record.packets += packets
         record.best = record.highest = flow.high
         record.end_ns = flow.last_ns
@@ -67,7 +81,7 @@ def expect_segment(flow: Any, sign: Any) -> None:
         return
     end = sequence_of(sign) + octets & _SEQUENCES - 1
     if flow.high == end and flow.unpushed == end and flow.unit > 0:
-        flow.high, flow.ready, flow.expects = 0, (-flow.unit & UNIT - 1) // octets, after(sign)
+        flow.high, flow.ready, flow.expects = 0, (-flow.unit & UNIT - 1) // octets, after_segment(sign)
 
 
 @part

@@ -1,7 +1,8 @@
 """What a packet is in one number, its sign: whether it is the one that was expected, a single comparison tells.
 
-In bits 0 to 15 the octets of its payload, 16 to 18 what it is, 19 whether it ends a message, 20 and 21 ECN, 24 to 31 its TCP
-flags, and in the upper half its sequence number, or its PSN in bits 40 to 63: either begins anew by itself.
+Of RoCEv2 as its headers have it, so that it takes few steps to make: in bits 0 to 15 the length of its IP packet, 16 and 17
+ECN, 24 to 31 the flags of its BTH, 32 to 39 its opcode, 40 to 63 its PSN. Of TCP in bits 0 to 15 the octets of its payload, 16
+and 17 ECN, 24 to 31 its flags, in the upper half its sequence number. PSN and sequence number begin anew by themselves.
 """
 
 from __future__ import annotations
@@ -10,26 +11,48 @@ from typing import Any
 
 import numpy as np
 
+from collectors.commonframes import AROUND
 from collectors.wire import part
 
-UNCOMMON, GOES_ON, STARTS, ACKNOWLEDGES, SEGMENT = range(5)  # the first: anything; a packet of a message that began before
-WHAT_AT, END_AT, ECN_AT, FLAGS_AT, SEQUENCE_AT, PSN_AT = (np.uint64(at) for at in (16, 19, 20, 24, 32, 40))
-NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # no packet's
-_OCTETS, _FLAGS, _ECN = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(3 << 20)
-_WHAT, _END, _SEGMENT, _GOES_ON = np.uint64(7 << 16), np.uint64(1 << 19), np.uint64(SEGMENT << 16), np.uint64(GOES_ON << 16)
-_PACKET, _0 = np.uint64(1 << 40), np.uint64(0)
+FLAGS_AT, OPCODE_AT, SEQUENCE_AT, PSN_AT = (np.uint64(at) for at in (24, 32, 32, 40))
+NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # no packet's: bits 18 to 23 are 0
+UNKNOWN = np.uint64(1 << 18)  # of a frame that tells nothing at a glance
+PLAIN = 0x3FFFF  # length and ECN
+_LENGTH, _OCTET, ECN = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(3 << 16)
+_PAD_AT, _PAD, _PACKET = np.uint64(28), np.uint64(3), np.uint64(1 << 40)
+FIRST, MIDDLE = (0, 6, 13), (1, 7, 14)  # opcodes without the bits of the transport, see `messages`
+
+
+def _between(opcode: int) -> int:
+    """The opcode of packets between the first of a message and its last, by that of the first."""
+    operation = opcode & 31
+    return opcode - operation + MIDDLE[FIRST.index(operation)] if operation in FIRST else opcode
+
+
+_BETWEEN = [_between(opcode) for opcode in range(256)]
+# What makes of the sign of a first packet that of one between with the same payload, by opcode
+_GOING_ON = np.array(
+    [(between - first << 32) + int(AROUND[between] - AROUND[first]) & int(NOTHING) for first, between in enumerate(_BETWEEN)],
+    np.uint64,
+)
 
 
 @part
-def what_of(sign: Any) -> Any:
-    """What a packet is."""
-    return np.int64((sign & _WHAT) >> WHAT_AT)
+def opcode_of(sign: Any) -> Any:
+    """The opcode, of RoCEv2."""
+    return sign >> OPCODE_AT & _OCTET
+
+
+@part
+def payload_of(sign: Any) -> Any:
+    """The octets of payload, of RoCEv2; below 0 where its length is too small for its headers."""
+    return np.int64(sign & _LENGTH) - AROUND[opcode_of(sign)] - np.int64(sign >> _PAD_AT & _PAD)
 
 
 @part
 def octets_of(sign: Any) -> Any:
-    """The octets of its payload."""
-    return np.int64(sign & _OCTETS)
+    """The octets of payload, of TCP."""
+    return np.int64(sign & _LENGTH)
 
 
 @part
@@ -47,28 +70,28 @@ def sequence_of(sign: Any) -> Any:
 @part
 def flags_of(sign: Any) -> Any:
     """Its TCP flags."""
-    return np.int64(sign >> FLAGS_AT & _FLAGS)
+    return np.int64(sign >> FLAGS_AT & _OCTET)
 
 
 @part
 def is_marked(sign: Any) -> Any:
     """Whether it met congestion; RFC 3168 section 5."""
-    return sign & _ECN == _ECN
+    return sign & ECN == ECN
 
 
 @part
-def is_end(sign: Any) -> Any:
-    """Whether it ends a message."""
-    return sign & _END != _0
+def after_packet(sign: Any) -> Any:
+    """The sign of the next packet of RoCEv2 where that is like this one."""
+    return sign + _PACKET
 
 
 @part
-def after(sign: Any) -> Any:
-    """The sign of the next packet where that is like this one."""
-    return sign + ((sign & _OCTETS) << SEQUENCE_AT if sign & _SEGMENT else _PACKET)
+def after_segment(sign: Any) -> Any:
+    """The same of TCP."""
+    return sign + ((sign & _LENGTH) << SEQUENCE_AT)
 
 
 @part
 def going_on(sign: Any) -> Any:
-    """The sign of a packet that was the same but neither began its message nor ended it."""
-    return sign & ~(_WHAT | _END) | _GOES_ON
+    """The sign of a packet of RoCEv2 that was the same but does not begin its message."""
+    return sign + _GOING_ON[opcode_of(sign)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,11 @@ MESSAGES = 8  # RDMA messages of a flow that are held after the next began, sinc
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
 BINS = 128  # of the histograms of paces
 LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `picking`
-LINE = 64  # octets of a line of the cache
+LEAST_FLOWS = 1 << 12  # flows there is room for
+LINE, PAGE = 64, 1 << 21  # octets of a line of the cache, and of a large page of memory
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
+KIND_AT = np.uint64(60)  # of the bits of `rest`
 
 _LONG, _INT, _OCTET = np.int64, np.int32, np.uint8
 FLOW = np.dtype(
@@ -55,6 +58,7 @@ UNIT = np.dtype(
     ],
     align=True,
 )
+_OCTETS = np.dtype(np.uint8)
 OUT = np.dtype([(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"], align=True)
 # flows; first free unit, units used; records that are done; packets counted and not kept
 COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS = range(9)
@@ -102,15 +106,7 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
     """The table with room for so many more flows, units and records, and for the paces of so many senders."""
     flows += int(t.counters[FLOWS])
     if flows > len(t.flows):
-        size = max(1024, 2 * flows)
-        t = t._replace(
-            flows=_longer(t.flows, size),
-            records=_longer(t.records, size),
-            held=_longer(t.held, MESSAGES * size),
-            history=_longer(t.history, size),
-            slots=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
-            near=np.full(1 << (2 * size - 1).bit_length(), -1, np.int32),
-        )
+        t = _with_flows(t, max(LEAST_FLOWS, 2 * flows))
         settle(t, SEED)
     if units + int(t.counters[UNITS]) > len(t.units):
         known = len(t.units)
@@ -118,8 +114,27 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
         t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
     if out > len(t.out):
-        t = t._replace(out=np.empty(max(LEAST_OUT, out + out // 2), OUT))
+        t = t._replace(out=large(max(LEAST_OUT, out + out // 2), OUT))
     return t if addresses <= len(t.typical) else t._replace(typical=_longer(t.typical, max(64, 2 * addresses)))
+
+
+def _with_flows(t: Table, size: int) -> Table:
+    """The table with room for so many flows; their slots are empty."""
+    known, slots = int(t.counters[FLOWS]), 1 << (2 * size - 1).bit_length()
+    rows = {"flows": size, "records": size, "slots": slots, "near": slots, "held": MESSAGES * size, "history": 2 * BLOCK * size}
+    kinds = {name: getattr(t, name).dtype for name in rows}
+    memory, begin, arrays = large(sum(rows[name] * kinds[name].itemsize for name in rows), _OCTETS), 0, dict[str, Array]()
+    for name, kind in kinds.items():
+        end = begin + rows[name] * kind.itemsize
+        arrays[name], begin = memory[begin:end].view(kind), end
+    for name in ("flows", "records", "held", "history"):
+        each = rows[name] // size * known
+        # as octets: numpy copies records one by one
+        arrays[name][:each].view(_OCTETS)[:] = getattr(t, name).reshape(-1)[:each].view(_OCTETS)
+    for name in ("slots", "near"):
+        arrays[name].fill(-1)
+    arrays["history"] = arrays["history"].reshape(size, 2, BLOCK)
+    return t._replace(**arrays)
 
 
 def aligned(size: int, kind: np.dtype[Any]) -> Array:
@@ -129,8 +144,18 @@ def aligned(size: int, kind: np.dtype[Any]) -> Array:
     return octets[begin : begin + size * kind.itemsize].view(kind)
 
 
+def large(size: int, kind: np.dtype[Any]) -> Array:
+    """Zeros, if they are many in large pages where the system has them: each of the small ones is asked for, and looked up."""
+    if size * kind.itemsize < PAGE:
+        return np.zeros(size, kind)
+    memory = mmap.mmap(-1, -(-size * kind.itemsize // PAGE) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, kind, size)
+
+
 def _longer(array: Array, size: int) -> Array:
-    longer = aligned(size, array.dtype) if array.ndim == 1 else np.zeros((size, *array.shape[1:]), array.dtype)
+    longer = np.zeros((size, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 

@@ -14,11 +14,23 @@ from numpy.typing import NDArray
 from collectors.addresses import codes_of
 from collectors.commonframes import common
 from collectors.following import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
-from collectors.glances import captured_of, glance_frames, near_slot, seek, syndrome, wire_of
+from collectors.glances import (
+    ACKNOWLEDGES,
+    GOES_ON,
+    SEGMENT,
+    STARTS,
+    UNCOMMON,
+    captured_of,
+    glance_frames,
+    near_slot,
+    seek,
+    syndrome,
+    told_of,
+    wire_of,
+)
 from collectors.links import KEPT
 from collectors.messages import MEANING, goes_on
 from collectors.runs import expect_packet, expect_segment, runs_on
-from collectors.signs import ACKNOWLEDGES, GOES_ON, SEGMENT, STARTS, UNCOMMON, what_of
 from collectors.unpacking import unpack_one
 from collectors.wire import compiled, part, rare
 
@@ -95,20 +107,20 @@ def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) 
 @part
 def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
     """One frame: what became of it, and how many addresses are known."""
-    what = what_of(hint.sign)
+    what, rest = told_of(hint)
     if what != UNCOMMON:
         if hint.time_ns < clock:
             return LATE, known
-        if hint.flow >= 0:
-            flow = t.flows[np.uint64(hint.flow)]
-            if flow.raw == hint.ends and flow.rest == hint.rest:
-                if what != GOES_ON or not goes_on(t, hint.flow, hint, means.settings.idle_ns, means.seed):
-                    _take_known(t, hint, what, means)
-                return TAKEN, known
         if what == ACKNOWLEDGES:
             _, known = codes_of(hint.ends, means.pairs, means.keys, means.slots, known)
             count_answer(t, syndrome(hint))
             return TAKEN, known
+        if hint.flow >= 0:
+            flow = t.flows[np.uint64(hint.flow)]
+            if flow.raw == hint.ends and flow.rest == rest:
+                if what != GOES_ON or not goes_on(t, hint.flow, hint, means.settings.idle_ns, means.seed):
+                    _take_known(t, hint, what, means)
+                return TAKEN, known
     return _take_any(t, hint, what, clock, means, known)
 
 

@@ -108,7 +108,7 @@ def _fetcher(line: int) -> Any:
             fetch = builder.module.declare_intrinsic("llvm.prefetch", [ir.IntType(8).as_pointer()], kind)
             place = builder.add(start, builder.mul(arguments[1], ir.IntType(64)(size)))
             at = builder.inttoptr(builder.add(place, ir.IntType(64)(64 * line)), ir.IntType(8).as_pointer())
-            builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (1, 3, 1))])
+            builder.call(fetch, [at, *(ir.IntType(32)(n) for n in (0, 3, 1))])
             return context.get_dummy_value()
 
         return types.void(array, index), generate

@@ -7,23 +7,21 @@ from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.commonframes import COMMON
 from collectors.following import MEANING
-from collectors.glances import HINT, glance_frames, seek, syndrome
-from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, ENDS
-from collectors.record import TCP
-from collectors.signs import (
+from collectors.glances import (
     ACKNOWLEDGES,
     GOES_ON,
+    HINT,
     SEGMENT,
     STARTS,
     UNCOMMON,
-    flags_of,
-    is_end,
-    is_marked,
-    octets_of,
-    psn_of,
-    sequence_of,
-    what_of,
+    glance_frames,
+    seek,
+    syndrome,
+    told_of,
 )
+from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA
+from collectors.record import TCP
+from collectors.signs import UNKNOWN, flags_of, is_marked, octets_of, opcode_of, payload_of, psn_of, sequence_of
 from collectors.state import ANSWERS, LANE, REQUESTS, empty_table
 from collectors.wire import compiled
 from tests.collectors.frames import SAMPLES
@@ -42,8 +40,18 @@ def sought(t, hints, pairs):
 
 
 @compiled
-def told(sign):
-    return what_of(sign), octets_of(sign), is_marked(sign), is_end(sign), psn_of(sign), sequence_of(sign), flags_of(sign)
+def told(hints):
+    return told_of(hints[0])
+
+
+@compiled
+def told_packet(sign):
+    return payload_of(sign), is_marked(sign), psn_of(sign), np.int64(opcode_of(sign))
+
+
+@compiled
+def told_segment(sign):
+    return octets_of(sign), is_marked(sign), sequence_of(sign), flags_of(sign)
 
 
 @compiled
@@ -63,22 +71,21 @@ def hinted(frames):
 def check(frame):
     """A hint says what the plain decoder does."""
     octets, (hint,) = hinted([frame])
-    what, payload, marked, ended, psn, sequence, flags = told(hint["sign"])
+    what, rest = told(np.array([hint], HINT))
     assert (hint["time_ns"], hint["lengths"]) == (7, len(frame) | len(frame) << 32)
-    assert (hint["flow"] >= 0) == (what in (GOES_ON, STARTS, SEGMENT))
+    assert (hint["flow"] >= 0) == (hint["sign"] != UNKNOWN)
     assert hint["flow"] < len(NEAR)
     if what == UNCOMMON:
         return UNCOMMON
     plain = packet.unpack(frame, len(frame), 1)
     assert hint["ends"].tobytes() == plain.src[12:] + plain.dst[12:]
-    assert (payload, marked) == (plain.octets, plain.ecn)
     if what == SEGMENT:
-        assert int(hint["rest"]) == LANE << 60 | TCP << 32 | plain.src_port << 16 | plain.dst_port
-        assert (sequence, flags) == (plain.sequence, plain.tcp_flags)
+        assert int(rest) == LANE << 60 | TCP << 32 | plain.src_port << 16 | plain.dst_port
+        assert told_segment(hint["sign"]) == (plain.octets, plain.ecn, plain.sequence, plain.tcp_flags)
         return SEGMENT
     meaning = int(MEANING[plain.opcode])
-    assert int(hint["rest"]) == (ANSWERS if meaning & ANSWER else REQUESTS) << 60 | plain.dst_qp
-    assert (psn, ended) == (plain.sequence, meaning & ENDS != 0)
+    assert int(rest) == (ANSWERS if meaning & ANSWER else REQUESTS) << 60 | plain.dst_qp
+    assert told_packet(hint["sign"]) == (plain.octets, plain.ecn, plain.sequence, plain.opcode)
     if what == ACKNOWLEDGES:
         assert meaning == ACKNOWLEDGMENT
         assert said(np.array([hint], HINT)) == plain.syndrome

@@ -2,62 +2,83 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors import headers
+from collectors.commonframes import AROUND
+from collectors.messages import BEGINS, DATA, ENDS, MEANING
 from collectors.signs import (
-    ECN_AT,
-    END_AT,
     FLAGS_AT,
-    GOES_ON,
     NOTHING,
+    OPCODE_AT,
     PSN_AT,
-    SEGMENT,
     SEQUENCE_AT,
-    STARTS,
-    WHAT_AT,
-    after,
+    UNKNOWN,
+    after_packet,
+    after_segment,
     flags_of,
     going_on,
-    is_end,
     is_marked,
     octets_of,
+    opcode_of,
+    payload_of,
     psn_of,
     sequence_of,
-    what_of,
 )
 from collectors.wire import compiled
 
+DATA_OPCODES = [opcode for opcode in range(256) if MEANING[opcode] & 7 == DATA]
+ECN_AT, PAD_AT = 16, 28
+
 
 @compiled
-def told(sign):
-    return what_of(sign), octets_of(sign), is_marked(sign), is_end(sign), psn_of(sign), sequence_of(sign), flags_of(sign)
+def told_packet(sign):
+    return np.int64(opcode_of(sign)), payload_of(sign), is_marked(sign), psn_of(sign)
+
+
+@compiled
+def told_segment(sign):
+    return octets_of(sign), is_marked(sign), sequence_of(sign), flags_of(sign)
 
 
 @compiled
 def followed(sign):
-    return after(sign), going_on(sign)
+    return after_packet(sign), after_segment(sign), going_on(sign)
 
 
-def sign_of(what, octets, *, ecn=0, end=0, psn=0, sequence=0, flags=0):
-    upper = psn << int(PSN_AT) | sequence << int(SEQUENCE_AT)
-    return np.uint64(octets | what << int(WHAT_AT) | end << int(END_AT) | ecn << int(ECN_AT) | flags << int(FLAGS_AT) | upper)
+def packet(opcode, payload, *, ecn=0, psn=0, pad=0):
+    length = payload + pad + int(AROUND[opcode])
+    return np.uint64(length | ecn << ECN_AT | pad << PAD_AT | opcode << int(OPCODE_AT) | psn << int(PSN_AT))
 
 
 @given(
-    st.sampled_from([STARTS, GOES_ON]), st.integers(0, 65535), st.integers(0, 3), st.integers(0, 1), st.integers(0, 2**24 - 1)
+    st.sampled_from(DATA_OPCODES),
+    st.integers(0, 65000),
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.integers(0, 2**24 - 1),
 )
-def test_a_packet_of_a_message_is_followed_by_the_next_psn(what, octets, ecn, end, psn):
-    sign = sign_of(what, octets, ecn=ecn, end=end, psn=psn)
-    assert told(sign)[:5] == (what, octets, ecn == 3, bool(end), psn)
-    next_sign, middle = followed(sign)
-    assert int(next_sign) == int(sign_of(what, octets, ecn=ecn, end=end, psn=psn + 1 & 0xFFFFFF))
-    assert int(middle) == int(sign_of(GOES_ON, octets, ecn=ecn, psn=psn))
-    assert sign != NOTHING
+def test_a_packet_is_followed_by_the_next_psn(opcode, payload, ecn, pad, psn):
+    sign = packet(opcode, payload, ecn=ecn, psn=psn, pad=pad)
+    assert told_packet(sign) == (opcode, payload, ecn == 3, psn)
+    following, _, between = followed(sign)
+    assert int(following) == int(packet(opcode, payload, ecn=ecn, psn=psn + 1 & 0xFFFFFF, pad=pad))
+    same, rest, *others = told_packet(np.uint64(between))
+    assert (rest, *others) == (payload, ecn == 3, psn)
+    begins = int(MEANING[opcode]) & (BEGINS | ENDS) == BEGINS
+    assert (same != opcode) == begins
+    assert int(MEANING[same]) == int(MEANING[opcode]) - begins * BEGINS
+    assert sign not in (NOTHING, UNKNOWN)
+
+
+def test_a_length_too_small_for_the_headers():
+    assert told_packet(np.uint64(headers.BTH_OCTETS))[1] < 0
 
 
 @given(st.integers(0, 65535), st.integers(0, 3), st.integers(0, 2**32 - 1), st.integers(0, 255))
 def test_a_segment_is_followed_by_where_it_ends(octets, ecn, sequence, flags):
-    sign = sign_of(SEGMENT, octets, ecn=ecn, sequence=sequence, flags=flags)
-    what, payload, marked, _, _, number, seen = told(sign)
-    assert (what, payload, marked, number, seen) == (SEGMENT, octets, ecn == 3, sequence, flags)
-    end = sequence + octets & 0xFFFFFFFF
-    assert int(followed(sign)[0]) == int(sign_of(SEGMENT, octets, ecn=ecn, sequence=end, flags=flags))
-    assert sign != NOTHING
+    def segment(sequence):
+        return np.uint64(octets | ecn << ECN_AT | flags << int(FLAGS_AT) | sequence << int(SEQUENCE_AT))
+
+    sign = segment(sequence)
+    assert told_segment(sign) == (octets, ecn == 3, sequence, flags)
+    assert int(followed(sign)[1]) == int(segment(sequence + octets & 0xFFFFFFFF))
+    assert sign not in (NOTHING, UNKNOWN)
