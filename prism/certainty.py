@@ -27,20 +27,22 @@ def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5) -> Com
     most of its time. Of what rests between, sums do not tell when.
     """
     flows, share, reasons = view.flows, 1.0, list[str]()
-    rate = float(np.median(flows.sampling_rate)) if len(flows) else 1.0
+    rate = float(np.median(flows.sampling_rate)) if flows.sampling_rate.max(initial=0) > 1 else 1.0
     if rate > 1:
         share /= 1 + np.log10(rate)
         reasons.append(f"one packet in {rate:.0f} was seen")
     busy = np.flatnonzero(~flows.control())
+    lasted, octets = (flows.end_ns - flows.start_ns).take(busy), flows.octets.take(busy)
     if len(busy) and view.period > 0:
-        length = weighted_median(flows.end_ns[busy] - flows.start_ns[busy], flows.octets[busy])
+        length = weighted_median(lasted, octets)
         if length > view.period:
             share *= view.period / length
             reasons.append(f"records last {length / view.period:.1f} steps")
-    known = busy[(flows.busy_ns[busy] > 0) & (flows.end_ns[busy] > flows.start_ns[busy])]
+    sent = flows.busy_ns.take(busy)
+    known = np.flatnonzero((sent > 0) & (lasted > 0))
     if len(known):
-        filled = np.minimum(flows.busy_ns[known] / (flows.end_ns[known] - flows.start_ns[known]), 1.0)
-        usual = weighted_median(filled, flows.octets[known])
+        filled = np.minimum(sent.take(known) / lasted.take(known), 1.0)
+        usual = weighted_median(filled, octets.take(known))
         if usual < dense:
             share *= usual**0.25
             reasons.append(f"records are sums: traffic for {usual:.0%} of their time")
