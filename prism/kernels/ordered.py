@@ -125,7 +125,8 @@ def _select(values: NDArray[Any], place: int) -> None:
 
 def bounded(gap: NDArray[np.float64], shaded: NDArray[np.bool_], rank: Ints, op: Ints, kind: Ints) -> None:
     """Bounds the `gap` of each shaded point by the median of the clear ones of its rank, stream and kind, else of all ranks."""
-    _bounded(gap, shaded, rank, op, kind, np.lexsort((shaded, rank, kind, op)))
+    kinds, ranks = int(kind.max(initial=0)) + 1, int(rank.max(initial=0)) + 2  # there may be a rank of −1
+    _bounded(gap, shaded, rank, op, kind, in_order(((op * kinds + kind) * ranks + rank + 1) * 2 + shaded))
 
 
 @compiled
