@@ -8,6 +8,7 @@ import numpy as np
 
 from prism.cost import steps_of
 from prism.detectors.view import View
+from prism.kernels.evenness import varied
 from prism.kernels.intervals import weighted_median
 from prism.kernels.sums import numbered
 from prism.model import Finding
@@ -62,24 +63,14 @@ def _varies(view: View) -> float:
     hands = {s.members: s.rows for s in view.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
     alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
     alike += [np.concatenate([rows, hands[b, a]]) for (a, b), rows in hands.items() if a < b and (b, a) in hands]
-    by_step, by_edge = list[float](), list[float]()
-    steps = len(view.ends)
-    for rows in alike:
-        number, at = numbered(view.flows.src[rows], view.flows.dst[rows])
-        seen, moved = view.by_step(rows, number, len(at)), view.by_step(rows, number, len(at), view.flows.octets)
-        moved = moved[2 * np.count_nonzero(seen, axis=1) >= steps]
-        if len(moved) < 2:
-            continue
-        total = moved.sum(axis=1)
-        by_edge += (total / np.median(total) - 1).tolist()
-        if steps < 2:
-            continue
-        inner = moved[:, 1:steps]
-        middle = np.median(inner, axis=1)
-        parts = inner[middle > 0] / middle[middle > 0, None]
-        off = np.abs(parts - np.median(parts, axis=1, keepdims=True))
-        by_step += (1.4826 * np.median(off, axis=1)).tolist()
-    if not by_step:
+    if not alike:
+        return 0.0
+    flows, rows = view.flows, np.concatenate(alike)
+    group = np.repeat(np.arange(len(alike)), [len(own) for own in alike])
+    number, at = numbered(flows.src[rows].astype(np.int64) << 32 | flows.dst[rows], group)
+    records, octets = view.by_step(rows, number, len(at)), view.by_step(rows, number, len(at), flows.octets)
+    by_edge, by_step = varied(records, octets, np.searchsorted(group[at], np.arange(len(alike) + 1)))
+    if not len(by_step):
         return 0.0
     between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
     return min(float(np.median(by_step)), between)
