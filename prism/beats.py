@@ -103,7 +103,7 @@ def _voted(
     voices = _voices(flows, streams, voters)
     clock, heard = NONE, list[tuple[bool, Rhythm]]()
     for tolerance in tolerances:
-        heard = [(s.kind == "dp", rhythm_of(flows, start, rows, tolerance, s.kind == "dp", often)) for s, rows in voices]
+        heard = _heard(flows, start, voices, tolerance, often)
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
         if heard and heard[0][0] and heard[0][1].explained >= layered and heard[0][1].period_ns > 3 * clock.period_ns > 0:
             clock = heard[0][1]  # the edges of a sharded model show its layers, all of them together its steps
@@ -129,6 +129,23 @@ def _voted(
     quiet[-1, 1] = max(until, quiet[-1, 0])
     after = np.diff(quiet, axis=1)[:, 0]
     return Beat(_completed(whole, reductions, after), whole is not clock, often=often)
+
+
+def _heard(
+    flows: Flows, start: Ints, voices: Sequence[tuple[Stream, Rows]], tolerance: float, often: int
+) -> list[tuple[bool, Rhythm]]:
+    """Whether each voice reduces gradients, and its rhythm: of the others only where no reduction has one (`_clock`)."""
+    reduces = [stream.kind == "dp" for stream, _ in voices]
+    heard = [
+        rhythm_of(flows, start, rows, tolerance, True, often) if own else NONE
+        for own, (_, rows) in zip(reduces, voices, strict=True)
+    ]
+    if not any(len(said.quiet) for said in heard):
+        heard = [
+            said if own else rhythm_of(flows, start, rows, tolerance, False)
+            for own, said, (_, rows) in zip(reduces, heard, voices, strict=True)
+        ]
+    return list(zip(reduces, heard, strict=True))
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:

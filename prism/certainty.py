@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.cost import steps_of
-from prism.detectors.view import Floats, View
-from prism.kernels.intervals import Ints, weighted_median
+from prism.detectors.view import View
+from prism.kernels.evenness import varied
+from prism.kernels.intervals import weighted_median
 from prism.kernels.sums import numbered
 from prism.model import Finding
 
@@ -29,20 +30,22 @@ def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5) -> Com
     most of its time. Of what rests between, sums do not tell when.
     """
     flows, share, reasons = view.flows, 1.0, list[str]()
-    rate = float(np.median(flows.sampling_rate)) if len(flows) else 1.0
+    rate = float(np.median(flows.sampling_rate)) if flows.sampling_rate.max(initial=0) > 1 else 1.0
     if rate > 1:
         share /= 1 + np.log10(rate)
         reasons.append(f"one packet in {rate:.0f} was seen")
     busy = np.flatnonzero(~flows.control())
+    lasted, octets = (flows.end_ns - flows.start_ns).take(busy), flows.octets.take(busy)
     if len(busy) and view.period > 0:
-        length = weighted_median(flows.end_ns[busy] - flows.start_ns[busy], flows.octets[busy])
+        length = weighted_median(lasted, octets)
         if length > view.period:
             share *= view.period / length
             reasons.append(f"records last {length / view.period:.1f} steps")
-    known = busy[(flows.busy_ns[busy] > 0) & (flows.end_ns[busy] > flows.start_ns[busy])]
+    sent = flows.busy_ns.take(busy)
+    known = np.flatnonzero((sent > 0) & (lasted > 0))
     if len(known):
-        filled = np.minimum(flows.busy_ns[known] / (flows.end_ns[known] - flows.start_ns[known]), 1.0)
-        usual = weighted_median(filled, flows.octets[known])
+        filled = np.minimum(sent.take(known) / lasted.take(known), 1.0)
+        usual = weighted_median(filled, octets.take(known))
         if usual < dense:
             share *= usual**0.25
             reasons.append(f"records are sums: traffic for {usual:.0%} of their time")
@@ -63,33 +66,17 @@ def _varies(view: View) -> float:
     hands = {s.members: s.rows for s in view.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
     alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
     alike += [np.concatenate([rows, hands[b, a]]) for (a, b), rows in hands.items() if a < b and (b, a) in hands]
-    by_step, by_edge, lacks, whole = list[float](), list[float](), list[float](), list[float]()
-    for rows in alike:
-        parts = _parts(view, rows)
-        if len(parts) < 2:
-            continue
-        steps = len(view.ends)
-        mean, inner = parts.sum(axis=1) / steps, parts[:, 1:steps]  # what crosses a border is in the sum
-        by_edge += (mean / np.median(mean) - 1).tolist()
-        lacks += (1 - mean).tolist()
-        by_step += (1.4826 * np.median(np.abs(inner - 1), axis=1)).tolist()
-        whole.append(1.4826 * float(np.median(np.abs(inner.sum(axis=0) / np.median(inner.sum(axis=0)) - 1))))
-    if not by_step:
+    if not alike:
+        return 0.0
+    flows, rows = view.flows, np.concatenate(alike)
+    group = np.repeat(np.arange(len(alike)), [len(own) for own in alike])
+    number, at = numbered(flows.src[rows].astype(np.int64) << 32 | flows.dst[rows], group)
+    moved = view.by_step(rows, number, len(at), flows.octets)
+    by_edge, *others = varied(moved, np.searchsorted(group[at], np.arange(len(alike) + 1)))
+    if not len(by_edge):
         return 0.0
     between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
-    return min(max(float(np.median(x)) for x in (by_step, np.abs(lacks), whole)), between)
-
-
-def _parts(view: View, rows: Ints) -> Floats:
-    """What each edge of some records moved in each step and after them, as shares of its median; float64[edges, steps + 1].
-
-    Only of edges that moved something in most steps.
-    """
-    number, at = numbered(view.flows.src[rows], view.flows.dst[rows])
-    moved = view.by_step(rows, number, len(at), view.flows.octets)
-    inner = moved[:, 1 : len(view.ends)]
-    middle = np.median(inner, axis=1) if inner.shape[1] else np.zeros(len(at))
-    return np.asarray(moved[middle > 0] / middle[middle > 0, None], np.float64)
+    return min(max(float(np.median(np.abs(other))) for other in others), between)
 
 
 def confidence(view: View, finding: Finding, seen: Completeness) -> float:

@@ -97,7 +97,8 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
         (said.cut, gaps.end, gaps.slot, said.label),
     )
     begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((end, begin))
+    full = np.flatnonzero(end > begin)  # of those no two begin at once
+    order = full[in_order(begin[full])]
     begin, end, slot, colour = fused(*(column.take(order) for column in (begin, end, slot, colour)))
     rank, step = on.rank[slot].astype(np.int32), (on.step[slot] + number).astype(np.int32)
     return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour.astype(np.int8))

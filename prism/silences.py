@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Line
+from prism.kernels.sums import counted
 from prism.model import PHASES
 
 PP, DP, COMPUTE, IDLE, FORWARD, BACKWARD, OPTIMIZER = (
@@ -122,7 +123,7 @@ def following(ready: Ints, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:
 
 def medians(group: Ints, values: Ints, n: int) -> Ints:
     """The lower median of the values of each of `n` groups; `NOTHING` where there is none."""
-    order = np.lexsort((values, group))
-    count = np.bincount(group, minlength=n)
-    at = np.cumsum(count) - count + np.maximum(count - 1, 0) // 2
+    order, begins = counted(group, n, in_order(values))
+    count = np.diff(begins)
+    at = begins[:-1] + np.maximum(count - 1, 0) // 2
     return np.where(count > 0, np.append(values[order], NOTHING)[np.minimum(at, len(values))], NOTHING)

@@ -182,11 +182,11 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
 
 def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Ints) -> Ints:
     """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
-    own, every = np.concatenate(leading), np.concatenate(rows)
+    own = np.concatenate(leading)
     order = own.take(in_order(start.take(own)))
-    return step_ends(
-        start.take(order), flows.end_ns.take(order), flows.octets.take(order), quiet, np.sort(start.take(every)), heard
-    )
+    begun = start.take(order)
+    every = begun if len(leading) == len(rows) else np.sort(start.take(np.concatenate(rows)))
+    return step_ends(begun, flows.end_ns.take(order), flows.octets.take(order), quiet, every, heard)
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:

@@ -29,6 +29,9 @@ __all__ = ["CALL", "DONE", "JOINED", "MOVE", "WORK", "Graph", "ends", "graph_of"
 Floats = NDArray[np.float64]
 
 
+FIRST = (MOVE, JOINED, DONE, WORK, CALL)  # of points of one moment
+
+
 class Graph(NamedTuple):
     """Points in order of time. A point comes `gap` ns after the last of those before it, and `lag` after the `outer` one.
 
@@ -79,7 +82,8 @@ def graph_of(view: View) -> Graph:
         if parts
         else NO_EVENTS
     )
-    order = np.lexsort((events.kind, np.isin(events.kind, (WORK, CALL)), events.time))
+    by_kind, _ = counted(np.argsort(FIRST)[events.kind], len(FIRST), np.arange(len(events.kind)))
+    order = by_kind[in_order(events.time[by_kind])]
     events = Events(*(column.take(order) for column in events))
     pipe = np.array([stream.kind == "pp" for stream in view.parallelism.streams], np.bool_)
     heard = _heard(events, calls, pipe)

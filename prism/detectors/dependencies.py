@@ -13,6 +13,7 @@ import numpy as np
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.joins import came_to
 from prism.kernels.ordered import in_order
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
 from prism.kernels.sums import last_before, numbered, places_in
@@ -77,20 +78,12 @@ def _joined(own: Ints, to: Ints, start: Ints, octets: Ints, *, parts: int = 1024
     A rank sends as much to each of its partners, of whom one may be late: a round begins with the first lane that comes to the
     same share of its octets, in so many `parts`. `own` is the rank and step of each record, `to` the partner.
     """
-    if not len(own):
-        return np.zeros(0, np.bool_)
-    order = np.lexsort((start, to, own))
-    lane = np.concatenate([[False], (np.diff(own[order]) != 0) | (np.diff(to[order]) != 0)]).cumsum()
-    moved = np.cumsum(octets[order]) - octets[order]
-    first = np.searchsorted(lane, np.arange(lane[-1] + 1))
-    whole = np.bincount(lane, octets[order])
-    share = np.rint((moved - moved[first][lane]) / whole[lane] * parts).astype(np.int64)
-    key = own[order] * (parts + 1) + share
-    turn, of = np.unique(key, return_inverse=True)
-    begun = np.full(len(turn), np.iinfo(np.int64).max)
-    np.minimum.at(begun, of, start[order])
+    order = in_order(start)
+    own, to, start, octets = (column.take(order) for column in (own, to, start, octets))
+    lane, lanes = numbered(own, to)
+    turn, first = numbered(own, came_to(lane, octets, len(lanes), parts))
     out = np.empty(len(own), np.bool_)
-    out[order] = start[order] > begun[of]
+    out[order] = start > start[first][turn]
     return out
 
 

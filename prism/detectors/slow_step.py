@@ -10,6 +10,7 @@ import numpy as np
 
 from prism.detectors.view import Floats, View
 from prism.kernels.shifts import Shift, middle, shifts, spread, usual
+from prism.kernels.sums import spans
 from prism.model import Finding, FindingKind, Severity, SubjectType
 
 
@@ -47,8 +48,7 @@ def _spans(view: View, rows: np.ndarray) -> Floats:
     n = len(view.ends)
     step = view.step_of(view.flows.end_ns[rows])
     first, last = np.full(n + 1, np.iinfo(np.int64).max), np.zeros(n + 1, np.int64)
-    np.minimum.at(first, step, view.flows.start_ns[rows])
-    np.maximum.at(last, step, view.flows.end_ns[rows])
+    spans(step, view.flows.start_ns[rows], view.flows.end_ns[rows], first, last)
     length = (last - first)[:n].astype(np.float64)
     return np.log(np.where(last[:n] > 0, np.maximum(length, 1.0), np.nan))
 

@@ -7,101 +7,21 @@ of their octets, or the same burst. Hand-overs down a pipeline come to the same 
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from prism.kernels.courses import QUANTILES, joins, side_by_side
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, Union
-from prism.kernels.lockstep import Collective, alike, joined, together
-from prism.kernels.ordered import median
+from prism.kernels.lockstep import Collective, joined, together
 
 Mask = NDArray[np.bool_]
-
-QUANTILES = (np.arange(400) + 0.5) / 400
-
-
-@dataclass(frozen=True, eq=False)
-class Course:
-    """When a lane came where: the times at which shares of its octets, and of its bursts, had been reached; its cadence, ns.
-
-    `busy` is the share of its life in which it moved something.
-    """
-
-    by_share: Ints
-    by_burst: Ints
-    bursts: int
-    octets: int
-    cadence: float
-    busy: float
-
-
-def course(edge: Edge) -> Course:
-    """The course of one lane."""
-    return Course(*_course(*edge.moved, *edge.activity(), QUANTILES))
-
-
-@compiled
-def _course(
-    start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shares: Floats
-) -> tuple[Ints, Ints, int, int, float, float]:
-    """The fields of a `Course`, from a lane's records and when it was active."""
-    n, total, last = len(start), octets.sum(), end.max()
-    gap, reach = np.zeros(n - 1, np.int64), end[0]
-    for i in range(1, n):
-        gap[i - 1] = max(start[i] - reach, 0)
-        reach = max(reach, end[i])
-    line = parting(gap, median(end - start))
-    starts = start[np.concatenate((np.array([True]), gap > line))]
-    by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
-    at, grown = 0, octets[0]
-    for k in range(len(shares)):
-        while grown < shares[k] * total:
-            at += 1
-            grown += octets[at]
-        by_share[k] = start[at]
-        by_burst[k] = starts[min(int(shares[k] * len(starts)), len(starts) - 1)]
-    cadence = median(starts[1:] - starts[:-1]) if len(starts) > 1 else float(last - start[0])
-    busy = (rests - active).sum() / max(rests[-1] - active[0], 1)
-    return by_share, by_burst, len(starts), total, cadence, busy
-
-
-@compiled
-def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) -> float:
-    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike.
-
-    Also where they do not rise `clear` enough, and all are wide against how long a record `lasts`, ns: every record is a burst,
-    and a few pauses are wider than others.
-    """
-    known = np.sort(gap[gap > 0])
-    line, most = 0.0, 2.0
-    for i in range(len(known) - least):
-        if known[i + 1] / known[i] > most:
-            line, most = float(known[i]), known[i + 1] / known[i]
-    return 0.0 if line > 0 and lasts > 0 and most < clear and known[0] > most * lasts else line
-
-
-def apart(a: Course, b: Course) -> float:
-    """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
-    most = float("inf")
-    if abs(math.log(a.octets / b.octets)) <= 0.02:
-        most = _middle(a.by_share, b.by_share)
-    if abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts):
-        most = min(most, _middle(a.by_burst, b.by_burst))
-    return most / max(min(a.cadence, b.cadence), 1.0)
-
-
-@compiled
-def _middle(some: Ints, others: Ints) -> float:
-    """The median of how far times are from others."""
-    return median(np.abs(some - others))
 
 
 def communicators(
@@ -116,21 +36,10 @@ def communicators(
     for edge in edges.values():
         for end in ends(edge.key):
             at[end].append(edge)
-    courses: dict[Pair, Course] = {}  # of those that are not known to belong together without
-    active = {key: edge.activity() for key, edge in edges.items()}
-
-    def near_by(a: Edge, b: Edge) -> bool:
-        one, other = (courses.get(edge.key) or courses.setdefault(edge.key, course(edge)) for edge in (a, b))
-        return apart(one, other) <= near or beyond(alike(a, b, active), one, other) >= threshold
-
     graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
     graph.add_nodes_from(edges)
-    homes = _Homes(graph)
-    for own in at.values():
-        for a, b in homes.apart([edge.key for edge in own]):
-            if near_by(edges[a], edges[b]):
-                graph.add_edge(a, b)
-                homes.join(a, b)
+    graph.add_edges_from(_near_by(edges, at, graph, threshold, near))
+    active = {key: edge.activity() for key, edge in edges.items()}
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
@@ -138,53 +47,27 @@ def communicators(
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
-class _Homes:
-    """Which lanes are known to be of one communicator, as a number for each."""
-
-    def __init__(self, graph: nx.Graph[Pair]) -> None:
-        self.place = {key: i for i, key in enumerate(graph)}
-        self.inside = [[self.place[key] for key in part] for part in nx.connected_components(graph)]
-        self.home = np.empty(len(self.place), np.int64)
-        for number, places in enumerate(self.inside):
-            self.home[places] = number
-
-    def apart(self, own: list[Pair]) -> Iterator[tuple[Pair, Pair]]:
-        """Each of some lanes with each before it, but for those that are at one home when their turn comes."""
-        places = np.array([self.place[key] for key in own])
-        i, n = _next(self.home, places, 1, 0)
-        while i < len(own):
-            yield own[i], own[n]
-            i, n = _next(self.home, places, i, n + 1)
-
-    def join(self, a: Pair, b: Pair) -> None:
-        """Make two homes one."""
-        one, other = sorted((int(self.home[self.place[key]]) for key in (a, b)), key=lambda home: len(self.inside[home]))
-        self.home[self.inside[one]] = other
-        self.inside[other] += self.inside[one]
-        self.inside[one] = []
-
-
-@compiled
-def _next(home: Ints, places: Ints, i: int, n: int) -> tuple[int, int]:
-    """The next place, from `i` on, and one before it, from `n` on, that have not one home."""
-    while i < len(places):
-        while n < i:
-            if home[places[n]] != home[places[i]]:
-                return i, n
-            n += 1
-        i, n = i + 1, 0
-    return i, n
+def _near_by(
+    edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], graph: nx.Graph[Pair], threshold: float, near: float
+) -> list[tuple[Pair, Pair]]:
+    """Lanes that belong together (`courses.joins`) and are not joined in the graph, nor by others of these."""
+    if not edges:
+        return []
+    keys = list(edges)
+    place = {key: i for i, key in enumerate(keys)}
+    homes = np.empty(len(keys), np.int64)
+    for part in nx.connected_components(graph):
+        inside = [place[key] for key in part]
+        homes[inside] = inside[0]
+    own = np.array([place[edge.key] for meeting in at.values() for edge in meeting], np.int64)
+    begins = np.cumsum([0, *map(len, at.values())])
+    pairs = joins(side_by_side(list(edges.values())), homes, own, begins, QUANTILES, threshold, near)
+    return [(keys[a], keys[b]) for a, b in pairs.tolist()]
 
 
 def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> Collective:
     rows = np.sort(np.concatenate([edges[key].rows for key in part]))
     return Collective(frozenset(part), rows, joined([active[key] for key in sorted(part)]))
-
-
-def beyond(together: float, a: Course, b: Course) -> float:
-    """How much two lanes move together beyond chance: what lanes that are busy most of the time do anyhow."""
-    busy = max(a.busy, b.busy)
-    return (together - busy) / max(1 - busy, 1e-9)
 
 
 def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> Iterator[tuple[Pair, Pair]]:

@@ -20,8 +20,9 @@ TOLERANCE = 0.01  # of volumes that are the same
 
 def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
     """The communicators, with all lanes of a hypercube as one; of a square, if most of an equal one is known to be one."""
-    whole = cubes(edges)
-    squares = [(lanes, sum(edges[key].volume for key in lanes)) for lanes in _of_lanes(edges, least=2, most=2)]
+    every = _of_lanes(edges, least=2)
+    whole = [lanes for dimensions, lanes in every if dimensions > 2]
+    squares = [(lanes, sum(edges[key].volume for key in lanes)) for dimensions, lanes in every if dimensions == 2]
     known = [volume for lanes, volume in squares if any(part <= lanes and 2 * len(part) > len(lanes) for part in parts)]
     whole += [lanes for lanes, volume in squares if any(abs(one - volume) <= TOLERANCE * volume for one in known)]
     taken = set().union(*whole)
@@ -30,19 +31,20 @@ def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[s
 
 def cubes(edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
     """The lanes of each hypercube of three dimensions or more: a square may be two kinds of groups that cross."""
-    return _of_lanes(edges, least=3)
+    return [lanes for _, lanes in _of_lanes(edges, least=3)]
 
 
-def _of_lanes(edges: Mapping[Pair, Edge], *, least: int, most: int = 64) -> list[set[Pair]]:
+def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[Pair]]]:
+    """The dimensions and the lanes of each hypercube of at `least` so many."""
     lanes: dict[Both, set[Pair]] = defaultdict(set)
     for key in edges:
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
     moved = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
-    return [set().union(*(lanes[pair] for pair in cube)) for cube in _cubes(moved, least, most)]
+    return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in _cubes(moved, least)]
 
 
-def _cubes(moved: Mapping[Both, int], least: int, most: int) -> Iterator[list[Both]]:
-    """Sets of pairs that are hypercubes of `least` to `most` dimensions."""
+def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Both]]]:
+    """Sets of pairs that are hypercubes of at `least` so many dimensions, and how many those are."""
     at: dict[int, list[Both]] = defaultdict(list)
     for pair in moved:
         for end in pair:
@@ -63,8 +65,8 @@ def _cubes(moved: Mapping[Both, int], least: int, most: int) -> Iterator[list[Bo
                 levels.append({})
                 last = moved[pair]
             levels[-1] |= {pair[0]: pair[1], pair[1]: pair[0]}
-        if least <= len(levels) <= most and _is_cube(levels, len(part)):
-            yield sorted(part)
+        if least <= len(levels) and _is_cube(levels, len(part)):
+            yield len(levels), sorted(part)
 
 
 def _is_cube(levels: Sequence[Mapping[int, int]], pairs: int) -> bool:

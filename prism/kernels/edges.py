@@ -156,7 +156,7 @@ def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
     """
     times = np.concatenate([there.end, back.end])
     excess = np.concatenate([there.octets / max(there.volume, 1), -back.octets / max(back.volume, 1)])
-    order = np.argsort(times, kind="stable")
+    order = in_order(times)
     times, level = times[order], np.cumsum(excess[order])
     if not len(rests):
         return bool(level.mean() >= 0)

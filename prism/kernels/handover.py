@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from prism.kernels.edges import Edge
 from prism.kernels.intervals import Floats, Ints, union, weighted_median
-from prism.kernels.ordered import median
+from prism.kernels.ordered import in_order, median
 
 NEVER: Ints = np.zeros(0, np.int64)
 
@@ -163,7 +163,7 @@ def _excess(there: Edge, back: Edge, bursts: float) -> tuple[Ints, Floats, Float
     than twice the length that half of the idle time exceeds: an evaluation says nothing.
     """
     ends = np.concatenate([there.end, back.end])
-    order = np.argsort(ends, kind="stable")
+    order = in_order(ends)
     level = np.cumsum(np.concatenate([there.octets, -back.octets])[order]).astype(np.float64)
     ratio = there.volume / max(back.volume, 1)
     equal = any(0.95 <= known <= 1.05 for known in (ratio, bursts))

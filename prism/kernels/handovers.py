@@ -11,6 +11,7 @@ import numpy as np
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.handover import NEITHER, NEVER, Handover, handover
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.rhythm import Rhythm, rhythm
 
 
@@ -138,5 +139,5 @@ def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, asked: 
 def both(there: Edge, back: Edge) -> Rhythm:
     """The rhythm of both directions of a pair."""
     start, end, octets = (np.concatenate(columns) for columns in zip(there.moved, back.moved, strict=True))
-    order = np.argsort(start, kind="stable")
+    order = in_order(start)
     return rhythm(start[order], end[order], octets[order])

@@ -130,21 +130,19 @@ def _at_half(values: NDArray[Any], weights: NDArray[Any]) -> float:
     while n > 0:
         guess = max(min(left[0], left[n // 2]), min(max(left[0], left[n // 2]), left[n - 1]))
         less, same, low = below, below * 0, 0
-        for i in range(n):
-            if left[i] < guess:
-                less += load[i]
-                low += 1
-            elif left[i] == guess:
-                same += load[i]
+        for i in range(n):  # no branches: they cannot be foreseen
+            less += load[i] * (left[i] < guess)
+            same += load[i] * (left[i] == guess)
+            low += left[i] < guess
         if low > 0 and less < half and less + same >= half:
             break
         if low == 0 and below + same >= half:
             break
         down, kept = low > 0 and less >= half, 0
         for i in range(n):
-            if (down and left[i] < guess) or (not down and left[i] > guess):
-                left[kept], load[kept] = left[i], load[i]
-                kept += 1
+            value, weight = left[i], load[i]
+            left[kept], load[kept] = value, weight
+            kept += value < guess if down else value > guess
         below, n = below if down else less + same, kept
     return float(guess)
 

@@ -30,15 +30,19 @@ def recurring_lags(place: Floats, anchors: Ints, slack: float, longest: float) -
 
 
 @compiled
-def _same(place: Floats, width: Floats, lag: float, slack: float, apart: Floats, weight: Floats) -> tuple[int, float]:
+def _same(
+    place: Floats, width: Floats, lag: float, slack: float, apart: Floats, weight: Floats, left: Floats, least: float
+) -> tuple[int, float]:
     """How much of the gaps is the same `lag` octets later; into `apart` and `weight` how much later it is, and how much, of
     so many gaps.
+
+    It is looked at no further once it cannot be as much as `least`: `left` is the width of each gap and all after it.
     """
     n, same, both, at = 0, 0.0, 0.0, 0
     last = len(place) - 1
     for i in range(len(place)):
         goal = place[i] + lag
-        if goal > place[last] + slack:
+        if goal > place[last] + slack or same + left[i] < least * (both + left[i]):
             break
         while at <= last and place[at] < goal:
             at += 1
@@ -55,19 +59,20 @@ def _same(place: Floats, width: Floats, lag: float, slack: float, apart: Floats,
 
 
 @compiled
-def likenesses(place: Floats, width: Floats, lags: Floats, slack: float) -> Floats:
-    """How much of the gaps is the same each of some lags later, 0 … 1."""
+def likenesses(place: Floats, width: Floats, lags: Floats, slack: float, least: float) -> Floats:
+    """How much of the gaps is the same each of some lags later, 0 … 1; something less than `least` where it is less."""
     apart, weight = np.empty(len(place)), np.empty(len(place))
+    left = np.cumsum(width[::-1])[::-1].copy()
     out = np.empty(len(lags))
     for k in range(len(lags)):
-        _, out[k] = _same(place, width, lags[k], slack, apart, weight)
+        _, out[k] = _same(place, width, lags[k], slack, apart, weight, left, least)
     return out
 
 
 def exact(place: Floats, width: Floats, lag: float, slack: float) -> float:
     """A lag as the gaps that are the same have it: the median, by their width."""
     apart, weight = np.empty(len(place)), np.empty(len(place))
-    n, _ = _same(place, width, lag, slack, apart, weight)
+    n, _ = _same(place, width, lag, slack, apart, weight, np.zeros(len(place)), 0.0)
     return weighted_median(apart[:n], weight[:n])
 
 

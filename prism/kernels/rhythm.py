@@ -160,7 +160,8 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, *, fine: float 
     more than `beyond` times as many; nor can gaps of less than the share `fine` of the widest: they part messages, which
     are all equal.
     """
-    ranked = in_order(-gap)
+    rests = np.flatnonzero(gap)
+    ranked = np.concatenate([rests[in_order(-gap[rests])], np.flatnonzero(gap == 0)])  # of a busy stream hardly any is a rest
     wide, total = gap[ranked], max(int(edge[-1]), 1)
     worth = fine * float(wide[min(2, len(gap) - 1)]) if len(gap) else 0.0
     k, volume, moved = levels(edge, ranked, wide, tolerance, least, worth, beyond, _NEARLY_ALL)

@@ -76,11 +76,11 @@ def _step(
     width = np.minimum(width, limit)
     slack = near * float(np.median(np.diff(place)))
     lags = _lags(place, slack, (place[-1] - place[0]) / least)
-    likeness = likenesses(place, width, lags, slack)
+    likeness = likenesses(place, width, lags, slack, alike)
     for about in lags[likeness >= max(alike, 0.85 * float(likeness.max(initial=0.0)))]:
         lag = exact(place, width, about, slack)
         parts = lag / np.arange(1, repeats + 1)
-        one, *others = likenesses(place, width, parts[(parts > 2 * slack) | (parts == lag)], slack)
+        one, *others = likenesses(place, width, parts[(parts > 2 * slack) | (parts == lag)], slack, 0.0)
         if any(other > 0.9 * one for other in others):
             continue  # several steps
         pattern = _pattern(place, width, lag, slack)

@@ -147,7 +147,8 @@ def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
     """The share of its octets that each of the groups asked for had moved by a time."""
     every = np.concatenate([moved.group, group])
     octets = np.concatenate([moved.octets, np.zeros(len(group), np.int64)])
-    order = np.lexsort((octets == 0, np.concatenate([moved.time, time]), every))
+    first = np.concatenate([np.flatnonzero(octets), np.flatnonzero(octets == 0)])  # of one moment: what moved, then who asks
+    order = _grouped(every, first[in_order(np.concatenate([moved.time, time])[first])])
     out = np.empty(len(every))
     out[order] = _moved(every[order], octets[order])[1]
     return out[len(moved.group) :]
@@ -155,10 +156,15 @@ def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
 
 def _ordered(moved: Moved) -> Ints:
     """The places of records, by group and in it by time."""
-    low, high = int(moved.group.min(initial=0)), int(moved.group.max(initial=0))
-    if low < 0 or high > 4 * len(moved.group):
-        return np.lexsort((moved.time, moved.group))
-    return counted(moved.group, high + 1, in_order(moved.time))[0]
+    return _grouped(moved.group, in_order(moved.time))
+
+
+def _grouped(group: Ints, order: Ints) -> Ints:
+    """Places in some order, by group and in it in that order."""
+    low, high = int(group.min(initial=0)), int(group.max(initial=0))
+    if low < 0 or high > 4 * len(group):
+        return order[np.argsort(group[order], kind="stable")]
+    return counted(group, high + 1, order)[0]
 
 
 @compiled

@@ -103,7 +103,7 @@ def distinct(values: Ints) -> Ints:
 
 
 @compiled
-def spans(number: NDArray[np.int32], start: Ints, end: Ints, first: Ints, last: Ints) -> None:
+def spans(number: NDArray[Any], start: Ints, end: Ints, first: Ints, last: Ints) -> None:
     """Into `first` and `last` the least start and the greatest end of each group, and of what was there before."""
     for i in range(len(number)):
         k = number[i]

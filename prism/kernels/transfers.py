@@ -92,14 +92,21 @@ def rested(begin: Ints, end: Ints) -> Mask:
     return out
 
 
-@compiled
-def unit_of(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int = 16, share: float = 0.7, whole: float = 0.05) -> float:
+def unit_of(
+    octets: NDArray[Any], rests: Mask, bounds: Ints, *, most: int = 16, share: float = 0.7, whole: float = 0.05
+) -> float:
     """Octets of one of the equal transfers that steps consist of; 0 where they do not.
 
     A step is the records between two `bounds`, int64[n, 2]; `rests` is where the stream rested before one. A `share` of what
     moves between two rests is a transfer or one of two parts of one, which are not alike. Of the `most` common sizes of which
     a step is so many it is the smallest.
     """
+    return _unit(octets, rests, bounds, most, share, whole)
+
+
+@compiled
+def _unit(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int, share: float, whole: float) -> float:
+    """`unit_of`; numba is slow to see which loop it is where arguments are left out."""
     runs, totals, n, steps = np.empty(len(octets) + len(bounds)), np.empty(len(bounds)), 0, 0
     for k in range(len(bounds)):
         first, last = bounds[k]
@@ -134,9 +141,19 @@ def unit_of(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int = 16, sha
 
 def is_unit(octets: NDArray[Any], bounds: Ints, unit: float, *, whole: float = 0.05) -> bool:
     """Whether a step may consist of several transfers of so many octets."""
-    totals = [octets[a:b].sum() for a, b in bounds.tolist() if b > a]
-    times = float(np.median(totals)) / unit if totals else 0.0
+    times = _usual(octets, bounds) / unit
     return round(times) > 1 and abs(times - round(times)) <= whole
+
+
+@compiled
+def _usual(octets: NDArray[Any], bounds: Ints) -> float:
+    """The median octets of steps that move any, between some `bounds`; 0 without any."""
+    totals, n = np.empty(len(bounds)), 0
+    for k in range(len(bounds)):
+        if bounds[k, 1] > bounds[k, 0]:
+            totals[n] = octets[bounds[k, 0] : bounds[k, 1]].sum()
+            n += 1
+    return median(totals[:n])
 
 
 @compiled

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints
-from prism.kernels.ordered import quantile
+from prism.kernels.ordered import arrange, quantile
 
 Places = NDArray[np.intp]
 
@@ -84,10 +84,11 @@ def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
 
 
 @compiled
-def _parted(cuts: Places, fresh: Places, edge: Ints, volume: Ints) -> tuple[Places, Ints]:
-    """Cuts and the sorted volumes between them once there are `fresh` ones, in order, too."""
-    gone, come = np.empty(len(fresh), np.int64), np.empty(2 * len(fresh), np.int64)
-    out = np.empty(len(cuts) + len(fresh), np.intp)
+def _parted(cuts: Places, fresh: Places, edge: Ints, volume: Ints, gone: Ints, come: Ints, out: Places, sizes: Ints) -> None:
+    """Into `out` and `sizes` cuts and the sorted volumes between them once there are `fresh` ones, in order, too.
+
+    Volumes that there are no more and new ones are kept in `gone` and `come`, of which there is room for all.
+    """
     g = c = j = 0
     for i in range(len(cuts)):
         out[i + j] = cuts[i]
@@ -103,8 +104,9 @@ def _parted(cuts: Places, fresh: Places, edge: Ints, volume: Ints) -> tuple[Plac
             gone[g], come[c] = edge[cuts[i + 1]] - begun, edge[cuts[i + 1]] - before
             g += 1
             c += 1
-    gone, come = np.sort(gone[:g]), np.sort(come[:c])
-    sizes = np.empty(len(volume) - g + c, np.int64)
+    gone, come = gone[:g], come[:c]
+    arrange(gone)
+    arrange(come)
     n = g = c = 0
     for one in volume:
         if g < len(gone) and gone[g] == one:
@@ -117,7 +119,6 @@ def _parted(cuts: Places, fresh: Places, edge: Ints, volume: Ints) -> tuple[Plac
         sizes[n] = one
         n += 1
     sizes[n:] = come[c:]
-    return out, sizes
 
 
 @compiled
@@ -134,10 +135,18 @@ def levels(
     most = n = enough = 0
     while most < len(wide) and wide[most] > 0:
         most += 1
-    cuts, volume = np.array([-1, len(edge) - 1], np.intp), edge[-1:].copy()
+    cuts, volumes = np.empty((2, most + 2), np.intp), np.empty((2, most + 1), np.int64)  # by turns the last and the next
+    fresh, gone, come = np.empty(most, np.intp), np.empty(most, np.int64), np.empty(2 * most, np.int64)
+    cuts[0, 0], cuts[0, 1], volumes[0, 0] = -1, len(edge) - 1, edge[-1]
+    known = turn = 0
     k = 2
     while k <= most and wide[k * 3 // 4] >= worth:
-        cuts, volume = _parted(cuts, np.sort(ranked[len(cuts) - 2 : k]), edge, volume)
+        own, last = fresh[: k - known], volumes[turn, : known + 1]
+        own[:] = ranked[known:k]
+        arrange(own)
+        volume = volumes[1 - turn, : k + 1]
+        _parted(cuts[turn, : known + 2], own, edge, last, gone, come, cuts[1 - turn, : k + 2], volume)
+        known, turn = k, 1 - turn
         low, high, explained = commonest(volume, tolerance)
         if high - low >= least:
             number[n], common[n], sums[n] = k, volume[(low + high) // 2], explained

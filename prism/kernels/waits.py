@@ -15,7 +15,7 @@ from collectors.compiled import compiled
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import quantile, rising
+from prism.kernels.ordered import in_order, quantile, rising
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -171,7 +171,7 @@ def needs(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, first: b
     A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
     `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
     """
-    came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
+    came, went = (in_order(flows.end_ns) for flows in (given, handed))
     out = np.empty(len(handed.end_ns), np.int64)
     columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], handed.sent_ns[went])
     out[went] = _needs(*columns, ends, first)

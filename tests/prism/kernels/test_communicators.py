@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from prism.kernels.communicators import QUANTILES, apart, communicators, course, parting
-from prism.kernels.edges import Edge, edges_of
+from prism.kernels.communicators import communicators
+from prism.kernels.edges import edges_of
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes
 from prism.synth.simulate import simulate
@@ -50,39 +48,6 @@ def test_experts_and_their_gradients():
 def test_groups_beside_pipelines():
     found, there = groups(Job(pp=2, dp=8, micro=4, steps=12, gradient_octets=100_000_000))
     assert found == there
-
-
-def test_where_gaps_part_bursts():
-    assert parting(np.array([1, 2, 1, 50, 2, 60, 1, 55])) == 2
-    assert parting(np.array([5, 5, 5, 5, 5, 5])) == 0
-    assert parting(np.zeros(0, np.int64)) == 0
-    steps_and_evaluations = np.array([200, 210, 200, 700, 205, 195, 710, 200, 690])
-    assert parting(steps_and_evaluations) == 210
-    assert parting(steps_and_evaluations, 10.0) == 0
-
-
-lanes_of = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=40)
-
-
-@given(lanes_of)
-def test_the_course_of_a_lane_is_what_numpy_says(some):
-    later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
-    start = np.cumsum(later)
-    edge = Edge(0, 1, np.arange(len(start)), start, start + length, octets)
-    found, total, reach = course(edge), np.cumsum(octets), np.maximum.accumulate(edge.end)
-    gap = np.maximum(start[1:] - reach[:-1], 0)
-    known = np.sort(gap[gap > 0])
-    rise = (known[1:] / known[:-1])[: max(len(known) - 3, 0)]
-    line = known[int(np.argmax(rise))] if len(rise) and rise.max() > 2 else 0
-    if line and rise.max() < 10 and known[0] > rise.max() * np.median(edge.end - edge.start):
-        line = 0
-    starts = start[np.concatenate([[True], gap > line])]
-    assert parting(gap, np.median(edge.end - edge.start)) == line
-    assert found.by_share.tolist() == start[np.searchsorted(total, QUANTILES * total[-1])].tolist()
-    assert found.by_burst.tolist() == starts[(QUANTILES * len(starts)).astype(int)].tolist()
-    assert (found.bursts, found.octets) == (len(starts), total[-1])
-    assert found.cadence == (np.median(np.diff(starts)) if len(starts) > 1 else edge.end.max() - start[0])
-    assert apart(found, found) == 0
 
 
 def test_experts_gradients_among_so_many_that_volumes_hardly_differ():

@@ -29,7 +29,9 @@ def likeness(place, width, lag, slack):
 def test_how_much_is_the_same_later(some, lags, slack):
     place, width = drawn(some)
     known = [likeness(place, width, lag, slack) for lag in lags]
-    assert likenesses(place, width, np.array(lags, np.float64), slack).tolist() == [same for same, _ in known]
+    whole, cut = (likenesses(place, width, np.array(lags, np.float64), slack, least) for least in (0.0, 0.5))
+    assert whole.tolist() == [same for same, _ in known]
+    assert all(one == other if one > 0.5 else other < 0.5 + 1e-9 for one, other in zip(whole, cut, strict=True))
     assert [exact(place, width, lag, slack) for lag in lags] == [lag for _, lag in known]
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.ordered import bounded, in_order, median, quantile, rising
+from prism.kernels.ordered import arrange, bounded, in_order, median, quantile, rising
 
 numbers = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=40)
 
@@ -45,3 +45,10 @@ def test_places_in_order_are_those_of_a_stable_sort(some, nearly):
 def test_orders_are_those_of_a_stable_sort(some, step, few):
     for values in (np.array(some, np.int64), np.array(some, np.int64) // step, np.sort(np.array(some, np.int64))):
         assert in_order(values, few=few).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(-9, 9), max_size=80))
+def test_values_are_arranged_in_place(some):
+    values = np.array(some, np.int64)
+    arrange(values)
+    assert values.tolist() == sorted(some)

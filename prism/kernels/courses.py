@@ -1,0 +1,159 @@
+"""When lanes come where in their traffic, and which of those that meet belong together. Loops over lanes, compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from collectors.compiled import compiled
+from prism.kernels.edges import Edge
+from prism.kernels.intervals import Floats, Ints, moved_within
+from prism.kernels.ordered import median
+
+QUANTILES = (np.arange(400) + 0.5) / 400
+
+
+class Course(NamedTuple):
+    """When a lane came where: the times at which shares of its octets, and of its bursts, had been reached; its cadence, ns.
+
+    `busy` is the share of its life in which it moved something.
+    """
+
+    by_share: Ints
+    by_burst: Ints
+    bursts: int
+    octets: int
+    cadence: float
+    busy: float
+
+
+class Lanes(NamedTuple):
+    """The records of lanes on end, those of lane k at `begins` k to k + 1; when it was active is at `cuts` k to k + 1."""
+
+    start: Ints
+    end: Ints
+    octets: Ints
+    begins: Ints
+    first: Ints
+    last: Ints
+    cuts: Ints
+
+
+def side_by_side(edges: Sequence[Edge]) -> Lanes:
+    """Some edges as lanes, numbered from 0."""
+    active = [edge.activity() for edge in edges]
+    start, end, octets = (np.concatenate([edge.moved[side] for edge in edges]) for side in range(3))
+    begins = np.cumsum([0, *(len(edge.start) for edge in edges)])
+    first, last = (np.concatenate([own[side] for own in active]) for side in range(2))
+    return Lanes(start, end, octets, begins, first, last, np.cumsum([0, *(len(own[0]) for own in active)]))
+
+
+@compiled
+def course(start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shares: Floats) -> Course:
+    """The course of one lane, at some `shares`, from its records and when it was active."""
+    n, total, last = len(start), octets.sum(), end.max()
+    gap, reach = np.zeros(n - 1, np.int64), end[0]
+    for i in range(1, n):
+        gap[i - 1] = max(start[i] - reach, 0)
+        reach = max(reach, end[i])
+    line = parting(gap, median(end - start))
+    starts = start[np.concatenate((np.array([True]), gap > line))]
+    by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
+    at, grown = 0, octets[0]
+    for k in range(len(shares)):
+        while grown < shares[k] * total:
+            at += 1
+            grown += octets[at]
+        by_share[k] = start[at]
+        by_burst[k] = starts[min(int(shares[k] * len(starts)), len(starts) - 1)]
+    cadence = median(starts[1:] - starts[:-1]) if len(starts) > 1 else float(last - start[0])
+    busy = (rests - active).sum() / max(rests[-1] - active[0], 1)
+    return Course(by_share, by_burst, len(starts), total, cadence, busy)
+
+
+@compiled
+def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) -> float:
+    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike.
+
+    Also where they do not rise `clear` enough, and all are wide against how long a record `lasts`, ns: every record is a burst,
+    and a few pauses are wider than others.
+    """
+    known = np.sort(gap[gap > 0])
+    line, most = 0.0, 2.0
+    for i in range(len(known) - least):
+        if known[i + 1] / known[i] > most:
+            line, most = float(known[i]), known[i + 1] / known[i]
+    return 0.0 if line > 0 and lasts > 0 and most < clear and known[0] > most * lasts else line
+
+
+@compiled
+def apart(a: Course, b: Course) -> float:
+    """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
+    most = np.inf
+    if abs(math.log(a.octets / b.octets)) <= 0.02:
+        most = median(np.abs(a.by_share - b.by_share))
+    if abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts):
+        most = min(most, median(np.abs(a.by_burst - b.by_burst)))
+    return most / max(min(a.cadence, b.cadence), 1.0)
+
+
+@compiled
+def beyond(together: float, a: Course, b: Course) -> float:
+    """How much two lanes move together beyond chance: what lanes that are busy most of the time do anyhow."""
+    busy = max(a.busy, b.busy)
+    return (together - busy) / max(1 - busy, 1e-9)
+
+
+@compiled
+def _coincides(lanes: Lanes, a: int, b: int) -> float:
+    """Share of the octets of a lane that it moved while another was active."""
+    own, other = slice(lanes.begins[a], lanes.begins[a + 1]), slice(lanes.cuts[b], lanes.cuts[b + 1])
+    return moved_within(lanes.start[own], lanes.end[own], lanes.octets[own], lanes.first[other], lanes.last[other])
+
+
+@compiled
+def _home(homes: Ints, lane: int) -> int:
+    """The number of those that a lane belongs to; the way there is shorter the next time."""
+    while homes[lane] != lane:
+        homes[lane] = homes[homes[lane]]
+        lane = homes[lane]
+    return lane
+
+
+@compiled
+def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, threshold: float, near: float) -> Ints:
+    """Pairs of lanes that meet at an endpoint and belong together, without those that others join already; int64[n, 2].
+
+    `homes` joins lanes that are known to, each by the number of one of them, and all in the end. The lanes `own` of endpoint k
+    are at `begins` k to k + 1. Two belong together if they are no further apart than `near`, or each moves the share
+    `threshold` of its octets, beyond chance, while the other does. Courses are told at some `shares`.
+    """
+    n, many = len(homes), 0
+    by_share, by_burst = np.empty((n, len(shares)), np.int64), np.empty((n, len(shares)), np.int64)
+    bursts, octets, cadence, busy = np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n)
+    found = np.empty((n, 2), np.int64)
+    for k in range(len(begins) - 1):
+        for i in range(begins[k], begins[k + 1]):
+            for j in range(begins[k], i):
+                one, other = own[i], own[j]
+                if _home(homes, one) == _home(homes, other):
+                    continue
+                for a in (one, other):
+                    if not bursts[a]:
+                        at, to = slice(lanes.begins[a], lanes.begins[a + 1]), slice(lanes.cuts[a], lanes.cuts[a + 1])
+                        told = course(lanes.start[at], lanes.end[at], lanes.octets[at], lanes.first[to], lanes.last[to], shares)
+                        by_share[a], by_burst[a], bursts[a] = told.by_share, told.by_burst, told.bursts
+                        octets[a], cadence[a], busy[a] = told.octets, told.cadence, told.busy
+                x = Course(by_share[one], by_burst[one], bursts[one], octets[one], cadence[one], busy[one])
+                y = Course(by_share[other], by_burst[other], bursts[other], octets[other], cadence[other], busy[other])
+                if apart(x, y) <= near or (
+                    beyond(_coincides(lanes, one, other), x, y) >= threshold
+                    and beyond(_coincides(lanes, other, one), x, y) >= threshold
+                ):
+                    homes[_home(homes, one)] = _home(homes, other)
+                    found[many] = one, other
+                    many += 1
+    return found[:many].copy()

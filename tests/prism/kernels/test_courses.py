@@ -1,0 +1,69 @@
+"""Lanes that belong together, against loops over pairs of them."""
+
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.courses import QUANTILES, apart, beyond, course, joins, parting, side_by_side
+from prism.kernels.edges import Edge
+from prism.kernels.lockstep import alike
+
+
+def test_where_gaps_part_bursts():
+    assert parting(np.array([1, 2, 1, 50, 2, 60, 1, 55])) == 2
+    assert parting(np.array([5, 5, 5, 5, 5, 5])) == 0
+    assert parting(np.zeros(0, np.int64)) == 0
+    steps_and_evaluations = np.array([200, 210, 200, 700, 205, 195, 710, 200, 690])
+    assert parting(steps_and_evaluations) == 210
+    assert parting(steps_and_evaluations, 10.0) == 0
+
+
+lanes_of = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=40)
+
+
+@given(lanes_of)
+def test_the_course_of_a_lane_is_what_numpy_says(some):
+    later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
+    start = np.cumsum(later)
+    edge = Edge(0, 1, np.arange(len(start)), start, start + length, octets)
+    found, total, reach = course(*edge.moved, *edge.activity(), QUANTILES), np.cumsum(octets), np.maximum.accumulate(edge.end)
+    gap = np.maximum(start[1:] - reach[:-1], 0)
+    known = np.sort(gap[gap > 0])
+    rise = (known[1:] / known[:-1])[: max(len(known) - 3, 0)]
+    line = known[int(np.argmax(rise))] if len(rise) and rise.max() > 2 else 0
+    if line and rise.max() < 10 and known[0] > rise.max() * np.median(edge.end - edge.start):
+        line = 0
+    starts = start[np.concatenate([[True], gap > line])]
+    assert parting(gap, np.median(edge.end - edge.start)) == line
+    assert found.by_share.tolist() == start[np.searchsorted(total, QUANTILES * total[-1])].tolist()
+    assert found.by_burst.tolist() == starts[(QUANTILES * len(starts)).astype(int)].tolist()
+    assert (found.bursts, found.octets) == (len(starts), total[-1])
+    assert found.cadence == (np.median(np.diff(starts)) if len(starts) > 1 else edge.end.max() - start[0])
+    assert apart(found, found) == 0
+
+
+def lane(number, some):
+    later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
+    start = np.cumsum(later)
+    return Edge(0, number, np.arange(len(start)), start, start + length, octets)
+
+
+@given(st.lists(lanes_of, min_size=1, max_size=6), st.sampled_from((0.15, 1.0)))
+def test_lanes_belong_together_that_are_near_or_move_together(every, near):
+    edges = [lane(number, some) for number, some in enumerate(every)]
+    told = [course(*edge.moved, *edge.activity(), QUANTILES) for edge in edges]
+    active = {edge.key: edge.activity() for edge in edges}
+    graph = nx.empty_graph(len(edges))
+    for a, b in combinations(range(len(edges)), 2):
+        if apart(told[a], told[b]) <= near or beyond(alike(edges[a], edges[b], active), told[a], told[b]) >= 0.5:
+            graph.add_edge(a, b)
+    homes, own = np.arange(len(edges)), np.arange(len(edges))
+    found = joins(side_by_side(edges), homes, own, np.array([0, len(own)]), QUANTILES, 0.5, near)
+    known = nx.empty_graph(len(edges))
+    known.add_edges_from(found.tolist())
+    parts = {frozenset(part) for part in nx.connected_components(graph)}
+    assert {frozenset(part) for part in nx.connected_components(known)} == parts
+    assert len(found) == len(edges) - len(parts)
