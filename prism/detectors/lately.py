@@ -24,7 +24,7 @@ Parts = Callable[[View, int], Floats | None]
 
 
 def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
-    """The rank that worked longer in nearly all parts of the newest step; only where two steps are told of.
+    """The rank that worked longer in nearly all parts of the newest step, or two; only where two steps are told of.
 
     That step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`; or, where there is no
     pipeline, so are nearly all parts of the step, about alike, for in it all wait for the one that is last. Nothing of that is
@@ -36,10 +36,12 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     if not hidden(view):
         known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), known, np.nan)  # not evaluations
     level = np.log(np.maximum(known, 1.0) / view.period)
-    n, grew = len(level), float(level[-1] / spread(level, floor=0.005))
-    if not level[-1] >= np.log(factor) or grew < sigmas or not _unlike(level[None], 0):
+    n, slow = len(level), 2 if len(level) > 2 and level[-2] >= level[-1] / 2 else 1
+    height = float(np.min(level[-slow:]))
+    grew = height / spread(level, floor=0.005)
+    if not height >= np.log(factor) or grew < sigmas or not _unlike(level[None], 0, slow):
         return []
-    one = Shift(n - 1, n, float(level[-1]), grew)
+    one = Shift(n - slow, n, height, grew)
     best, grown, _ = _came_last(view, one) if hidden(view) else worked_longer(view, one)
     alone = hidden(view)
     ways = [(worked, np.log(slower))]
@@ -47,10 +49,10 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
         if best < 0:
             alone, (best, grown) = True, _only(view, one, np.log(slower), sigmas)
         ways += [(lasted, one.height / 2)]
-    for way, height in ways if best >= 0 else ():
+    for way, least in ways if best >= 0 else ():
         parts = way(view, best)
-        score = 0.0 if parts is None else _all_through(parts, height)
-        if parts is not None and score >= sigmas and _alone(view, best, way):
+        score = 0.0 if parts is None else _all_through(parts, least, slow)
+        if parts is not None and score >= sigmas and _alone(view, best, way, slow):
             finding = _finding(view, best, one, grown, min(grew, score), int(np.isfinite(parts[-1]).sum()))
             return [replace(finding, evidence={**finding.evidence, "alone": True}) if alone else finding]
     return []
@@ -59,8 +61,9 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
 def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, parts: int) -> Finding:
     """The finding on a rank that worked longer all through so many parts of a step."""
     finding = told(view, rank, one, grown, score)
+    steps = f"step {one.start}" if one.stop - one.start == 1 else f"each of steps {one.start} and {one.stop - 1}"
     message = (
-        f"{finding.ids[0]} works {grown[rank] / 1e6:.1f} ms longer in step {one.start}, all through its {parts} parts; "
+        f"{finding.ids[0]} works {grown[rank] / 1e6:.1f} ms longer in {steps}, all through the {parts} parts; "
         f"that takes {finding.slowdown:.2f}× as long, and nobody else works so much longer"
     )
     return replace(finding, detector="lately", message=message, evidence={**finding.evidence, "parts": parts})
@@ -77,52 +80,52 @@ def _came_last(
     seen, lost = lateness_of(view), float(np.exp(one.height) - 1)
     if seen is None:
         return -1, np.zeros(0), 0.0
-    late = np.nan_to_num(seen.late - usual(seen.late))
-    now, due = late[:, one.start], share * lost * seen.within
+    late, slow = np.nan_to_num(seen.late - usual(seen.late)), one.stop - one.start
+    now, due = late[:, -slow:].min(axis=1), share * lost * seen.within
     best = int(np.argmax(now))
     others = now[strangers_of(view, np.arange(len(late)), best)]
     least = max(due[best], apart * float(np.abs(others).max(initial=0.0)), sigmas * spread(late, floor=0.002))
-    sure = len(others) > 0 and now[best] >= least and best not in seen.hidden and _unlike(late, best)
+    sure = len(others) > 0 and now[best] >= least and best not in seen.hidden and _unlike(late, best, slow)
     return best if sure else -1, np.minimum(now / seen.within, lost) * view.period, float(now[best] - least)
 
 
 def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Floats]:
     """The only rank, or the first on the only host, that worked longer all through a step, or -1; what it lost, ns."""
     every = [worked(view, rank) for rank in range(len(view.job.endpoints))]
-    scores = np.array([0.0 if parts is None else _all_through(parts, height) for parts in every])
+    scores = np.array([0.0 if parts is None else _all_through(parts, height, one.stop - one.start) for parts in every])
     slow = np.flatnonzero(scores >= sigmas)
     alone = len(slow) > 0 and not len(strangers_of(view, slow, int(slow[0])))
     lost = np.where(scores >= sigmas, view.period * (np.exp(one.height) - 1), 0.0)
     return int(slow[0]) if alone else -1, lost
 
 
-def _unlike(levels: Floats, row: int, *, lasts: int = 3) -> bool:
-    """Whether the newest of the levels of a row is twice as high as any other, and by so many such would be rare.
+def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = 3) -> bool:
+    """Whether the newest `slow` of the levels of a row are twice as high as any other, and by so many such would be rare.
 
     That is by the rule of succession. What `lasts` was no chance; of the first step nobody saw the begin. float64[rows, steps].
     """
-    newest, others = levels[row, -1], levels[:, 1:-1]
+    newest, others = levels[row, -slow:].min(), levels[:, 1:-slow]
     _, at = np.nonzero(np.diff(np.pad(others >= newest / 2, ((0, 0), (1, 1))).astype(np.int8), axis=1))
     short = np.diff(at)[::2] < lasts
     return bool(newest > 0 and np.isfinite(others[row]).sum() + 2 >= 1 / RARE and not short.any())
 
 
-def _alone(view: View, rank: int, way: Parts) -> bool:
+def _alone(view: View, rank: int, way: Parts, slow: int) -> bool:
     """Whether no rank works longer all through steps else, but for what lasts (`_unlike`)."""
     every = {r: way(view, r) for r in range(len(view.job.endpoints))}
     low = 100 * (1 - OFTEN)  # all through: in nearly all parts
     rows = {r: usual(parts - middle(parts, axis=0), share=low)[:, 0] for r, parts in every.items() if parts is not None}
-    return rank in rows and _unlike(np.stack(list(rows.values())), list(rows).index(rank))
+    return rank in rows and _unlike(np.stack(list(rows.values())), list(rows).index(rank), slow)
 
 
-def _all_through(parts: Floats, height: float) -> float:
-    """By how many sigmas a rank works longer in parts of the newest step; 0 if not by `height`, and as much in nearly all.
+def _all_through(parts: Floats, height: float, slow: int) -> float:
+    """By how many sigmas a rank works longer in parts of the newest `slow` steps; 0 if not by `height`, alike in nearly all.
 
     `parts` is the logarithm of a typical piece of its work in each part of each step: float64[steps, parts].
     """
-    level = parts - middle(parts[:-1], axis=0)
-    now = level[-1][np.isfinite(level[-1])]
+    level = parts - middle(parts[:-slow], axis=0)
+    now = level[-slow:][np.isfinite(level[-slow:])]
     usually = float(np.median(now)) if len(now) else 0.0
-    if len(now) < 2 or usually < height or np.mean((now >= usually / 2) & (now <= 2 * usually)) < OFTEN:
+    if len(now) < 2 * slow or usually < height or np.mean((now >= usually / 2) & (now <= 2 * usually)) < OFTEN:
         return 0.0
-    return float(usually * np.sqrt(len(now)) / spread(level[:-1]))
+    return float(usually * np.sqrt(len(now)) / spread(level[:-slow]))

@@ -111,6 +111,15 @@ def test_without_a_pipeline_the_one_that_is_last_in_all_parts_of_a_step(name):
     assert one.score >= 6
 
 
+@pytest.mark.parametrize("name", ["fsdp over RDMA", "moe", "moe over RDMA"])
+def test_of_two_long_steps_both_tell(name):
+    slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 2, factor=1.5)
+    (one,) = slow_lately(simulated(name, slow))
+    assert (one.ids, one.evidence["steps"][1] - one.evidence["steps"][0]) == (("10.10.3.1",), 2)
+    pause = Fault("hang", ranks=(3,), first=LONG.steps - 2, seconds=1.5)
+    assert slow_lately(simulated(name, pause, replace(slow, first=LONG.steps - 1))) == []
+
+
 @pytest.mark.parametrize("name", SIMULATED)
 def test_without_a_pipeline_a_pause_that_costs_as_much_is_none(name):
     view = simulated(name, Fault("hang", ranks=(3,), first=LONG.steps - 1, seconds=1.5))
