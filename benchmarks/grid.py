@@ -170,8 +170,7 @@ def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"
         cluster, job = LAYOUTS[layout](rng, _pick(rng, *SCALES[scale]))
         cluster, job = _paced(rng, cluster, job)
         spec = _disturbed(rng, Spec(f"{seed}-{number}", cluster, (job,)), nuisance)
-        spec = replace(spec, faults=_faults(rng, spec, fault), degradation=DEGRADATIONS.get(how, Degradation()))
-        spec = _watched(spec)
+        spec = faulty(rng, replace(spec, degradation=DEGRADATIONS.get(how, Degradation())), fault)
         yield Case(f"{number:03d} {layout}", layout, scale, fault, nuisance, how, spec, seed * 1000 + number)
 
 
@@ -215,6 +214,11 @@ def _disturbed(rng: Rng, spec: Spec, nuisance: str) -> Spec:
     if nuisance == "uneven":
         return replace(spec, jobs=(replace(job, uneven=1.3 if job.pp > 1 else 1.0),))
     return spec
+
+
+def faulty(rng: Rng, spec: Spec, kind: str) -> Spec:
+    """The same with a fault of a kind of `FAULTS`."""
+    return _watched(replace(spec, faults=_faults(rng, spec, kind)))
 
 
 def _watched(spec: Spec) -> Spec:

@@ -1,6 +1,7 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
-    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--healthy] [--explain]
+    python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--layout NAME]... [--fault KIND]
+                              [--step LEAST:MOST] [--healthy] [--explain]
     python -m benchmarks.live --hour [DIR]
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
@@ -10,7 +11,8 @@ fault's second step was over as it then went (slow steps are longer), `later` of
 5 s. `early` are faults whose case closed before they were over. `wrong` claims name nobody at
 fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the share of the recorded
 time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
-unless they were found. Cases of the grid are made longer (`live_cases`); with `--healthy`, nothing is wrong in them. `hours`
+unless they were found. Cases of the grid are made longer (`live_cases`), their steps `--step` seconds at least and
+at most; with `--healthy`, nothing is wrong in them, with `--fault` that. `hours`
 are those recorded.
 
 `--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
@@ -32,7 +34,7 @@ import numpy as np
 from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
 from benchmarks.endurance import hour, small
-from benchmarks.live_cases import longer, well
+from benchmarks.live_cases import ill, longer, well
 from benchmarks.score import names_culprit, period_of
 from prism.board import Board, Case
 from prism.following import loud
@@ -164,9 +166,12 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: M
 
 
 def _second(fault: Mapping[str, Any], truth: Mapping[str, Any], step: float) -> float:
-    """When the second step after a fault's start was over, as it then went; of one that nobody goes on after, as steps go."""
+    """When the second step after a fault's start was over, as it then went; of one that nobody goes on after, as steps go.
+
+    A step that ends right after the start is the one before: ranks end a step at times of their own.
+    """
     rows = truth["jobs"].get(fault.get("job", ""), {}).get("steps", {})
-    ends = sorted(row[2] for row in next(iter(rows.values()), ()) if row[2] > fault["start_ns"])
+    ends = sorted(row[2] for row in next(iter(rows.values()), ()) if row[2] > fault["start_ns"] + step / 2)
     stands = fault["kind"] in ("hang", "crash") or len(ends) < 2
     return float(fault["start_ns"] + 2 * step if stands else ends[1])
 
@@ -213,6 +218,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES))
+    parser.add_argument("--layout", action="append", choices=list(grid.LAYOUTS))
+    parser.add_argument("--fault", choices=sorted(set(grid.FAULTS)), help="what goes wrong in all cases of the grid")
+    parser.add_argument("--step", default="0.3:10", metavar="LEAST:MOST", help="seconds that steps of the grid's cases take")
     parser.add_argument("--healthy", action="store_true", help="cases of the grid without their faults")
     parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
@@ -222,9 +230,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(row, flush=True)
         return 0
     todo = [of_folder(f, f"{f.parent.name}/{f.name}") for f in captures([p.resolve() for p in asked.folders]) if inputs(f)]
+    least, most = (float(text) for text in asked.step.split(":"))
     for seed, count in (text.split(":") for text in asked.grid):
-        drawn = (longer(case) for case in grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",))))
-        todo += [of_case(well(case) if asked.healthy else case) for case in drawn]
+        drawn = grid.cases(int(seed), int(count), scales=tuple(asked.scale or ("small",)))
+        wanted = (case for case in drawn if case.layout in (asked.layout or grid.LAYOUTS))
+        wanted = (ill(case, asked.fault) if asked.fault else case for case in wanted)
+        paced = (longer(case, least_s=least, most_s=most) for case in wanted)
+        todo += [of_case(well(case) if asked.healthy else case) for case in paced]
     if not todo:
         print(f"no capture with a truth.json there, nor any of {', '.join(DUMPS)}", file=sys.stderr)
         return 2

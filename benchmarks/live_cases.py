@@ -6,7 +6,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.grid import Case
+import numpy as np
+
+from benchmarks.grid import Case, faulty
 from prism.synth.spec import Fault, Job
 
 OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets", "checkpoint_octets")
@@ -38,6 +40,11 @@ def longer(
 def well(case: Case) -> Case:
     """The same where nothing goes wrong."""
     return replace(case, fault="none", spec=replace(case.spec, faults=()))
+
+
+def ill(case: Case, kind: str) -> Case:
+    """The same where something of a kind of `grid.FAULTS` goes wrong instead."""
+    return replace(case, fault=kind, spec=faulty(np.random.default_rng([case.seed]), case.spec, kind))
 
 
 def _step_s(job: Job) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from collectors.clickhouse import StoreError
@@ -13,13 +13,14 @@ from collectors.evidence import Evidence
 from collectors.ledger import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
 from collectors.logs import say
 from collectors.metrics import Count, keyed
-from collectors.record import Flows
+from collectors.record import Flows, concatenated
 from collectors.sinks import Sink
 from collectors.testimony import Witness
 from prism.board import Board
 from prism.hearing import Heard
 from prism.records import Records
 from prism.store import State
+from prism.tracking import Followed, Wanted
 from prism.watch import Watch
 from prism.windows import SECOND
 
@@ -151,14 +152,18 @@ class Analysis:
         while self.state is not None and not stop.is_set():
             try:
                 jobs, trails, until = self.state.load()
-                reach = until - int(self.watch.search_s * SECOND)
-                flows = self.past.between(reach, until + self._overlap) if self.past is not None and until else None
                 if until:
+                    flows = self._past(self.past, jobs, until) if self.past is not None else None
                     self.watch.resume(jobs, trails, until, flows, deaf=self.stored is None)
                     say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
                 return
             except StoreError as error:
                 self._failed("store", error, stop)
+
+    def _past(self, past: Records, jobs: Sequence[Followed], until: int) -> Flows:
+        """What the windows of known jobs hold up to a time, and what came after it."""
+        after = Wanted(until, until + self._overlap)
+        return concatenated([past.between(*own[:2], endpoints=own.endpoints) for own in (*self.watch.past(jobs, until), after)])
 
     def _save(self, board: Board) -> None:
         if self.state is None or not board.revision:

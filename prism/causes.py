@@ -9,7 +9,7 @@ from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
 DECIDED = "laggard"  # where one rank worked for all that was lost, nothing else is to blame for it
-LAST = "late_rank"  # where one rank was the last to come, the others waited, though one of them may seem to work
+LAST = ("late_rank", "lately")  # where one was last, or slow all through, others waited, though one of them may seem to work
 
 
 def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Finding]:
@@ -18,7 +18,9 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
     claim or an event already explains is dropped into the claim's evidence.
     """
-    order = sorted(findings, key=lambda f: (0 if _decided(f, findings) else RANK.index(f.kind), f.detector != LAST, -f.score))
+    order = sorted(
+        findings, key=lambda f: (0 if _decided(f, findings) else RANK.index(f.kind), f.detector not in LAST, -f.score)
+    )
     claims: list[Finding] = []
     notes: list[Finding] = []
     for finding in order:
@@ -55,7 +57,7 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
     whatever = claim.kind in ("crash", "hang") or claim.detector == DECIDED
-    waited = claim.detector == LAST and other.detector == "slow_rank"
+    waited = claim.detector in LAST and other.detector == "slow_rank"
     return _meet(claim, other) and (whatever or waited or bool(named & set(other.ids)))
 
 

@@ -92,6 +92,8 @@ def follow(
     for finding in sorted(findings, key=lambda f: (f.severity is Severity.INFO, -f.score)):
         step = jobs[finding.job].step_ns
         at = _match(out, finding, step, topology)
+        if at is None and _settled(out, finding):
+            continue
         if at is None:
             found.add(len(out))
             case = Case(case_id(finding), finding, "open", now_ns, now_ns)
@@ -145,6 +147,16 @@ def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Top
         if goes_on and finding.end_ns >= known.start_ns - 2 * step:
             return i
     return None
+
+
+def _settled(trails: Iterable[Trail], finding: Finding) -> bool:
+    """Whether a finding names somebody for an outage that was told of another and is over: nobody sent anything meanwhile.
+
+    Windows that saw the outage go on knew more of it than one that has lost sight of steps before it.
+    """
+    over = (t.case.finding for t in trails if t.told and t.case.state == "closed" and t.case.finding.kind in OUTAGES)
+    known = [one for one in over if one.job == finding.job and finding.kind in OUTAGES]
+    return any(one.start_ns < finding.end_ns and finding.start_ns < one.end_ns for one in known)
 
 
 def _alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:

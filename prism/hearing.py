@@ -17,8 +17,9 @@ from prism.following import OUTAGES
 from prism.heartbeat import rests
 from prism.model import Finding
 from prism.tracking import Followed
-from prism.windows import SECOND, newest
+from prism.windows import SECOND, Shelf, newest
 
+GIVEN_UP_S = 1800  # an exporter is waited for so long before what it alone saw is taken to have ended
 UNSURE, REFUTED = 0.8, 0.5  # how sure an outage can be of what is not heard at all, and of what was lost meanwhile
 
 
@@ -87,6 +88,29 @@ def quiet(
         together = alone and all(_ended_with(flows.take(own), one, since) for one in mine)
         if on or together:
             yield Quiet(name, since, tuple(one.id for one in mine if one in on or one in alone))
+
+
+def silenced(
+    shelf: Shelf,
+    followed: Collection[Followed],
+    heard: Mapping[str, Heard],
+    before: Mapping[str, Quiet],
+    by: Mapping[str, Collection[str]],
+    since_ns: int,
+    now_ns: int,
+) -> dict[str, Quiet]:
+    """The exporters that are silent now, of records that start from a time on; `before` is what was known of them.
+
+    `by` are the exporters that report each job.
+    """
+    last = shelf.newest_by
+    lagging = [name for name, at in last.items() if since_ns <= at < shelf.heard_ns - SECOND]
+    found = quiet(shelf.between(since_ns, now_ns), followed, heard) if lagging else ()
+    still = {name: one for name, one in before.items() if last.get(name, 0) <= one.since_ns}
+    for name, one in still.items():  # nobody else could tell of a job that it alone saw
+        unseen = tuple(job for job in one.jobs if set(by.get(job, ())) <= still.keys())
+        still[name] = replace(one, jobs=unseen if now_ns - one.since_ns < GIVEN_UP_S * SECOND else ())
+    return {**still, **{one.exporter: one for one in found}}
 
 
 def told_until(

@@ -115,7 +115,7 @@ def _by_work(view: View, finding: Finding) -> Weights:
     """Suspects by how far each rank's work stood out: h² / 2s² more likely than nobody, where others spread by s."""
     place = {a: i for i, a in enumerate(view.job.endpoints)}
     own = ranks_of(view, finding)
-    if finding.detector == "late_rank" or not own:
+    if finding.detector == "late_rank" or finding.evidence.get("alone") or not own:
         others = len(place) - len(own)
         return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
     first, stop = steps_of(view, finding)

@@ -6,9 +6,9 @@ job is believed once several windows in a row agree on its members and on its st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,26 @@ class Followed:
         grown = now_ns - self.since(now_ns, search_ns, most_ns) - search_ns
         unsure = not self.trusted or self.doubted_ns > 0
         return unsure and 0 <= now_ns - self.looked_ns < grown / parts
+
+
+class Wanted(NamedTuple):
+    """Records that start in [since, until), ns; of `endpoints` those between them, of all without any."""
+
+    since_ns: int
+    until_ns: int
+    endpoints: tuple[str, ...] = ()
+
+
+def past(followed: Iterable[Followed], until_ns: int, search_ns: int, most_ns: int) -> Iterator[Wanted]:
+    """The records before a time with which windows go on there: of all as far back as jobs are sought, before that of those
+    jobs whose windows are longer, up to `most_ns`. Who is gone needs none.
+    """
+    since = until_ns - search_ns
+    yield Wanted(since, until_ns)
+    for one in followed:
+        begin = max(one.since(until_ns, search_ns, most_ns), until_ns - most_ns)
+        if one.trusted and one.state != "ended" and begin < since:
+            yield Wanted(begin, since, one.job.endpoints)
 
 
 def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
 from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, loud, waits
-from prism.hearing import Heard, Quiet, losses, quiet, reporters, told_until, weighed
+from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until, weighed
 from prism.heartbeat import aged, steps_on, uneasy, unheard
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
@@ -24,11 +24,10 @@ from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import KNOWN_S, Followed, after, around, doubted, known_as, sighted, unknown
+from prism.tracking import KNOWN_S, Followed, Wanted, after, around, doubted, known_as, past, sighted, unknown
 from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "later than its window"
-GIVEN_UP_S = 1800  # an exporter is waited for so long before what it alone saw is taken to have ended
 
 
 class Watch:
@@ -121,10 +120,9 @@ class Watch:
         """Up to when records have been analysed, 0 before the first window."""
         return self._until
 
-    @property
-    def search_s(self) -> float:
-        """How far back new jobs are sought."""
-        return self._search / SECOND
+    def past(self, jobs: Sequence[Followed], until_ns: int) -> Iterator[Wanted]:
+        """The records with which `resume` goes on as if it had seen them: see `tracking.past`."""
+        return past(jobs, until_ns, self._search, self._most)
 
     def due(self, clock_ns: int) -> bool:
         """Whether a window should end now: enough time has passed since the one before, or a step is over that it did not see.
@@ -211,17 +209,9 @@ class Watch:
 
     def _hold(self, now_ns: int) -> Collection[str]:
         """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
-        newest = self.shelf.newest_by
-        reach = max(
-            (now_ns - self._wanted(one, now_ns) for one in self.jobs if one.trusted and one.state != "ended"), default=0
-        )
-        lagging = [name for name, at in newest.items() if now_ns - reach <= at < self.shelf.heard_ns - SECOND]
-        found = quiet(self.shelf.between(now_ns - reach, now_ns), self.jobs, self._heard) if lagging else ()
-        still = {name: one for name, one in self.quiet.items() if newest.get(name, 0) <= one.since_ns}
-        for name, one in still.items():  # nobody else could tell of a job that it alone saw
-            unseen = tuple(job for job in one.jobs if self._by.get(job, frozenset()) <= still.keys())
-            still[name] = replace(one, jobs=unseen if now_ns - one.since_ns < GIVEN_UP_S * SECOND else ())
-        self.quiet = {**still, **{one.exporter: one for one in found}}
+        going = (one for one in self.jobs if one.trusted and one.state != "ended")
+        since = min((self._wanted(one, now_ns) for one in going), default=now_ns)
+        self.quiet = silenced(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
         held = {job for one in self.quiet.values() for job in one.jobs}
         self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | dict.fromkeys(held, now_ns)
         return held
@@ -303,9 +293,6 @@ class Watch:
 
     def _board(self, now_ns: int) -> Board:
         cases: list[Case] = sorted((t.case for t in self.trails if t.told), key=lambda c: (-c.opened_ns, c.id))
-        clocks = [
-            f"the clock of {name} is {ahead:.1f} s ahead: its records are left out" for name, ahead in self.shelf.ahead.items()
-        ]
         return Board(
             revision=self.boards.newest.revision + 1,
             at_ns=now_ns,
@@ -313,6 +300,6 @@ class Watch:
             jobs=tuple(JobStatus(one.found, one.state) for one in self.jobs if one.found is not None and one.trusted),
             cases=tuple(cases),
             windows=tuple(self._windows),
-            unexplained=(*self._unexplained, *clocks),
+            unexplained=(*self._unexplained, *self.shelf.left_out()),
             topology=self.topology,
         )

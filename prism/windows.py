@@ -7,7 +7,7 @@ after their end records usually arrive: no record's own time moves it, so that n
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -84,6 +84,11 @@ class Shelf:
             if len(self.newest_by) > EXPORTERS:
                 self.newest_by = dict(sorted(self.newest_by.items(), key=lambda known: -known[1])[:EXPORTERS])
         return flows
+
+    def left_out(self) -> Iterator[str]:
+        """Whose records are not taken, in words."""
+        for name, ahead in self.ahead.items():
+            yield f"the clock of {name} is {ahead:.1f} s ahead: its records are left out"
 
     @property
     def newest_ns(self) -> int:

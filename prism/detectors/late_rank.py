@@ -30,14 +30,47 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
 
     Of several ranks of one host only the latest is named: what it keeps waiting inside the host is not on the wire.
     """
+    seen = lateness_of(view)
+    if seen is None:
+        return []
+    late, lost, judged, hidden, unsure, _ = seen
+    sigma = spread(late - middle(late, axis=1), floor=share / 20)
+    found = []
+    for ranks in judged:
+        found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
+    found = [
+        (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
+        for rank, one in found
+    ]
+    return _one_per_host(view, found, hidden, unsure)
+
+
+class Late(NamedTuple):
+    """For which share of each step ranks were later than their group, in all and at a time at most, float64[ranks, steps].
+
+    `judged` are the groups that were looked at, `hidden` ranks of rings some of whose lanes are not seen, and `unsure` those of
+    them that may be others of their host. `within` is in which share of a step each could become late, float64[ranks].
+    """
+
+    late: Floats
+    lost: Floats
+    judged: list[list[int]]
+    hidden: set[int]
+    unsure: set[int]
+    within: Floats
+
+
+def lateness_of(view: View) -> Late | None:
+    """How late ranks were for the collectives of their groups; None where that tells nothing."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = [(g.members, _first_to_send(view, g.members)) for g in view.parallelism.groups if g.kind == "dp"]
     groups = [(whole, members) for whole, members in groups if len(members) > 2]
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
-        return []  # down a pipeline everybody is late whom the late one feeds
+        return None  # down a pipeline everybody is late whom the late one feeds
     late, lost = (np.full((len(place), len(view.ends)), np.nan) for _ in range(2))
+    within = np.ones(len(place))
     judged = list[list[int]]()
-    hidden, unsure = set[int](), set[int]()  # ranks of rings some of whose lanes are not seen; those of them that may be others
+    hidden, unsure = set[int](), set[int]()
     met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
     sent, start = view.sent, sending(view.flows)
     for whole, members in sorted(groups, key=lambda g: -len(g[0])):
@@ -64,20 +97,11 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
             if not view.one_sided and np.isnan(first).all(axis=1).any():
                 continue  # whoever the late one waits for may be one that is not on the wire
             late[ranks] = (first - middle(first, axis=0)) / view.period
+            within[ranks] = middle((first - begins)[:, 1:], axis=1)[:, 0] / view.period
         for rank in ranks:
             met[rank].add(len(judged))
         judged.append(ranks)
-    if not judged:
-        return []
-    sigma = spread(late - middle(late, axis=1), floor=share / 20)
-    found = []
-    for ranks in judged:
-        found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
-    found = [
-        (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
-        for rank, one in found
-    ]
-    return _one_per_host(view, found, hidden, unsure)
+    return Late(late, lost, judged, hidden, unsure, within) if judged else None
 
 
 def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:

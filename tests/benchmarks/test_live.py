@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from benchmarks.accuracy import of_folder
-from benchmarks.live import main, measured, table
+from benchmarks.live import _second, main, measured, table
 
 PCAPS = Path(__file__).parents[2] / "pcaps"
 
@@ -16,3 +16,13 @@ def test_a_capture_is_judged():
 def test_nothing_to_play_is_said(tmp_path, capsys):
     assert main([str(tmp_path)]) == 2
     assert "truth.json" in capsys.readouterr().err
+
+
+def test_a_step_that_ends_as_a_fault_starts_is_none_of_its_steps():
+    steps = {"a": [(0, 0, 100), (1, 100, 200), (2, 200, 350), (3, 350, 500)]}
+    truth = {"jobs": {"A": {"steps": steps}}}
+    assert [_second({"kind": "compute_slow", "job": "A", "start_ns": start}, truth, 100.0) for start in (195, 200)] == [
+        500,
+        500,
+    ]
+    assert _second({"kind": "hang", "job": "A", "start_ns": 195}, truth, 100.0) == 395

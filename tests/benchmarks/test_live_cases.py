@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks import grid
-from benchmarks.live_cases import longer, well
+from benchmarks.live_cases import ill, longer, well
 
 
 @pytest.mark.parametrize("seed", [3, 4])
@@ -25,3 +25,11 @@ def test_the_same_may_be_well():
     case = next(case for case in grid.cases(3, 14) if case.spec.faults)
     assert well(longer(case)).spec.faults == ()
     assert well(case).spec.jobs == case.spec.jobs
+
+
+def test_any_of_them_may_have_any_fault():
+    for case in grid.cases(3, 14):
+        hangs = ill(case, "hang")
+        assert [fault.kind for fault in hangs.spec.faults] == ["hang"]
+        assert hangs.spec.jobs == case.spec.jobs
+        assert ill(case, "hang") == hangs

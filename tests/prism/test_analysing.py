@@ -7,13 +7,17 @@ import pytest
 
 from collectors import clickhouse
 from collectors.evidence import Delays
+from collectors.record import Transits
 from collectors.sinks import Nowhere
 from collectors.testimony import Witnessed
 from prism.analysing import Analysis, Watched, witnessing
 from prism.following import loud
-from prism.playing import moved, ticks
+from prism.playing import moved, play, ticks
 from prism.records import Memory
-from prism.store import State
+from prism.stitching import job_ends
+from prism.store import State, job_from, job_json
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Job, Spec
 from prism.telling import changes
 from prism.watch import Watch
 from prism.windows import SECOND
@@ -66,6 +70,51 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
         assert analysis.failed == analysis.unsaved == 0
     finally:
         database.close()
+
+
+class Asked(Memory):
+    """Records that remember for what they were asked."""
+
+    def __init__(self, flows):
+        super().__init__(flows)
+        self.for_what = []
+
+    def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
+        self.for_what.append((start_ns, end_ns, tuple(endpoints)))
+        return super().between(start_ns, end_ns, endpoints=endpoints, limit=limit)
+
+
+class Saved:
+    """A state that is loaded once."""
+
+    def __init__(self, jobs, until):
+        self.jobs, self.until = jobs, until
+
+    def load(self):
+        return self.jobs, (), self.until
+
+
+def test_after_a_restart_a_job_with_long_steps_is_judged_at_once():
+    """Its window holds five minutes; new jobs are sought in two."""
+    long = Job(dp=4, steps=40, forward_ms=4000, backward_ms=8000, transport="tcp", gradient_octets=20_000_000)
+    made = simulate(Spec("long", Cluster(hosts=4, nic_gbit=4.0), (long,)), seed=3)
+    flows, names = made.flows, tuple(made.truth["jobs"])
+    until = int(flows.start_ns.min()) + 450 * SECOND
+    before = Watch()
+    for _ in play(before, (tick for tick in ticks(flows, Transits.empty(), every_s=1.0) if tick.clock_ns <= until)):
+        pass
+    (known,) = (job_from(job_json(one)) for one in before.jobs)
+    assert 11 < known.step_ns / SECOND < 14
+    past = Asked(flows.take(flows.start_ns < until))
+    watch = Watch()
+    analysis = Analysis(watch, Saved((known,), until), stored=past, clock=Clock(until))
+    analysis._resume(threading.Event())
+    assert past.for_what[0] == (until - 120 * SECOND, until, ())
+    since, end, members = past.for_what[1]
+    assert (end, set(members)) == (until - 120 * SECOND, set(known.job.endpoints))
+    assert 20 * known.step_ns < until - since < 28 * known.step_ns
+    board = watch.look(until)
+    assert [len(job_ends(status.found.timeline)) >= 20 for status in board.jobs] == [True] * len(names)
 
 
 def test_records_that_others_store_are_analysed_once_each():

@@ -86,3 +86,9 @@ def test_a_laggard_leaves_nobody_else_to_blame_but_a_link_that_stands_out_much_m
     lagging = replace(finding("slow_rank", ("b",), score=8), detector="laggard")
     found = settled([lagging, finding("slow_link", ("a",), score=clear)], [])
     assert [kind for kind, _ in loud(found)] == [told]
+
+
+@pytest.mark.parametrize("detector", ["late_rank", "lately"])
+def test_who_was_last_or_slow_all_through_kept_waiting_who_seems_to_work(detector):
+    last = replace(finding("slow_rank", ("a",), score=9), detector=detector)
+    assert loud(settled([finding("slow_rank", ("b",), score=50), last], [])) == [("slow_rank", ("a",))]

@@ -59,6 +59,19 @@ def test_a_hang_that_no_window_saw_while_it_lasted_is_not_told():
     assert told(follow((), [silent], late, 14 * S)) == []
 
 
+def test_for_an_outage_that_is_over_nobody_else_is_named():
+    """Later windows have lost sight of steps that told who was due."""
+    trails = ()
+    for now in range(12, 22):
+        silent = finding(10, min(now, 14), kind="hang", severity=Severity.CRITICAL)
+        trails = follow(trails, [silent] if now < 16 else [], job(now, talked=now if now > 14 else 10), now * S)
+    assert [case.state for case in told(trails)] == ["closed"]
+    again = finding(10, 14, who="10.0.0.9", kind="hang", severity=Severity.CRITICAL)
+    assert told(follow(trails, [again], job(22), 22 * S)) == told(trails)
+    new = finding(20, 22, who="10.0.0.9", kind="hang", severity=Severity.CRITICAL)
+    assert len(told(follow(trails, [new], job(22), 22 * S))) == 2
+
+
 def test_who_was_always_slow_must_be_so_for_longer():
     trails = ()
     for now in range(5, 12):

@@ -89,3 +89,13 @@ def test_of_two_leaves_the_one_at_whose_uplinks_packets_queue(leaf):
     found = diagnose(made.flows, source, topology=topology.parse(json.dumps(made.topology), "t.json"), transits=made.transits)
     (one,) = [f for f in found.findings if f.severity is not Severity.INFO]
     assert leaf in one.ids
+
+
+def test_who_alone_was_last_is_isolated_whoever_seems_to_work(make_finding):
+    view = case("slow rank", tcp=False)
+    told = replace(
+        make_finding(), detector="lately", ids=(view.job.endpoints[RANK],), evidence={"steps": [6, 7], "alone": True}
+    )
+    assert isolation(view, told).hosts == (f"host{RANK}",)
+    seems = isolation(view, replace(told, evidence={"steps": [6, 7]}))
+    assert seems.confidence < 0.9 or seems.hosts != (f"host{RANK}",)

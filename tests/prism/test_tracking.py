@@ -6,7 +6,7 @@ from collectors.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
 from prism.stitching import job_ends
 from prism.store import job_from, job_json
-from prism.tracking import Followed, after, around, known_as, placed, sighted, unknown
+from prism.tracking import Followed, after, around, known_as, past, placed, sighted, unknown
 from tests.conftest import make_timeline
 
 S = 1_000_000_000
@@ -161,6 +161,20 @@ def test_the_window_of_a_job_grows_until_it_shows_steps_or_as_long_as_it_is_doub
         odd = after(odd, found(sure.job, now), now * S, kept=100)
     assert odd.doubted_ns == 0
     assert 94 * S - odd.since(94 * S, 60 * S, 600 * S) > usually
+
+
+def test_the_records_with_which_windows_go_on_reach_back_as_far_as_theirs():
+    quick = job_from(job_json(trusted(job(1, 2, name="quick"))))
+    long, longer = (
+        replace(quick, job=job(3, 4, name="long"), step_ns=30.0 * S),
+        replace(quick, job=job(5, 6, name="longer"), step_ns=100.0 * S),
+    )
+    followed = (quick, long, longer, replace(long, state="ended"), Followed(job(7, 8), 0))
+    assert list(past(followed, 5000 * S, 120 * S, 1800 * S)) == [
+        (4880 * S, 5000 * S, ()),
+        (4280 * S, 4880 * S, long.job.endpoints),
+        (3200 * S, 4880 * S, longer.job.endpoints),
+    ]
 
 
 def test_a_window_that_has_grown_long_waits_until_there_is_more_to_see():

@@ -1,10 +1,14 @@
+import json
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from prism import topology
 from prism.detectors.lately import slow_lately
 from prism.model import Severity
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from tests.prism.faults import named
 from tests.prism.traffic import Wire, address, placed, seen, training
 
@@ -69,3 +73,68 @@ def test_a_step_with_one_piece_of_work_tells_nothing_of_what_lasts():
 
 def test_all_that_are_slower_are_nobodys_fault():
     assert slow_lately(job(lambda step, _rank: longer(step, SLOW))) == []
+
+
+LONG = Job(
+    dp=8,
+    steps=24,
+    forward_ms=1000,
+    backward_ms=2000,
+    jitter=0.02,
+    spike_chance=0,
+    message_octets=1 << 24,
+    window_octets=1 << 26,
+)
+TCP, RDMA = Cluster(nic_gbit=4.0), Cluster()
+SIMULATED = {
+    "ddp": (TCP, replace(LONG, transport="tcp", buckets=4, overlap=True, gradient_octets=40_000_000)),
+    "ddp over RDMA": (RDMA, replace(LONG, buckets=4, overlap=True, gradient_octets=2_000_000_000)),
+    "fsdp over RDMA": (RDMA, replace(LONG, mode="fsdp", layers=8, gradient_octets=2_000_000_000)),
+    "moe": (TCP, replace(LONG, transport="tcp", ep=4, gradient_octets=20_000_000, expert_octets=4_000_000)),
+    "moe over RDMA": (RDMA, replace(LONG, ep=4, gradient_octets=1_000_000_000, expert_octets=100_000_000)),
+}
+
+
+def simulated(name, *faults):
+    cluster, job = SIMULATED[name]
+    made = simulate(Spec("long", cluster, (job,), faults), seed=3)
+    return replace(seen(made.flows, topology.parse(json.dumps(made.topology), "t")), least=2)
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_without_a_pipeline_the_one_that_is_last_in_all_parts_of_a_step(name):
+    slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 1, factor=1.5)
+    view = simulated(name, slow)
+    (one,) = slow_lately(view)
+    assert one.ids == ("10.10.3.1",)
+    assert one.evidence["parts"] >= 4
+    assert one.score >= 6
+
+
+@pytest.mark.parametrize("name", ["fsdp over RDMA", "moe", "moe over RDMA"])
+def test_of_two_long_steps_both_tell(name):
+    slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 2, factor=1.5)
+    (one,) = slow_lately(simulated(name, slow))
+    assert (one.ids, one.evidence["steps"][1] - one.evidence["steps"][0]) == (("10.10.3.1",), 2)
+    pause = Fault("hang", ranks=(3,), first=LONG.steps - 2, seconds=1.5)
+    assert slow_lately(simulated(name, pause, replace(slow, first=LONG.steps - 1))) == []
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_without_a_pipeline_a_pause_that_costs_as_much_is_none(name):
+    view = simulated(name, Fault("hang", ranks=(3,), first=LONG.steps - 1, seconds=1.5))
+    assert view.durations[-1] > 1.3 * view.period
+    assert slow_lately(view) == []
+
+
+@pytest.mark.parametrize("name", ["ddp over RDMA", "fsdp over RDMA", "moe over RDMA"])
+def test_where_others_were_last_in_a_step_before_it_may_be_another_one_of_those(name):
+    slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 1, factor=1.5)
+    other = Fault("compute_slow", ranks=(6,), first=12, stop=13, factor=1.45)
+    assert slow_lately(simulated(name, slow, other)) == []
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_a_slow_nic_is_no_slow_rank(name):
+    view = simulated(name, Fault("nic_throttle", ranks=(3,), first=LONG.steps - 1, factor=8.0))
+    assert slow_lately(view) == []
