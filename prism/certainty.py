@@ -13,8 +13,6 @@ from prism.kernels.intervals import weighted_median
 from prism.kernels.sums import numbered
 from prism.model import Finding
 
-ENDED = 0.65  # a crash between two collectives: a job that ends after a step looks like that, if its steps were told too long
-
 
 class Completeness(NamedTuple):
     """How far records can be trusted to tell all, 0 … 1, and what speaks against it."""
@@ -92,8 +90,6 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     fit = 1.0
     if {"explains", "exclusive"} <= finding.evidence.keys():
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
-    if finding.evidence.get("between_calls"):
-        fit *= ENDED
     sure = min(seen.share * (1 - chance) * fit * named(view, finding), view.parallelism.layout.confidence)
     return round(float(np.clip(sure, 0.0, 1.0)), 3)
 

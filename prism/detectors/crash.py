@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import FIN, RST, SYN
-from prism.detectors.view import View
+from prism.detectors.view import Floats, View
 from prism.kernels.edges import Pair
 from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
@@ -22,7 +22,7 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
     octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
     moved all. A job that is started again on the same endpoints did not simply end either. Where all may have been between two
     collectives and nobody closed alone before the others, the job may have ended after a step that was taken for a part of one:
-    that is said, and where its birth was not seen either, nobody is blamed: the finding is info.
+    nobody is blamed, the finding is info.
     """
     flows, period = view.flows, view.period
     closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
@@ -43,11 +43,8 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
         back = _came_back(view, last)
         if (cut >= partial or back) and (step == len(view.ends) or view.ends[step] > last):
             finding = _finding(view, closing[group], times[group], since, moved)
-            if rests and not back and not _alone(view.flows.src[closing[group]], times[group]):
-                born = _born(view, begin) > 0
-                finding = replace(finding, evidence={**finding.evidence, "between_calls": True})
-                finding = finding if born else replace(finding, severity=Severity.INFO)
-            out.append(finding)
+            unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group])
+            out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
     return out
 
 
@@ -65,7 +62,8 @@ def _cut_short(
     as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
-    born = _born(view, begin)
+    births = flows.start_ns[((flows.tcp_flags & SYN) != 0) & (flows.start_ns < begin)]
+    born = int(births.max()) if len(births) else 0
     awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
     np.maximum.at(awake, flows.exporter, flows.end_ns)
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
@@ -84,16 +82,23 @@ def _cut_short(
         if cut.get(key):
             between += usual[key]
             count += 1
-    rests = bool(shares) and max(shares) - min(shares) <= least
+    rests = _alike(np.array(shares), view.per_steps(list(seen), flows.octets)[:, 1:], least)
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
     turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
 
 
-def _born(view: View, before: int) -> int:
-    """When members last opened connections before a time, ns; 0 where that was not seen."""
-    births = view.flows.start_ns[((view.flows.tcp_flags & SYN) != 0) & (view.flows.start_ns < before)]
-    return int(births.max()) if len(births) else 0
+def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) -> bool:
+    """Whether edges that moved some `shares` of a step moved the same, but for what they vary by from step to step.
+
+    Those of `most` octets are no further from the middle one than `least`, or twice that. `volumes` are float64[edges, steps].
+    """
+    if not volumes.size:
+        return False
+    usual = np.median(volumes, axis=1)
+    varies = 1.4826 * np.median(np.abs(volumes / np.maximum(usual, 1.0)[:, None] - 1), axis=1)
+    near = np.abs(shares - np.median(shares)) <= np.maximum(least, 2 * varies)
+    return bool(usual[near].sum() >= most * usual.sum())
 
 
 def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
