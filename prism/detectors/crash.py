@@ -43,7 +43,7 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
         back = _came_back(view, last)
         if (cut >= partial or back) and (step == len(view.ends) or view.ends[step] > last):
             finding = _finding(view, closing[group], times[group], since, moved)
-            unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group])
+            unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group], _born(view, begin) > 0)
             out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
     return out
 
@@ -62,8 +62,7 @@ def _cut_short(
     as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
-    births = flows.start_ns[((flows.tcp_flags & SYN) != 0) & (flows.start_ns < begin)]
-    born = int(births.max()) if len(births) else 0
+    born = _born(view, begin)
     awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
     np.maximum.at(awake, flows.exporter, flows.end_ns)
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
@@ -88,8 +87,14 @@ def _cut_short(
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
 
 
+def _born(view: View, before: int) -> int:
+    """When members last opened connections before a time, ns; 0 where that was not seen."""
+    births = view.flows.start_ns[((view.flows.tcp_flags & SYN) != 0) & (view.flows.start_ns < before)]
+    return int(births.max()) if len(births) else 0
+
+
 def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) -> bool:
-    """Whether edges that moved some `shares` of a step moved the same, but for what they vary by from step to step.
+    """Whether edges that moved some `shares` of a step moved the same, and some of it, but for what they vary by by step.
 
     Those of `most` octets are no further from the middle one than `least`, or twice that. `volumes` are float64[edges, steps].
     """
@@ -98,7 +103,7 @@ def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) 
     usual = np.median(volumes, axis=1)
     varies = 1.4826 * np.median(np.abs(volumes / np.maximum(usual, 1.0)[:, None] - 1), axis=1)
     near = np.abs(shares - np.median(shares)) <= np.maximum(least, 2 * varies)
-    return bool(usual[near].sum() >= most * usual.sum())
+    return bool(np.median(shares) > least and usual[near].sum() >= most * usual.sum())
 
 
 def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
@@ -122,10 +127,16 @@ def _since(view: View, step: int) -> dict[int, int]:
     return out
 
 
-def _alone(who: NDArray[np.int32], times: Ints, *, apart: float = 2.0) -> bool:
-    """Whether one closed first, and all others so much later that they only followed: `apart` times as late as they spread."""
+def _alone(who: NDArray[np.int32], times: Ints, born: bool, *, apart: float = 2.0, usual: float = 3.0) -> bool:
+    """Whether one closed first, and all others so much later that they only followed: `apart` times as late as they spread.
+
+    Where the job's birth was seen, and so that it ends with no whole step, `usual` times as late as one after the other is
+    enough.
+    """
     first = np.sort(times[np.sort(np.unique(who, return_index=True)[1])])
-    return len(first) < 2 or bool(first[1] - first[0] > apart * (first[-1] - first[1]))
+    lead, rest = np.diff(first)[:1].sum(), np.diff(first)[1:]
+    limit = usual * float(np.median(rest)) if born and len(rest) else apart * rest.sum()
+    return len(first) < 2 or bool(lead > limit)
 
 
 def _came_back(view: View, after: int) -> bool:

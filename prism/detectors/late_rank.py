@@ -223,7 +223,7 @@ def _standing_out(
                 continue
             level = late[ranks] - often[ranks, None]
             mostly = middle(level[:, one.start : one.stop], axis=1)[:, 0] >= one.height / 2
-            if by_chance(unlike_others(level, at, one, np.flatnonzero(~mostly)), at, one) <= RARE / 5:  # seen in each step
+            if by_chance(unlike_others(level, at, one, np.flatnonzero(~mostly)), at, one) <= RARE:
                 found.append((rank, one))
         if (
             often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))

@@ -109,3 +109,4 @@ def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():
     assert not _alike(np.array([0.2, 0.25, 0.2]), steps, 0.005)
     assert not _alike(np.array([0.2, 0.25, 0.2]), varied, 0.005)
     assert not _alike(shares[:0], steps[:0], 0.005)
+    assert not _alike(np.array([0.0, 0.0, 0.4]), steps, 0.005)  # nothing was reduced yet

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.evenness import varied
+from prism.kernels.evenness import NEXT_TO_NOTHING, varied
 
 
 def off(values):
@@ -22,7 +22,10 @@ def naive(octets, begins):
         if len(moved) < 2:
             continue
         parts = moved / np.median(moved[:, 1:steps], axis=1, keepdims=True)
-        mean, inner = parts.sum(axis=1) / steps, parts[:, 1:steps]
+        inner = parts[:, 1:steps]
+        means = [parts.sum(axis=1) / steps, parts[:, :steps].sum(axis=1) / steps]
+        spreads = [np.median(np.abs(own - np.median(own))) for own in means]
+        mean = means[int(spreads[1] < spreads[0] - NEXT_TO_NOTHING)]
         between += (mean / np.median(mean) - 1).tolist()
         lacks += (1 - mean).tolist()
         within += [off(own) for own in inner]
