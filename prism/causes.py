@@ -30,6 +30,7 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
             notes.append(replace(finding, severity=Severity.INFO))
         else:
             claims.append(finding)
+    claims, notes = _said_best(claims, notes, findings)
     told, rest = list(claims), []
     for note in notes:
         i = next((i for i, claim in enumerate(claims) if _meet(claim, note, share=0.25)), None)
@@ -41,10 +42,27 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     return sorted(told, key=lambda f: -f.score) + rest
 
 
+def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Claims that left nobody else to blame as those that say more of the same, if any do; they are notes of these then."""
+    out = list(claims)
+    for i, claim in enumerate(claims):
+        more = [f for f in findings if f.severity is not Severity.INFO and _says_more(f, claim)]
+        if more:
+            out[i] = max(more, key=lambda f: f.score)
+            notes = [replace(claim, severity=Severity.INFO), *(n for n in notes if n.message != out[i].message)]
+    return out, notes
+
+
 def _decided(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
     """Whether a finding leaves nobody else to blame; not where a link stands out that much more."""
     links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
     return finding.detector == DECIDED and not any(_meet(f, finding) and f.score >= times * finding.score for f in links)
+
+
+def _says_more(finding: Finding, claim: Finding) -> bool:
+    """Whether a finding names whom a claim names that left nobody else to blame, in the same time, and stands out more."""
+    same = finding.kind == claim.kind and finding.ids == claim.ids and _meet(claim, finding)
+    return same and claim.detector == DECIDED != finding.detector and finding.score > claim.score
 
 
 def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:

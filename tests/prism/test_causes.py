@@ -92,3 +92,12 @@ def test_a_laggard_leaves_nobody_else_to_blame_but_a_link_that_stands_out_much_m
 def test_who_was_last_or_slow_all_through_kept_waiting_who_seems_to_work(detector):
     last = replace(finding("slow_rank", ("a",), score=9), detector=detector)
     assert loud(settled([finding("slow_rank", ("b",), score=50), last], [])) == [("slow_rank", ("a",))]
+
+
+def test_who_left_nobody_else_to_blame_is_told_of_as_what_stands_out_most():
+    lagging = replace(finding("slow_rank", ("a",), score=20), detector="laggard", message="lost it all")
+    clearer, waited = finding("slow_rank", ("a",), score=60), finding("slow_rank", ("b",), score=90)
+    (one,) = settled([waited, clearer, lagging], [])
+    assert (one.detector, one.ids) == ("slow_rank", ("a",))
+    assert one.evidence["symptoms"] == ["lost it all", waited.message]
+    assert settled([lagging, replace(clearer, score=5.0)], [])[0].detector == "laggard"
