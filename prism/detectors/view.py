@@ -147,7 +147,7 @@ class View:
             if stream.kind == "dp":
                 every = edges_of(self.flows, stream.rows)
                 said = {a: np.sort(np.concatenate([e.start for e in every.values() if e.src == a])) for a, _ in every}
-                out += [woken(e, said[b]) for (a, b), e in every.items() if b in said and (b, a) not in every]
+                out += [woken(e, said[b], self.period) for (a, b), e in every.items() if b in said and (b, a) not in every]
         return np.concatenate(out)
 
     @cached_property

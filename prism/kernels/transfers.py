@@ -43,16 +43,17 @@ def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, bord
     return np.concatenate(out)
 
 
-def woken(edge: Edge, said: Ints, *, many: float = 20.0) -> NDArray[np.intp]:
+def woken(edge: Edge, said: Ints, period: float, *, many: float = 20.0, fine: float = 0.01) -> NDArray[np.intp]:
     """The rows with which an edge goes on after a rest at the moment its receiver, silent all along, begins to speak.
 
     `said` is when the receiver sent anything of the same collective, ns, in order. At the moment is within what one record
-    usually lasts; a rest lasts `many` times as long, lest chance does it.
+    usually lasts, which is no more than the share `fine` of the steps' `period`, ns, or records are sums that tell no moments;
+    a rest lasts `many` times as long, lest chance does it.
     """
     done = np.maximum.accumulate(edge.end)[:-1]
     begin, wide = edge.start[1:], int(np.median(edge.end - edge.start))
     next_said = np.append(said, np.iinfo(np.int64).max)[np.searchsorted(said, done)]
-    on = (begin - done > many * wide) & (np.abs(next_said - begin) <= wide)
+    on = (begin - done > many * wide) & (np.abs(next_said - begin) <= wide) & (wide <= fine * period)
     return edge.rows[1:][on]
 
 

@@ -131,6 +131,7 @@ def test_what_goes_on_when_its_receiver_begins():
     begin = np.array([0, 10, 500, 510, 1500, 3000], np.int64)
     edge = Edge(1, 2, np.arange(10, 16), begin, begin + 10, np.full(6, WINDOW))
     said = np.array([505, 900, 1505, 2900, 2950], np.int64)  # before 1500 it had spoken at 900: it was there
-    assert woken(edge, said).tolist() == [12]
-    assert woken(edge, said[:0]).tolist() == []
-    assert woken(edge, said + 20).tolist() == []
+    assert woken(edge, said, 2000).tolist() == [12]
+    assert woken(edge, said[:0], 2000).tolist() == []
+    assert woken(edge, said + 20, 2000).tolist() == []
+    assert woken(edge, said, 900).tolist() == []  # records that last a ninetieth of a step are sums
