@@ -97,4 +97,4 @@ def test_who_alone_was_last_is_isolated_whoever_seems_to_work(make_finding):
         make_finding(), detector="lately", ids=(view.job.endpoints[NIC],), evidence={"steps": [6, 11], "alone": True}
     )
     assert isolation(view, told).hosts == (f"host{NIC}",)
-    assert isolation(view, replace(told, evidence={"steps": [6, 11]})).hosts == (f"host{RANK}",)
+    assert f"host{NIC}" not in isolation(view, replace(told, evidence={"steps": [6, 11]})).hosts
