@@ -18,7 +18,7 @@ from prism.kernels.intervals import Ints
 from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, tallied, tallies
-from prism.kernels.transfers import gone_on, woken
+from prism.kernels.transfers import gone_on, joined_late
 from prism.kernels.waits import parting, told, work_at
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
@@ -143,11 +143,8 @@ class View:
         own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
         piped = [edge for key, edge in self.edges.items() if self.kinds.get(key) == "pp" and len(own[key[0]])]
         out = [gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)]
-        for stream in self.parallelism.streams:
-            if stream.kind == "dp":
-                every = edges_of(self.flows, stream.rows)
-                said = {a: np.sort(np.concatenate([e.start for e in every.values() if e.src == a])) for a, _ in every}
-                out += [woken(e, said[b], self.period) for (a, b), e in every.items() if b in said and (b, a) not in every]
+        rings = [edges_of(self.flows, stream.rows) for stream in self.parallelism.streams if stream.kind == "dp"]
+        out += [rows for edges in rings for rows in joined_late(edges, self.period)]
         return np.concatenate(out)
 
     @cached_property

@@ -6,8 +6,8 @@ it is. So what moves between two rests is a transfer, the first part of one, or 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Mask
-from prism.kernels.edges import Edge
+from prism.kernels.edges import Edge, Pair
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
 
@@ -41,6 +41,16 @@ def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, bord
         if (unit or usual) and is_unit(edge.octets, bounds, unit or usual):
             out.append(edge.rows[continued(edge.octets, rests, bounds, unit or usual)])
     return np.concatenate(out)
+
+
+def joined_late(edges: Mapping[Pair, Edge], period: float) -> Iterator[NDArray[np.intp]]:
+    """What is `woken` on each edge of a collective on which nothing comes back."""
+    starts = defaultdict[int, list[Ints]](list)
+    for edge in edges.values():
+        starts[edge.src].append(edge.start)
+    for (src, dst, *_), edge in edges.items():
+        if dst in starts and (dst, src) not in edges:
+            yield woken(edge, np.sort(np.concatenate(starts[dst])), period)
 
 
 def woken(edge: Edge, said: Ints, period: float, *, many: float = 20.0, fine: float = 0.01) -> NDArray[np.intp]:
