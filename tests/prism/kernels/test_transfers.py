@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.kernels.edges import Edge
-from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, rested, unit_of, woken
+from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, joined_late, rested, unit_of, woken
 
 WINDOW, REST = 4_194_304, 11_805_696
 UNIT = WINDOW + REST
@@ -135,3 +135,16 @@ def test_what_goes_on_when_its_receiver_begins():
     assert woken(edge, said[:0], 2000).tolist() == []
     assert woken(edge, said + 20, 2000).tolist() == []
     assert woken(edge, said, 900).tolist() == []  # records that last a ninetieth of a step are sums
+
+
+def test_who_joins_late_is_asked_only_where_nothing_comes_back():
+    """1 sends a window to 2, and goes on when 2 begins to send to 3, who sends to 1."""
+    begin = {(1, 2): [0, 1000, 2000], (2, 3): [1000, 1010, 2005], (3, 1): [1005, 1015, 2010]}
+    edges = {
+        key: Edge(*key, 3 * i + np.arange(3), np.array(at, np.int64), np.array(at, np.int64) + 10, np.full(3, WINDOW))
+        for i, (key, at) in enumerate(begin.items())
+    }
+    assert next(joined_late(edges, 5000)).tolist() == [1]  # at 2000 it is there, since 1010
+    back = edges | {(2, 1): edges[2, 3]}
+    assert len(list(joined_late(edges, 5000))) == 3
+    assert len(list(joined_late(back, 5000))) == 2
