@@ -80,7 +80,7 @@ def _voted(
     seen: Callable[[Ints], Ints],
     until: int,
     *,
-    voters: int = 64,
+    voters: int = 24,
     tolerances: Sequence[float] = (0.02, 0.08),
     sure: float = 0.8,
     agreed: float = 0.5,

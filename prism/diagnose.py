@@ -66,8 +66,12 @@ def diagnose(
 
 
 def condensed(flows: Flows) -> Flows:
-    """The records of a large cluster in as many as its steps can be told from: each connection's in hundreds, not thousands."""
-    return bursts(flows, near=1.0, parts=512, of=False).flows
+    """The records of a large cluster in as many as its steps can be told from: each connection's in dozens, not thousands.
+
+    Only what follows upon one another at about the pace of a transfer is one: pauses, by which steps and their parts are told,
+    stay what they are.
+    """
+    return bursts(flows, near=2.0, parts=64, of=False).flows
 
 
 @dataclass(frozen=True, eq=False)

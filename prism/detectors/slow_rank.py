@@ -139,7 +139,8 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and view.parallelism.layout.pp == 1
-            typical, largest, total = (_above(level, strangers_of(view, twins, rank), rank, pairs, sure) for level in levels)
+            strangers = strangers_of(view, twins, rank)
+            typical, largest, total = (_above(level, strangers, rank, pairs, sure, height) for level in levels)
             alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
             ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
             for piece, lead, support in ways:
@@ -176,8 +177,9 @@ class _Above(NamedTuple):
         return len(known) > 0 and bool(np.mean(known >= height) >= most)
 
 
-def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool) -> _Above:
-    """One rank against its twins. Of two, the slower one is the odd one if those of other `pairs` are alike.
+def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float) -> _Above:
+    """One rank against its twins, if it is above them by `height`. Of two, the slower one is the odd one if those of other
+    `pairs` are alike.
 
     Where none is starved (`sure`) those that seem to work less now and then are not apart, but often show what they work.
     """
@@ -187,7 +189,10 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, 
     above = level[rank] - middle(level[strangers], axis=0)[0]
     if not np.isfinite(above).any():
         return nothing
-    noise, over = max(spread(above) / np.sqrt(level.shape[1]), 1e-9), float(np.nanmedian(above))
+    over = float(np.nanmedian(above))
+    if over < height:
+        return nothing
+    noise = max(spread(above) / np.sqrt(level.shape[1]), 1e-9)
     own = [strangers] if pairs is None else pairs
     among = np.concatenate([(1 if pairs is None else 2) * (level[ranks] - middle(level[ranks], axis=0)) for ranks in own])
     among = middle(among, axis=1)

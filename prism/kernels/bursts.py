@@ -42,19 +42,20 @@ class Bursts:
 def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of: bool = True) -> Bursts:
     """The same payload in fewer records: up to `most` of one connection and path that touch, in time, are one.
 
-    Of a connection with more than `parts` records those are one, too, that are no further apart than `near` times the usual
-    record of the burst, and as many as make about so many bursts of it. Sums stay what they were; small messages, and records
-    of a single instant, stay records of their own. The order is that of the first of each burst. Whoever does not ask `of`
-    which burst each record is, needs less memory.
+    Of a connection of which `parts` such bursts do not hold all, those are one, too, that are no further apart than `near` times
+    the usual record of the burst, as many as make about so many bursts of it. Sums stay what they were; small messages, and
+    records of a single instant, stay records of their own. The order is that of the first of each burst. Whoever does not ask
+    `of` which burst each record is, needs less memory.
     """
     number, count = _connections(flows)
-    limit = np.maximum(most, -(-count // parts)) if near else np.full(len(count), most)
+    share = -(-count // parts)
+    limit = np.maximum(most, share) if near else np.full(len(count), most)
     places = {name: _SUMS + i for i, name in enumerate(SUMS) if flows.holds(name)} | {"end_ns": _END}
     if near:
         places.setdefault("busy_ns", _BUSY)
     if flows.holds("tcp_flags"):
         places["tcp_flags"] = _FLAGS
-    burst, first, told = _told(flows, number, limit, np.where(count > parts, near, 0.0), np.array([*places.values()]), of)
+    burst, first, told = _told(flows, number, limit, np.where(share >= most, near, 0.0), np.array([*places.values()]), of)
     del number
     columns: dict[str, Any] = dict(zip(places, told, strict=True))
     if "tcp_flags" in columns:
