@@ -82,7 +82,7 @@ def test_what_is_near_is_one_as_the_obvious_loop_says(some, most, near, parts):
 
 
 def test_a_busy_connection_becomes_so_many_bursts_and_one_that_is_not_stays_as_it_is():
-    flows = flows_of([(0, 0, 2, 2, 4096)] * 64)
+    flows = flows_of([(0, 0, 3, 2, 4096)] * 64)
     assert [len(bursts(flows, most=4, near=1.0, parts=parts).flows) for parts in (2, 4, 8, 16, 32)] == [2, 4, 8, 16, 64]
 
 
