@@ -36,7 +36,7 @@ def chains_of(
     chains: list[list[int]] = []
     stage: dict[int, int] = {}
     for part in sorted(map(sorted, nx.connected_components(graph))):
-        inner = graph.subgraph(part)
+        inner = graph.subgraph(part).copy()  # a view of a graph is slow to ask
         line = _line(inner, moved)
         if line is None:
             stage |= _stages(inner, hands, rests)

@@ -90,13 +90,12 @@ def _by_edges(view: View, finding: Finding) -> Weights:
     good = set(view.edges) - bad
     if not bad:
         return {tuple(finding.ids): 0.0}
-    paths = {key: view.path(view.edges[key]) for key in bad | good if key in view.edges}
     each = float(np.clip(finding.score / 4, 1.0, 5.0))
     out: dict[tuple[str, ...], float] = {}
     hops = [tuple(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
     queued = [set(hop) for hop in hops]
     between = finding.subject in ("link", "switch") and not set(finding.ids) <= set(view.job.endpoints)
-    for verdict in (seen_to_queue(v, hops) for v in verdicts(bad, good, paths)):
+    for verdict in (seen_to_queue(v, hops) for v in verdicts(bad, good, view.paths)):
         names = tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
         if verdict.suspect.kind != "endpoint" and not between:
             continue

@@ -167,6 +167,5 @@ def _hangs(view: View, address: str, switch: str) -> bool:
 def _crosses(view: View, pair: tuple[str, str], ids: Collection[str]) -> bool:
     """Whether packets of a pair go from one switch to the other, as far as is known."""
     a, b = (view.code.get(name, -1) for name in pair)
-    edge = view.edges.get((a, b)) or view.edges.get((b, a))
-    path = view.path(edge) if edge is not None else ()
+    path = view.paths.get((a, b)) or view.paths.get((b, a), ())
     return not path or set(ids) <= set(path)

@@ -215,8 +215,7 @@ def _ranked(view: View, one: Incident, queued: Mapping[tuple[str, str], float]) 
     """What explains most of an incident's bad edges, the best first."""
     if 2 * len(one.good) < len(one.bad):
         return []  # where nearly all are bad, nothing tells whose fault it is
-    paths = {key: view.path(view.edges[key]) for key in one.bad + one.good}
-    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, one.good, paths)]
+    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, one.good, view.paths)]
     return sorted((v for v in every if v.coverage >= 0.7 and v.precision >= 0.6), key=lambda v: -v.fit)
 
 

@@ -303,8 +303,12 @@ class View:
             return 1.0
         return max(float(np.nanmedian(there) / max(np.nanmedian(other), 1.0)), 1.0)
 
-    def path(self, edge: Edge) -> tuple[str, ...]:
-        """The switches most of an edge's octets crossed, in order; from the topology where no switch was named."""
+    @cached_property
+    def paths(self) -> dict[Pair, tuple[str, ...]]:
+        """The switches most octets of each of `edges` crossed, in order; from the topology where no switch was named."""
+        return {key: self._path(edge) for key, edge in self.edges.items()}
+
+    def _path(self, edge: Edge) -> tuple[str, ...]:
         path = self.flows.paths[0]
         if len(self.flows.paths) > 1:
             codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)

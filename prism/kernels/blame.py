@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -40,31 +39,36 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     bad only towards other switches: all its uplinks are.
     """
     bad, good = set(bad), set(good)
-    sets: dict[tuple[Suspect, str], set[Pair]] = defaultdict(set)
+    ways = {edge: touched(edge, paths.get(edge, ())) for edge in bad}
+    sets: dict[tuple[Suspect, str], set[Pair]] = {way: set() for own in ways.values() for way in own}
     for edge in bad | good:
-        src, dst = edge
-        for end, way in ((src, "out"), (src, "both"), (dst, "in"), (dst, "both")):
-            sets[Suspect("endpoint", (end,)), way].add(edge)
-        path = paths.get(edge, ())
-        for a, b in pairwise(path):
-            link = Suspect("link", tuple(sorted((a, b))))
-            sets[link, "both"].add(edge)
-            sets[link, f"{a}>{b}"].add(edge)
-        for switch in path:
-            sets[Suspect("switch", (switch,)), "both"].add(edge)
-            if len(path) > 1:
-                sets[Suspect("switch", (switch,)), "beyond"].add(edge)
+        for way in ways.get(edge) or touched(edge, paths.get(edge, ())):
+            if way in sets:
+                sets[way].add(edge)
     links = {frozenset(own) for (suspect, _), own in sets.items() if suspect.kind == "link"}
     best: dict[Suspect, tuple[Verdict, int]] = {}
     for (suspect, way), own in sets.items():
         hits = own & bad
-        if hits and not (way == "beyond" and own in links):  # a switch with one uplink: it is the link's fault
+        if not (way == "beyond" and own in links):  # a switch with one uplink: it is the link's fault
             verdict = Verdict(suspect, len(hits) / len(bad), len(hits) / len(own))
             if suspect not in best or (verdict.fit, -len(own)) > (best[suspect][0].fit, -best[suspect][1]):
                 best[suspect] = verdict, len(own)
     order = {"endpoint": 0, "link": 1, "switch": 2}
     ranked = sorted(best.values(), key=lambda b: (-b[0].fit, order[b[0].suspect.kind], str(b[0].suspect.what)))
     return [verdict for verdict, _ in ranked]
+
+
+def touched(edge: Pair, path: tuple[str, ...]) -> list[tuple[Suspect, str]]:
+    """Every suspect that an edge touches, and in which way."""
+    src, dst = edge
+    ends = ((src, "out"), (src, "both"), (dst, "in"), (dst, "both"))
+    out = [(Suspect("endpoint", (end,)), way) for end, way in ends]
+    for a, b in pairwise(path):
+        link = Suspect("link", tuple(sorted((a, b))))
+        out += [(link, "both"), (link, f"{a}>{b}")]
+    for switch in path:
+        out += [(Suspect("switch", (switch,)), way) for way in ("both", "beyond")[: len(path)]]
+    return out
 
 
 def seen_to_queue(verdict: Verdict, hops: Collection[tuple[str, ...]]) -> Verdict:

@@ -43,9 +43,9 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
     """The same payload in fewer records: up to `most` of one connection and path that touch, in time, are one.
 
     Of a connection of which `parts` such bursts do not hold all, those are one, too, that are no further apart than `near`
-    times the usual record of the burst, as many as make about so many bursts of it. Sums stay what they were; small messages, and
-    records of a single instant, stay records of their own. The order is that of the first of each burst. Whoever does not ask
-    `of` which burst each record is, needs less memory.
+    times the usual record of the burst, as many as make about so many bursts of it. Sums stay what they were; small messages,
+    and records of a single instant, stay records of their own. The order is that of the first of each burst. Whoever does not
+    ask `of` which burst each record is, needs less memory.
     """
     number, count = _connections(flows)
     share = -(-count // parts)

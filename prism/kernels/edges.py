@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, Union, active, weighted_median
-from prism.kernels.ordered import in_order
+from prism.kernels.ordered import in_order, median, rising
 from prism.kernels.sums import counted, numbered
 
 Rows = NDArray[np.intp]
@@ -154,15 +154,27 @@ def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
     Activations in flight pile up in the pipeline and are answered by gradients before the step ends. Whatever part of a
     step a capture began with cancels out. Without rests, whoever moved its octets earlier on the whole.
     """
-    times = np.concatenate([there.end, back.end])
-    excess = np.concatenate([there.octets / max(there.volume, 1), -back.octets / max(back.volume, 1)])
-    order = in_order(times)
-    times, level = times[order], np.cumsum(excess[order])
+    return bool(_ahead(there.end, there.octets, back.end, back.octets, np.asarray(rests, np.int64)))
+
+
+@compiled
+def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
+    times, n = np.concatenate((there, back)), len(there)
+    order, volumes = rising(times), (max(gave.sum(), 1), max(got.sum(), 1))
+    level, grown, whole = np.empty(len(times)), 0.0, 0.0
+    for i in range(len(times)):
+        k = order[i]
+        grown += gave[k] / volumes[0] if k < n else -got[k - n] / volumes[1]
+        level[i] = grown
+        whole += grown
     if not len(rests):
-        return bool(level.mean() >= 0)
-    at = np.searchsorted(times, rests, "right") - 1
-    calm = np.median(np.where(at >= 0, level[np.maximum(at, 0)], 0.0))
-    return bool(np.median(level) > calm or (np.median(level) == calm and level.mean() >= calm))
+        return whole >= 0
+    ordered, calm = times[order], np.empty(len(rests))
+    for i in range(len(rests)):
+        at = np.searchsorted(ordered, rests[i], "right") - 1
+        calm[i] = level[at] if at >= 0 else 0.0
+    usual, least = median(level), median(calm)
+    return usual > least or (usual == least and whole >= 0)
 
 
 def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> bool:

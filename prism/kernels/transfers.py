@@ -72,21 +72,23 @@ def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> In
 
     That of the first time is over at `until`.
     """
-    rest = np.full(len(begin) + 1, reach)  # longer ones are all as good
-    rest[1:-1] = np.minimum(begin[1:] - np.maximum.accumulate(end)[:-1], reach)
-    at = np.searchsorted(begin, times, "right")
-    low, high = np.searchsorted(begin, times - int(reach)), np.searchsorted(begin, times + int(reach), "right")
-    high[0] = min(high[0], int(np.searchsorted(begin, until, "right")))
-    return _longest(rest, at, low, high)
+    return _borders(begin, end, times, until, reach)
 
 
 @compiled
-def _longest(rest: Floats, at: NDArray[np.intp], low: NDArray[np.intp], high: NDArray[np.intp]) -> Ints:
-    out = np.empty(len(at), np.int64)
-    for i in range(len(at)):
-        out[i] = at[i]
-        for j in range(low[i], high[i]):
-            if rest[j] > max(2 * rest[at[i]], rest[out[i]]):
+def _borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
+    rest, done = np.full(len(begin) + 1, reach), end[0] if len(end) else 0  # longer ones are all as good
+    for i in range(1, len(begin)):
+        rest[i] = min(begin[i] - done, reach)
+        done = max(done, end[i])
+    out = np.empty(len(times), np.int64)
+    for i in range(len(times)):
+        at = out[i] = np.searchsorted(begin, times[i], "right")
+        high = np.searchsorted(begin, times[i] + int(reach), "right")
+        if i == 0:
+            high = min(high, np.searchsorted(begin, until, "right"))
+        for j in range(np.searchsorted(begin, times[i] - int(reach)), high):
+            if rest[j] > max(2 * rest[at], rest[out[i]]):
                 out[i] = j
     return out
 

@@ -72,12 +72,12 @@ def test_slowdown_is_against_the_other_steps():
 
 def test_a_path_is_the_one_most_octets_took_else_the_topology_s():
     view = case("nothing")
-    assert view.path(view.edges[0, 1]) == ("leaf0",)
-    assert view.path(view.edges[3, 4]) == ("leaf0", "spine0", "leaf1")
+    assert view.paths[0, 1] == ("leaf0",)
+    assert view.paths[3, 4] == ("leaf0", "spine0", "leaf1")
     flows = training(dp=RANKS).flows()
     view = seen(flows, TOPOLOGY)
-    assert view.path(view.edges[3, 4]) == ("leaf0", "leaf1")
-    assert seen(flows).path(view.edges[3, 4]) == ()
+    assert view.paths[3, 4] == ("leaf0", "leaf1")
+    assert seen(flows).paths[3, 4] == ()
     assert isinstance(view.edges[3, 4], Edge)
 
 
