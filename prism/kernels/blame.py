@@ -42,9 +42,9 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     ways = {edge: touched(edge, paths.get(edge, ())) for edge in bad}
     sets: dict[tuple[Suspect, str], set[Pair]] = {way: set() for own in ways.values() for way in own}
     for edge in bad | good:
-        for way in ways.get(edge) or touched(edge, paths.get(edge, ())):
-            if way in sets:
-                sets[way].add(edge)
+        for touch in ways.get(edge) or touched(edge, paths.get(edge, ())):
+            if touch in sets:
+                sets[touch].add(edge)
     links = {frozenset(own) for (suspect, _), own in sets.items() if suspect.kind == "link"}
     best: dict[Suspect, tuple[Verdict, int]] = {}
     for (suspect, way), own in sets.items():
