@@ -41,8 +41,7 @@ class Inserting:
         self.done = self.errors = 0  # records of the batch at work that are in already
         self.lock = threading.Lock()
         self.error: StoreError | None = None
-        self._sent = {spool.first()} if spool.first() else set[Batch | None]()
-        self._earlier = time.time_ns()  # batches older than this may have been sent by an earlier process
+        self._sent: set[Batch] = set()  # and perhaps not taken: what an earlier process made may be, whatever clocks said
         self._database: Database | None = None
         self._tables: tuple[Table, Table] = flowrows.kept_for(keep_s)
         self._partition_ns = self._pairs_ns = 0
@@ -141,12 +140,13 @@ class Inserting:
             return False
         pieces = self._taken(batch)
         if pieces:
-            again = batch in self._sent or batch.made_ns < self._earlier
-            self._sent = {batch}
+            again = batch in self._sent or not self.spool.made(batch)
+            self._sent.add(batch)
             self._insert(database, pieces, again=again)
             with self.lock:
                 self.spool.remove(batch)
                 self.done = 0
+            self._sent.discard(batch)
         if self.error:
             say("store takes again", store=self.where)
         self.error = None
