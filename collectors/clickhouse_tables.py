@@ -53,9 +53,7 @@ class Tables(ABC):
             self._run(tables.create(REGISTRY, plain=self.plain)[0])
         known, there = self.registered(table.name), self._actual(table.name)
         version = int(known["version"]) if known else table.version
-        if version > table.version:
-            known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
-            raise StoreError(f"{self.where}: table {table.name} {known_here}")
+        tables.refuse_newer(table, version, self.where)
         if not there:
             self._run(tables.create(table, plain=self.plain, settings=self.settings)[0])
             self.register(table)
@@ -78,7 +76,9 @@ class Tables(ABC):
         """Note the version of a table, and for how long its rows are kept."""
         known = self.registered(table.name)
         partition = known["partition_ns"] if known else table.partition_ns
-        row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, time.time_ns())
+        said = self.query(f"SELECT max(at_ns) AS last FROM {REGISTRY.name} WHERE name = {{name:String}}", {"name": table.name})
+        at = max(time.time_ns(), int(said["last"][0]) + 1 if known else 0)  # what is said last holds, whoever's clock is behind
+        row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, at)
         self.insert(REGISTRY, {c.name: [value] for c, value in zip(REGISTRY.columns, row, strict=True)})
 
     def insert(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collectors import flowrows, tables
 from collectors.clickhouse import Database
@@ -46,18 +46,19 @@ def status(database: Database) -> list[Status]:
 
 
 def keep(database: Database, keep_s: int) -> None:
-    """Keep flow records for so long from now on, and pairs for longer. Raises StoreError."""
+    """Keep flow records for so long from now on, and pairs for longer; an earlier schema stays. Raises StoreError."""
     for table in flowrows.kept_for(keep_s):
         known = database.registered(table.name)
         if known is None:
             raise StoreError(f"{database.where}: there is no table {table.name}")
+        tables.refuse_newer(table, known["version"], database.where)
         if known["partition_ns"] * MOST_PARTITIONS < table.keep_s * 10**9:
             most = known["partition_ns"] * MOST_PARTITIONS // 10**9
             raise StoreError(f"{database.where}: partitions are for at most {most} s; a longer time needs a new store")
         if not database.plain:
             for name in _local(database, table):
                 database.query(f"ALTER TABLE {name}{_everywhere(name)} MODIFY TTL {tables.ttl(table, table.keep_s)}")
-        database.register(table)
+        database.register(replace(table, version=known["version"]))
 
 
 def prune(database: Database, now_ns: int) -> int:
@@ -67,6 +68,7 @@ def prune(database: Database, now_ns: int) -> int:
         known = database.registered(table.name)
         if known is None or not known["keep_s"]:
             continue
+        tables.refuse_newer(table, known["version"], database.where)  # what its partitions are, that one knows
         oldest = (now_ns - known["keep_s"] * 10**9) // known["partition_ns"]
         for name in _local(database, table):
             sql = """SELECT DISTINCT toInt64(partition) AS number FROM system.parts

@@ -97,6 +97,13 @@ def plain_form(version: tuple[int, ...]) -> bool:
     return version < FULL
 
 
+def refuse_newer(table: Table, version: int, where: str) -> None:
+    """Raises StoreError where a table has a newer schema than it has here."""
+    if version > table.version:
+        known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
+        raise StoreError(f"{where}: table {table.name} {known_here}")
+
+
 def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:
     """The statements that create a table; with a cluster, that of the replicas and that of the table that spreads over them.
 
