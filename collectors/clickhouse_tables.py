@@ -53,18 +53,34 @@ class Tables(ABC):
             self._run(tables.create(REGISTRY, plain=self.plain)[0])
         known, there = self.registered(table.name), self._actual(table.name)
         version = int(known["version"]) if known else table.version
-        tables.refuse_newer(table, version, self.where)
         if not there:
+            tables.refuse_newer(table, version, self.where)
             self._run(tables.create(table, plain=self.plain, settings=self.settings)[0])
             self.register(table)
             return
-        self._check(table, there, version)
+        self.check(table)
         if version < table.version:
             for column, statement in tables.added(table, version, plain=self.plain):
                 if column not in there:  # an earlier try may have come so far
                     self._run(statement)
         if known is None or version < table.version:
             self.register(table, keep_s=int(known["keep_s"]) if known else None)
+
+    def check(self, table: Table) -> None:
+        """See `Database`."""
+        known = self.registered(table.name)
+        version = known["version"] if known else table.version
+        tables.refuse_newer(table, version, self.where)
+        self._check(table, self._actual(table.name), version)
+        sql = "SELECT engine, partition_key FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
+        found = self.query(sql, {"name": table.name})
+        engine, wanted = str(found["engine"][0]), tables.engine(table, plain=self.plain)
+        if engine not in ("Distributed", *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
+            self._changed(f"table {table.name}", engine, wanted)
+        partitions = str(found["partition_key"][0]).replace(" ", "")
+        length = known["partition_ns"] if known else table.partition_ns
+        if engine != "Distributed" and length and partitions != f"intDiv({table.time},{length})":
+            self._changed(f"the partition of table {table.name}", partitions or "all of it", f"intDiv({table.time},{length})")
 
     def registered(self, name: str) -> dict[str, int] | None:
         """What is known of a table: version, keep_s, partition_ns; None of one that was never created."""
@@ -128,11 +144,18 @@ class Tables(ABC):
         return {n: t for n, t, kind in zip(found["name"], found["type"], found["default_kind"], strict=True) if kind != "ALIAS"}
 
     def _check(self, table: Table, there: Mapping[str, str], version: int) -> None:
-        for column in table.kept(plain=self.plain, version=version):
+        """Raises StoreError unless the columns are there, of their types. `there`: types by name."""
+        kept = table.kept(plain=self.plain, version=version)
+        ours = [(there.get(c.name), c.plain) for c in kept if c.plain]
+        if not self.plain and ours and all(found == plain for found, plain in ours):
+            form = f"is of the form for servers before {'.'.join(map(str, tables.FULL))}"
+            raise StoreError(f"{self.where}: table {table.name} {form}, which this one was: a new database is needed")
+        for column in kept:
             wanted, found = table.type_of(column, plain=self.plain), there.get(column.name)
             if found is None:
                 raise StoreError(f"{self.where}: table {table.name} has no column {column.name}: somebody changed it")
             if found.replace(" ", "") != wanted.replace(" ", ""):
-                raise StoreError(
-                    f"{self.where}: column {table.name}.{column.name} is {found}, not {wanted}: somebody changed it"
-                )
+                self._changed(f"column {table.name}.{column.name}", found, wanted)
+
+    def _changed(self, what: str, found: str, wanted: str) -> None:
+        raise StoreError(f"{self.where}: {what} is {found}, not {wanted}: somebody changed it")

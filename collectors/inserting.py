@@ -97,6 +97,7 @@ class Inserting:
             except Exception as error:  # whatever it is, records wait in the spool
                 known = StoreError(f"{type(error).__name__}: {error}", transient=isinstance(error, OSError))
                 self._complain(error if isinstance(error, StoreError) else known)
+                self._anew()
                 self._stop.wait(pause) if not self._stop.is_set() else time.sleep(min(pause, 0.1))
                 pause = min(2 * pause, LONGEST_S)
 
@@ -127,6 +128,12 @@ class Inserting:
                 raise
             self._database = database
         return self._database
+
+    def _anew(self) -> None:
+        """What will not pass by itself may be that tables are gone, or a database: they are made as at the start."""
+        if self._database and self.error and not self.error.transient:
+            self._database.close()
+            self._database = None
 
     def _step(self) -> bool:
         """Bring one batch into the store; whether there was one."""

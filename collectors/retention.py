@@ -13,7 +13,10 @@ MOST_PARTITIONS = 1000
 
 @dataclass(frozen=True)
 class Status:
-    """A table of the store: rows, octets on disk, times of its first and last row (ns), how long rows are kept (s)."""
+    """A table of the store: rows, octets on disk, times of its first and last row (ns), how long rows are kept (s).
+
+    `wrong` says why it takes no rows from this Prism: a newer schema, or somebody changed it.
+    """
 
     name: str
     version: int
@@ -23,6 +26,7 @@ class Status:
     last_ns: int
     keep_s: int
     partitions: int
+    wrong: str = ""
 
 
 def status(database: Database) -> list[Status]:
@@ -32,8 +36,15 @@ def status(database: Database) -> list[Status]:
         known = database.registered(table.name)
         if known is None:
             continue
-        sql = f"SELECT count() AS rows, min({table.time}) AS first, max({table.time}) AS last FROM {table.name}"
-        answer = {name: int(values[0]) for name, values in database.query(sql).items()}
+        answer, wrong = {"rows": 0}, ""
+        try:
+            sql = f"SELECT count() AS rows, min({table.time}) AS first, max({table.time}) AS last FROM {table.name}"
+            answer = {name: int(values[0]) for name, values in database.query(sql).items()}
+            database.check(table)
+        except StoreError as error:
+            if error.transient:
+                raise
+            wrong = str(error)
         parts = database.query(
             """SELECT sum(bytes_on_disk) AS octets, uniqExact(partition) AS partitions FROM system.parts
             WHERE active AND database = currentDatabase() AND table IN {names:Array(String)}""",
@@ -41,7 +52,8 @@ def status(database: Database) -> list[Status]:
         )
         octets, partitions = int(parts["octets"][0]), int(parts["partitions"][0])
         first, last = (answer["first"], answer["last"]) if answer["rows"] else (0, 0)
-        found.append(Status(table.name, known["version"], answer["rows"], octets, first, last, known["keep_s"], partitions))
+        numbers = (answer["rows"], octets, first, last, known["keep_s"], partitions)
+        found.append(Status(table.name, known["version"], *numbers, wrong))
     return found
 
 

@@ -22,6 +22,7 @@ WINDOW = 10_000  # batches of which a table knows the token
 WEEK = 7 * 86_400  # a server that was away for so long still knows them
 MERGED = 1 << 30  # octets: parts as large as that are merged no further; questions say a time, and parts know theirs
 BATCH = "batch"
+REPLICATED = ("", "Replicated", "Shared")  # before a kind of MergeTree: the same rows on one server, on replicas, in the cloud
 NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
 
@@ -177,15 +178,15 @@ def _aliases(table: Table, *, plain: bool) -> tuple[TableColumn, ...]:
     return tuple(c for c in table.columns if c.alias and not (plain and c.plain == "-"))
 
 
+def engine(table: Table, *, plain: bool) -> str:
+    """Which kind of MergeTree keeps a table: what is the same in order is kept, replaced or added up."""
+    return "ReplacingMergeTree" if table.replacing else "AggregatingMergeTree" if table.summing and not plain else "MergeTree"
+
+
 def _engine(table: Table, plain: bool, cluster: Cluster | None) -> str:
-    kind, of = "MergeTree", ()
-    if table.replacing:
-        kind, of = "ReplacingMergeTree", (table.replacing,)  # type: ignore[assignment]
-    elif table.summing and not plain:
-        kind = "AggregatingMergeTree"
-    if cluster:
-        kind, of = f"Replicated{kind}", ("'/clickhouse/tables/{shard}/{database}/{table}'", "'{replica}'", *of)  # type: ignore[assignment]
-    return f"{kind}({', '.join(of)})"
+    replicas = ("'/clickhouse/tables/{shard}/{database}/{table}'", "'{replica}'") if cluster else ()
+    of = (*replicas, table.replacing) if table.replacing else replicas
+    return f"{'Replicated' if cluster else ''}{engine(table, plain=plain)}({', '.join(of)})"
 
 
 def _settings(table: Table, cluster: Cluster | None, settings: Mapping[str, int]) -> str:

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from collectors import flowrows, tables
 from collectors.clickhouse import StoreError, opened
 
 OPEN = """
@@ -65,3 +66,13 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
         with pytest.raises(StoreError, match=words) as caught:
             opened(str(where))
         assert not caught.value.transient
+
+
+def test_tables_of_an_old_server_are_told_from_those_that_somebody_changed(tmp_path):
+    """As after a server's upgrade: the rows are there, but what deduplicates and drops old ones is not."""
+    database = opened(str(tmp_path))
+    for table in flowrows.TABLES:
+        database.query(tables.create(table, plain=True)[0])
+        with pytest.raises(StoreError, match=r"the form for servers before 22\.3, which this one was: a new data"):
+            database.create(table)
+    database.close()

@@ -152,6 +152,23 @@ def test_a_server_that_is_away_is_waited_for(tmp_path):
         sink.close()
 
 
+def test_tables_that_somebody_dropped_are_made_again(tmp_path):
+    """As where a server lost its disk: what is spooled goes in, and no restart is needed."""
+    with servers.running(tmp_path / "server") as server:
+        sink, count = Storing(server.url, tmp_path / "spool", rows=1000), 0
+        for sql in ("SELECT 1", "DROP TABLE flows", "DROP DATABASE prism"):
+            database = opened(server.url)
+            database.query(sql)
+            database.close()
+            sink.write(stores.flows(1000, now_ns=time.time_ns(), first=count))
+            count += 1000
+            until(lambda n=count: sink.fates()["stored"] == n and sink.health()["state"] == "ok")
+        database = opened(server.url)
+        assert numbers(database) == list(range(2000, 3000))
+        database.close()
+        sink.close()
+
+
 def test_what_can_never_be_is_refused_at_the_start(tmp_path):
     store = tmp_path / "store"
     database = opened(str(store))
