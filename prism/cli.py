@@ -193,13 +193,9 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
 
 
 def _through(store: str, flows: Flows) -> Flows:
-    from collectors.storeerror import StoreError
     from prism.keeping import through
 
-    try:
-        return through(store, flows)
-    except StoreError as error:
-        raise ValueError(str(error)) from None
+    return through(store, flows)
 
 
 def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
