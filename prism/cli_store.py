@@ -69,9 +69,10 @@ def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     with _database(_there(where)) as database:
         from collectors import retention
 
-        if keep:
-            retention.keep(database, seconds(keep))
-        typer.echo(f"{retention.prune(database, time.time_ns())} partitions dropped")
+        keep_s = seconds(keep) if keep else None
+        typer.echo(f"{retention.prune(database, time.time_ns(), keep_s)} partitions dropped")
+        if keep_s:  # afterwards: a full disk takes no new definition
+            retention.keep(database, keep_s)
         _tell(retention.status(database))
 
 
