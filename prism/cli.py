@@ -128,7 +128,8 @@ def replay(
             return flows[0]
 
         with _progress(quiet=quiet) as progress:
-            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, scheduler=scheduler)
+            where = {"scheduler": scheduler, "store": store or ""}
+            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, **where)
         diagnosis = renamed(diagnosis, earlier)
         if html:
             _write(html, _page(diagnosis, placed, flows[0]))
