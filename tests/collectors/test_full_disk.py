@@ -104,8 +104,46 @@ KEEPING = textwrap.dedent(
 )
 
 
-def on_a_disk_of_its_own(program, disk, *words):
-    """What a program says that is given a disk of 24 MB."""
+SERVER = textwrap.dedent(
+    """
+    import sys, time
+    from pathlib import Path
+    from tests.collectors import kill, servers, stores
+
+    disk, number = Path(sys.argv[1]), 0
+    ballast = disk / "ballast"
+
+    def write():
+        global number
+        made.write(stores.flows(kill.ROWS, now_ns=time.time_ns(), first=number, seed=number))
+        number += kill.ROWS
+
+    with servers.running(disk / "server") as server:
+        made = kill.sink(server.url, sys.argv[2], seconds=60)
+        write()
+        kill.drain(made)
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(1 << 16)):
+                    pass
+            except OSError:
+                pass
+        until = time.monotonic() + 60
+        while made.health()["state"] == "ok" and time.monotonic() < until:
+            write()
+            time.sleep(0.1)
+        print(made.health()["state"], made.health()["error"].replace("\\n", " "), flush=True)
+        ballast.unlink()
+        made.flush()
+        kill.drain(made)
+        made.close()
+        print(number == kill.counted(server.url, [(0, number)]), flush=True)
+    """
+)
+
+
+def on_a_disk_of_its_own(program, disk, *words, size=24):
+    """What a program says that is given a disk of so many MB."""
     disk.mkdir()
     mount = [
         "unshare",
@@ -113,7 +151,7 @@ def on_a_disk_of_its_own(program, disk, *words):
         "--map-root-user",
         "sh",
         "-c",
-        'mount -t tmpfs -o size=24m none "$0" && exec "$@"',
+        f'mount -t tmpfs -o size={size}m none "$0" && exec "$@"',
         str(disk),
     ]
     if shutil.which("unshare") is None or subprocess.run([*mount, "true"], capture_output=True, check=False).returncode:
@@ -138,3 +176,11 @@ def test_what_a_full_disk_refuses_goes_in_when_there_is_room(tmp_path, full):
     said, last = on_a_disk_of_its_own(PROGRAM, disk, tmp_path / "spool" if full == "store" else disk / "spool")
     assert "space" in said.lower(), said
     assert last == "all there"
+
+
+def test_what_a_server_s_full_disk_refuses_goes_in_when_there_is_room(tmp_path):
+    if shutil.which("clickhouse-server") is None:
+        pytest.skip("clickhouse-server is not there")
+    said, whole = on_a_disk_of_its_own(SERVER, tmp_path / "disk", tmp_path / "spool", size=60)
+    assert said.startswith("waiting "), said
+    assert whole == "True"
