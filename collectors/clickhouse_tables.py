@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors import tables
-from collectors.tables import BATCH, StoreError, Table, TableColumn
+from collectors.tables import BATCH, Cluster, StoreError, Table, TableColumn
 
 MOST = 1_000_000  # rows of one insert: one block, hence one part, there as a whole or not at all
+SPREAD = "Distributed"  # the engine of a table over those of a cluster
 REGISTRY = Table(
     "prism_tables",
     (
@@ -60,8 +61,9 @@ class Tables(ABC):
             return
         self.check(table)
         if version < table.version:
-            for column, statement in tables.added(table, version, plain=self.plain):
-                if column not in there:  # an earlier try may have come so far
+            cluster = Cluster() if self._kept_by(table.name)[0] == SPREAD else None
+            for column, statement in tables.added(table, version, plain=self.plain, cluster=cluster):
+                if column not in there or cluster:  # an earlier try may have come so far
                     self._run(statement)
         if known is None or version < table.version:
             self.register(table, keep_s=int(known["keep_s"]) if known else None)
@@ -72,14 +74,11 @@ class Tables(ABC):
         version = known["version"] if known else table.version
         tables.refuse_newer(table, version, self.where)
         self._check(table, self._actual(table.name), version)
-        sql = "SELECT engine, partition_key FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
-        found = self.query(sql, {"name": table.name})
-        engine, wanted = str(found["engine"][0]), tables.engine(table, plain=self.plain)
-        if engine not in ("Distributed", *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
+        (engine, partitions), wanted = self._kept_by(table.name), tables.engine(table, plain=self.plain)
+        if engine not in (SPREAD, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
             self._changed(f"table {table.name}", engine, wanted)
-        partitions = str(found["partition_key"][0]).replace(" ", "")
         length = known["partition_ns"] if known else table.partition_ns
-        if engine != "Distributed" and length and partitions != f"intDiv({table.time},{length})":
+        if engine != SPREAD and length and partitions != f"intDiv({table.time},{length})":
             self._changed(f"the partition of table {table.name}", partitions or "all of it", f"intDiv({table.time},{length})")
 
     def registered(self, name: str) -> dict[str, int] | None:
@@ -142,6 +141,12 @@ class Tables(ABC):
         if not found:
             return {}
         return {n: t for n, t, kind in zip(found["name"], found["type"], found["default_kind"], strict=True) if kind != "ALIAS"}
+
+    def _kept_by(self, name: str) -> tuple[str, str]:
+        """The engine of a table, and what its partitions are."""
+        sql = "SELECT engine, partition_key FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
+        found = self.query(sql, {"name": name})
+        return str(found["engine"][0]), str(found["partition_key"][0]).replace(" ", "")
 
     def _check(self, table: Table, there: Mapping[str, str], version: int) -> None:
         """Raises StoreError unless the columns are there, of their types. `there`: types by name."""

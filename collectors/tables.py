@@ -128,10 +128,17 @@ def create(table: Table, *, plain: bool, cluster: Cluster | None = None, setting
     return tuple(made)
 
 
-def added(table: Table, version: int, *, plain: bool) -> tuple[tuple[str, str], ...]:
-    """Columns, and the statements that add them to a table of an earlier version; rows that are there get defaults."""
+def added(table: Table, version: int, *, plain: bool, cluster: Cluster | None = None) -> tuple[tuple[str, str], ...]:
+    """Columns, and the statements that add them to a table of an earlier version; rows that are there get defaults.
+
+    On a cluster to the replicas first, then to the table that spreads over them.
+    """
     new = [c for c in table.columns if version < c.since <= table.version]
-    return tuple((c.name, f"ALTER TABLE {table.name} ADD COLUMN {_column(table, c, plain=plain)}") for c in new)
+    if cluster is None:
+        return tuple((c.name, f"ALTER TABLE {table.name} ADD COLUMN {_column(table, c, plain=plain)}") for c in new)
+    names = (f"{name} ON CLUSTER '{cluster.name}'" for name in (f"{table.name}_local", table.name))
+    add = "ADD COLUMN IF NOT EXISTS"
+    return tuple((c.name, f"ALTER TABLE {name} {add} {_column(table, c, plain=plain)}") for name in names for c in new)
 
 
 def ttl(table: Table, keep_s: int) -> str:

@@ -3,8 +3,8 @@
     python -m tests.collectors.kill [--times 30] [--seed 0] [--only embedded,server,away,minute]
 
 embedded and server: the collector is killed. away: the server is. minute: the server is killed once and away for a minute. Each
-record has a number; a collector says up to which number its spool has acknowledged. None of those may be missing afterwards, and
-no record may be there twice.
+record has a number; a collector says up to which number its spool has acknowledged. None of those may be missing afterwards,
+and no record may be there twice.
 """
 
 import argparse
