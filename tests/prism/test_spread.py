@@ -120,7 +120,9 @@ def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected
     distributed = pytest.importorskip("distributed")
     dying = Dying(flows, tmp_path / "dead")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as cluster,
         workers(1, cluster.scheduler_address) as executor,
     ):
         assert told(executor, Memory(flows), flows) == expected
@@ -135,7 +137,9 @@ def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_
     plain, spread = (str(tmp_path / name) for name in ("plain.json", "spread.json"))
     with (
         servers.running(tmp_path / "server") as server,
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as cluster,
         workers(1, cluster.scheduler_address) as executor,
     ):
         through(server.url, flows)
