@@ -26,6 +26,9 @@ class Database(Protocol):
         Refuses one of a newer version, and one that somebody else changed.
         """
 
+    def check(self, table: Table) -> None:
+        """Refuses a table that is there, as `create` does, and changes nothing."""
+
     def registered(self, name: str) -> dict[str, int] | None:
         """What is known of a table that was created: `version`, `keep_s`, `partition_ns`; None of another."""
 

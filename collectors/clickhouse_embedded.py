@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.clickhouse_errors import refused
 from collectors.clickhouse_tables import MOST, Tables
-from collectors.locking import Held, hold
+from collectors.locking import Held, hold, whose
 from collectors.tables import StoreError, Table, literal
 
 SETTINGS = {
@@ -34,6 +34,8 @@ INSERTING = {
     "optimize_on_insert": 0,  # what is added up or replaced is, when parts are merged
 }
 MERGING = {"merge_selector_base": 10}  # not known to older servers: to merge rows costs more than to insert them
+ROOM = 16 << 20  # octets free: on a full disk the engine makes an empty file of a table's definition, and starts no more
+DEFINES = re.compile(r"\s*(?:CREATE|RENAME|ALTER(?!.*\bDROP PARTITION\b))\b", re.DOTALL)
 TIMES = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
 _lock = threading.RLock()
@@ -90,6 +92,8 @@ class Embedded(Tables):
 
     def _run(self, sql: str) -> dict[str, NDArray[Any]]:
         with _lock:
+            if DEFINES.match(sql):
+                _check_room(self._engine.folder)
             octets = self._query(sql)
         if not octets:
             return {}
@@ -131,8 +135,11 @@ def _session(folder: Path) -> Any:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(13, "permission denied", str(folder))
         from chdb import session as engine
+
+        if not (folder / "metadata" / "prism.sql").exists():
+            _check_room(folder)
     except OSError as error:
-        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(folder, error)}") from None
     except ImportError:
         raise StoreError("the embedded store needs the package chdb: pip install 'llm-prism[embedded]'") from None
     try:
@@ -146,8 +153,28 @@ def _session(folder: Path) -> Any:
         owner = _owner(folder)
         if owner:
             raise StoreError(f"{folder}: in use by process {owner}") from None
-        raise refused(error, str(folder)) from None
+        raise _why(folder) or refused(error, str(folder)) from None
     return session
+
+
+def _check_room(folder: Path) -> None:
+    """Raises StoreError where the disk is full, or nearly so."""
+    disk = os.statvfs(folder)
+    free = disk.f_bavail * disk.f_frsize
+    if free < ROOM:
+        needed = f"a table is made or changed only where {ROOM >> 20} MiB are free, here are {free / (1 << 20):.1f}"
+        raise StoreError(f"{folder}: no space left on device: {needed}", transient=True)
+
+
+def _why(folder: Path) -> StoreError | None:
+    """Why the engine does not start, where the files show it; what it says itself is on standard error."""
+    for place, _, names in os.walk(folder):
+        for path in (Path(place), *(Path(place, name) for name in names)):
+            if not os.access(path, os.R_OK | os.W_OK):
+                return StoreError(f"{folder}: permission denied{whose(path, PermissionError())}")
+            if path.suffix == ".sql" and not path.stat().st_size:
+                return StoreError(f"{folder}: {path.relative_to(folder)} is empty, as a disk leaves it that was full")
+    return None
 
 
 def _owner(folder: Path) -> int:

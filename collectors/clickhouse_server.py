@@ -117,7 +117,16 @@ class Server(Tables):
             settings |= {"async_insert": 0, "insert_distributed_sync": 1}
             settings |= {"insert_deduplication_token": token} if token else {"insert_deduplicate": 0}
         ask = {"columnar": True, "settings": settings, "query_id": _query_id(table, token) if token else None}
+        client.receive_sample_block = lambda: self._same(table, type(client).receive_sample_block(client))
         self._asked(client, lambda: client.execute(f"INSERT INTO {table.name} ({names}) VALUES", rows, **ask))
+
+    def _same(self, table: Table, block: Any) -> Any:
+        """The columns that the server is about to take: the driver would cut numbers to fit another type, and say nothing."""
+        if block:
+            wide = {c.name: c.type for c in table.columns}
+            there = {n: wide[n] if wide.get(n) == f"LowCardinality({kind})" else kind for n, kind in block.columns_with_types}
+            self._check(table, there if not self.plain else dict(block.columns_with_types), table.version)
+        return block
 
     def _settled(self, token: str) -> None:
         """An insert whose client left may still be at work; what is not there now would be there then."""

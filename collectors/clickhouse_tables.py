@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors import tables
-from collectors.tables import BATCH, StoreError, Table, TableColumn
+from collectors.tables import BATCH, Cluster, StoreError, Table, TableColumn
 
 MOST = 1_000_000  # rows of one insert: one block, hence one part, there as a whole or not at all
+SPREAD = "Distributed"  # the engine of a table over those of a cluster
 REGISTRY = Table(
     "prism_tables",
     (
@@ -53,20 +54,32 @@ class Tables(ABC):
             self._run(tables.create(REGISTRY, plain=self.plain)[0])
         known, there = self.registered(table.name), self._actual(table.name)
         version = int(known["version"]) if known else table.version
-        if version > table.version:
-            known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
-            raise StoreError(f"{self.where}: table {table.name} {known_here}")
         if not there:
+            tables.refuse_newer(table, version, self.where)
             self._run(tables.create(table, plain=self.plain, settings=self.settings)[0])
             self.register(table)
             return
-        self._check(table, there, version)
+        self.check(table)
         if version < table.version:
-            for column, statement in tables.added(table, version, plain=self.plain):
-                if column not in there:  # an earlier try may have come so far
+            cluster = Cluster() if self._kept_by(table.name)[0] == SPREAD else None
+            for column, statement in tables.added(table, version, plain=self.plain, cluster=cluster):
+                if column not in there or cluster:  # an earlier try may have come so far
                     self._run(statement)
         if known is None or version < table.version:
             self.register(table, keep_s=int(known["keep_s"]) if known else None)
+
+    def check(self, table: Table) -> None:
+        """See `Database`."""
+        known = self.registered(table.name)
+        version = known["version"] if known else table.version
+        tables.refuse_newer(table, version, self.where)
+        self._check(table, self._actual(table.name), version)
+        (engine, partitions), wanted = self._kept_by(table.name), tables.engine(table, plain=self.plain)
+        if engine not in (SPREAD, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
+            self._changed(f"table {table.name}", engine, wanted)
+        length = known["partition_ns"] if known else table.partition_ns
+        if engine != SPREAD and length and partitions != f"intDiv({table.time},{length})":
+            self._changed(f"the partition of table {table.name}", partitions or "all of it", f"intDiv({table.time},{length})")
 
     def registered(self, name: str) -> dict[str, int] | None:
         """What is known of a table: version, keep_s, partition_ns; None of one that was never created."""
@@ -78,7 +91,9 @@ class Tables(ABC):
         """Note the version of a table, and for how long its rows are kept."""
         known = self.registered(table.name)
         partition = known["partition_ns"] if known else table.partition_ns
-        row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, time.time_ns())
+        said = self.query(f"SELECT max(at_ns) AS last FROM {REGISTRY.name} WHERE name = {{name:String}}", {"name": table.name})
+        at = max(time.time_ns(), int(said["last"][0]) + 1 if known else 0)  # what is said last holds, whoever's clock is behind
+        row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, at)
         self.insert(REGISTRY, {c.name: [value] for c, value in zip(REGISTRY.columns, row, strict=True)})
 
     def insert(
@@ -127,12 +142,25 @@ class Tables(ABC):
             return {}
         return {n: t for n, t, kind in zip(found["name"], found["type"], found["default_kind"], strict=True) if kind != "ALIAS"}
 
+    def _kept_by(self, name: str) -> tuple[str, str]:
+        """The engine of a table, and what its partitions are."""
+        sql = "SELECT engine, partition_key FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
+        found = self.query(sql, {"name": name})
+        return str(found["engine"][0]), str(found["partition_key"][0]).replace(" ", "")
+
     def _check(self, table: Table, there: Mapping[str, str], version: int) -> None:
-        for column in table.kept(plain=self.plain, version=version):
+        """Raises StoreError unless the columns are there, of their types. `there`: types by name."""
+        kept = table.kept(plain=self.plain, version=version)
+        ours = [(there.get(c.name), c.plain) for c in kept if c.plain]
+        if not self.plain and ours and all(found == plain for found, plain in ours):
+            form = f"is of the form for servers before {'.'.join(map(str, tables.FULL))}"
+            raise StoreError(f"{self.where}: table {table.name} {form}, which this one was: a new database is needed")
+        for column in kept:
             wanted, found = table.type_of(column, plain=self.plain), there.get(column.name)
             if found is None:
                 raise StoreError(f"{self.where}: table {table.name} has no column {column.name}: somebody changed it")
             if found.replace(" ", "") != wanted.replace(" ", ""):
-                raise StoreError(
-                    f"{self.where}: column {table.name}.{column.name} is {found}, not {wanted}: somebody changed it"
-                )
+                self._changed(f"column {table.name}.{column.name}", found, wanted)
+
+    def _changed(self, what: str, found: str, wanted: str) -> None:
+        raise StoreError(f"{self.where}: {what} is {found}, not {wanted}: somebody changed it")

@@ -41,8 +41,7 @@ class Inserting:
         self.done = self.errors = 0  # records of the batch at work that are in already
         self.lock = threading.Lock()
         self.error: StoreError | None = None
-        self._sent = {spool.first()} if spool.first() else set[Batch | None]()
-        self._earlier = time.time_ns()  # batches older than this may have been sent by an earlier process
+        self._sent: set[Batch] = set()  # and perhaps not taken: what an earlier process made may be, whatever clocks said
         self._database: Database | None = None
         self._tables: tuple[Table, Table] = flowrows.kept_for(keep_s)
         self._partition_ns = self._pairs_ns = 0
@@ -98,6 +97,7 @@ class Inserting:
             except Exception as error:  # whatever it is, records wait in the spool
                 known = StoreError(f"{type(error).__name__}: {error}", transient=isinstance(error, OSError))
                 self._complain(error if isinstance(error, StoreError) else known)
+                self._anew()
                 self._stop.wait(pause) if not self._stop.is_set() else time.sleep(min(pause, 0.1))
                 pause = min(2 * pause, LONGEST_S)
 
@@ -129,6 +129,12 @@ class Inserting:
             self._database = database
         return self._database
 
+    def _anew(self) -> None:
+        """What will not pass by itself may be that tables are gone, or a database: they are made as at the start."""
+        if self._database and self.error and not self.error.transient:
+            self._database.close()
+            self._database = None
+
     def _step(self) -> bool:
         """Bring one batch into the store; whether there was one."""
         database = self._open()
@@ -141,12 +147,13 @@ class Inserting:
             return False
         pieces = self._taken(batch)
         if pieces:
-            again = batch in self._sent or batch.made_ns < self._earlier
-            self._sent = {batch}
+            again = batch in self._sent or not self.spool.made(batch)
+            self._sent.add(batch)
             self._insert(database, pieces, again=again)
             with self.lock:
                 self.spool.remove(batch)
                 self.done = 0
+            self._sent.discard(batch)
         if self.error:
             say("store takes again", store=self.where)
         self.error = None

@@ -99,6 +99,10 @@ class Spool:
         oldest = self.first()
         return max(0.0, (now_ns - oldest.made_ns) / 1e9) if oldest else 0.0
 
+    def made(self, batch: Batch) -> bool:
+        """Whether this process made a batch, and none before it."""
+        return batch.token.startswith(f"{self._source}-")
+
     def first(self) -> Batch | None:
         """The oldest batch."""
         return min(list(self._sizes), default=None)

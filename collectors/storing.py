@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+import numpy as np
+
 from collectors import flowrows
 from collectors.clickhouse_tables import MOST
 from collectors.inserting import Inserting
@@ -33,6 +35,7 @@ from collectors.storeerror import StoreError
 ROWS, SECONDS = 500_000, 1.0
 PATIENCE = 4  # a full disk: so many batches' worth of records wait in memory before they are dropped
 AHEAD_S = 3600.0  # clocks of exporters may be ahead by so much
+RECENT_NS = 60 * 10**9  # for so long health tells of records that were dropped, and as long is between two lines of log
 EARLY, LATE, NAMELESS = "older than is kept", "from the future", "not from an address to an address"
 
 
@@ -62,6 +65,9 @@ class Storing:
         self._parts: list[Flows] = []
         self._due_ns = self._again_ns = 0
         self._refused = ""
+        self._fit_ns = self._clock()  # when records came last that the store can keep
+        self._unfit: dict[str, tuple[int, str]] = {}  # reason: when records were dropped for it last, and whose
+        self._said: dict[str, int] = {}
         try:
             self.inserting = Inserting(where, self.spool, keep_s=keep_s)
         except StoreError:
@@ -92,20 +98,24 @@ class Storing:
             LATE: flows.start_ns > now + self.ahead_ns,
             EARLY: flows.start_ns < now - self.inserting.keep_s * 10**9,
         }
+        bad = np.zeros(len(flows), np.bool_)
         for reason, rows in reasons.items():
-            if rows.any():
-                rows = rows.copy()
-                for earlier in reasons:
-                    if earlier == reason:
-                        break
-                    rows &= ~reasons[earlier]
-                self._drop(int(rows.sum()), reason)
-        bad = reasons[NAMELESS] | reasons[LATE] | reasons[EARLY]
+            if (rows & ~bad).any():
+                own = np.flatnonzero(rows & ~bad)
+                self._unfit[reason] = now, _whose(flows, int(own[0]), now)
+                self._drop(len(own), reason)
+                bad |= rows
+        if not bad.all():
+            self._fit_ns = now
         return flows.take(~bad) if bad.any() else flows
 
     def _drop(self, count: int, reason: str) -> None:
-        if count and not self.dropped[reason]:
-            say("records dropped", level=logging.WARNING, reason=reason, records=count)
+        now = self._clock()
+        if count and now >= self._said.get(reason, 0):
+            self._said[reason] = now + RECENT_NS
+            whose = {"first": self._unfit[reason][1]} if reason in self._unfit else {}
+            said = {"records": count, "before": self.dropped[reason], **whose}
+            say("records dropped", level=logging.WARNING, reason=reason, **said)
         self.dropped[reason] += count
 
     def tick(self, now_ns: int) -> None:
@@ -153,8 +163,14 @@ class Storing:
         found = self.inserting.health()
         if self._refused:
             found |= {"state": "failed", "error": f"{self.spool.folder}: {self._refused}"}
-        batches, records, oldest = len(self.spool), self.spool.records, self.spool.oldest_s(self._clock())
-        return {**found, "spooled_batches": batches, "spooled_records": records, "oldest_s": oldest}
+        now = self._clock()
+        dropping = {reason: whose for reason, (at, whose) in self._unfit.items() if now - at < RECENT_NS}
+        if dropping and now - self._fit_ns >= RECENT_NS and found["state"] == "ok":
+            said = "; ".join(f"{reason}, {whose}" for reason, whose in dropping.items())
+            found |= {"state": "failed", "error": f"all records are dropped: {said}; do the clocks agree?"}
+        batches, records, oldest = len(self.spool), self.spool.records, self.spool.oldest_s(now)
+        spooled = {"spooled_batches": batches, "spooled_records": records, "oldest_s": oldest}
+        return {**found, **spooled, "dropping": dropping}
 
     def fates(self) -> dict[str, int]:
         """What became of the records taken: the terms of the law."""
@@ -181,6 +197,14 @@ class Storing:
         yield Count(PREFIX + "store_errors", "inserts that failed and are tried again", {(): self.inserting.errors})
         up = 1.0 if self.health()["state"] == "ok" else 0.0
         yield Count(PREFIX + "store_up", "whether the store takes what it is given", {(): up}, level=True)
+
+
+def _whose(flows: Flows, row: int, now_ns: int) -> str:
+    """Which record that is, in words: how far its time is from ours tells a wrong clock."""
+    off = (int(flows.start_ns[row]) - now_ns) / 1e9
+    who = flows.exporters[flows.exporter[row]] if flows.exporters else "a switch without a name"
+    ends = " to ".join(flows.endpoints[end[row]] for end in (flows.src, flows.dst))
+    return f"from {who}: {ends}, {abs(off):,.0f} s {'ahead' if off > 0 else 'ago'}"
 
 
 def _batches(flows: Flows, most: int) -> Iterator[Flows]:

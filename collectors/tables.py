@@ -22,6 +22,7 @@ WINDOW = 10_000  # batches of which a table knows the token
 WEEK = 7 * 86_400  # a server that was away for so long still knows them
 MERGED = 1 << 30  # octets: parts as large as that are merged no further; questions say a time, and parts know theirs
 BATCH = "batch"
+REPLICATED = ("", "Replicated", "Shared")  # before a kind of MergeTree: the same rows on one server, on replicas, in the cloud
 NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
 
@@ -97,6 +98,13 @@ def plain_form(version: tuple[int, ...]) -> bool:
     return version < FULL
 
 
+def refuse_newer(table: Table, version: int, where: str) -> None:
+    """Raises StoreError where a table has a newer schema than it has here."""
+    if version > table.version:
+        known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
+        raise StoreError(f"{where}: table {table.name} {known_here}")
+
+
 def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:
     """The statements that create a table; with a cluster, that of the replicas and that of the table that spreads over them.
 
@@ -120,10 +128,17 @@ def create(table: Table, *, plain: bool, cluster: Cluster | None = None, setting
     return tuple(made)
 
 
-def added(table: Table, version: int, *, plain: bool) -> tuple[tuple[str, str], ...]:
-    """Columns, and the statements that add them to a table of an earlier version; rows that are there get defaults."""
+def added(table: Table, version: int, *, plain: bool, cluster: Cluster | None = None) -> tuple[tuple[str, str], ...]:
+    """Columns, and the statements that add them to a table of an earlier version; rows that are there get defaults.
+
+    On a cluster to the replicas first, then to the table that spreads over them.
+    """
     new = [c for c in table.columns if version < c.since <= table.version]
-    return tuple((c.name, f"ALTER TABLE {table.name} ADD COLUMN {_column(table, c, plain=plain)}") for c in new)
+    if cluster is None:
+        return tuple((c.name, f"ALTER TABLE {table.name} ADD COLUMN {_column(table, c, plain=plain)}") for c in new)
+    names = (f"{name} ON CLUSTER '{cluster.name}'" for name in (f"{table.name}_local", table.name))
+    add = "ADD COLUMN IF NOT EXISTS"
+    return tuple((c.name, f"ALTER TABLE {name} {add} {_column(table, c, plain=plain)}") for name in names for c in new)
 
 
 def ttl(table: Table, keep_s: int) -> str:
@@ -170,15 +185,15 @@ def _aliases(table: Table, *, plain: bool) -> tuple[TableColumn, ...]:
     return tuple(c for c in table.columns if c.alias and not (plain and c.plain == "-"))
 
 
+def engine(table: Table, *, plain: bool) -> str:
+    """Which kind of MergeTree keeps a table: what is the same in order is kept, replaced or added up."""
+    return "ReplacingMergeTree" if table.replacing else "AggregatingMergeTree" if table.summing and not plain else "MergeTree"
+
+
 def _engine(table: Table, plain: bool, cluster: Cluster | None) -> str:
-    kind, of = "MergeTree", ()
-    if table.replacing:
-        kind, of = "ReplacingMergeTree", (table.replacing,)  # type: ignore[assignment]
-    elif table.summing and not plain:
-        kind = "AggregatingMergeTree"
-    if cluster:
-        kind, of = f"Replicated{kind}", ("'/clickhouse/tables/{shard}/{database}/{table}'", "'{replica}'", *of)  # type: ignore[assignment]
-    return f"{kind}({', '.join(of)})"
+    replicas = ("'/clickhouse/tables/{shard}/{database}/{table}'", "'{replica}'") if cluster else ()
+    of = (*replicas, table.replacing) if table.replacing else replicas
+    return f"{'Replicated' if cluster else ''}{engine(table, plain=plain)}({', '.join(of)})"
 
 
 def _settings(table: Table, cluster: Cluster | None, settings: Mapping[str, int]) -> str:

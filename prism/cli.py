@@ -128,7 +128,8 @@ def replay(
             return flows[0]
 
         with _progress(quiet=quiet) as progress:
-            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, scheduler=scheduler)
+            where = {"scheduler": scheduler, "store": store or ""}
+            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, **where)
         diagnosis = renamed(diagnosis, earlier)
         if html:
             _write(html, _page(diagnosis, placed, flows[0]))
@@ -193,13 +194,9 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
 
 
 def _through(store: str, flows: Flows) -> Flows:
-    from collectors.storeerror import StoreError
     from prism.keeping import through
 
-    try:
-        return through(store, flows)
-    except StoreError as error:
-        raise ValueError(str(error)) from None
+    return through(store, flows)
 
 
 def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:

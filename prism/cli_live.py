@@ -38,7 +38,6 @@ def watch(
     with complaints("prism"):
         if not replay:
             raise ValueError("say --replay to play files")
-        from collectors.clickhouse import StoreError
         from collectors.compiling import announce
 
         announce("prism")
@@ -51,11 +50,8 @@ def watch(
         placed = _topology(topology) if topology else None
         asked = read_columns(columns) if columns else None
         given: dict[str, Any] = {"as_json": json, "columns": asked, "store": store, "scheduler": scheduler}
-        try:
-            for text in play_files(inputs, placed, speed=times, **given):
-                typer.echo(text)
-        except StoreError as error:
-            raise ValueError(str(error)) from None
+        for text in play_files(inputs, placed, speed=times, **given):
+            typer.echo(text)
 
 
 def serve(
@@ -99,7 +95,6 @@ def serve(
     """
     with complaints("prism"):
         from collectors import logs
-        from collectors.clickhouse import StoreError
         from collectors.compiling import announce
         from prism.api.serving import Wish as Pages
         from prism.cli import _topology
@@ -115,10 +110,7 @@ def serve(
         placed = _topology(topology) if topology else None
         wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow, scheduler=scheduler or "")
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or ())
-        try:
-            run(wish, shown=[to_all(pages, alerts)], tell=typer.echo, as_json=json)
-        except StoreError as error:
-            raise ValueError(str(error)) from None
+        run(wish, shown=[to_all(pages, alerts)], tell=typer.echo, as_json=json)
 
 
 def add_to(app: typer.Typer) -> None:

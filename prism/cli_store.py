@@ -48,15 +48,19 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
 
 @app.command()
 def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show the tables: rows, size, times, for how long rows are kept."""
+    """Show the tables: rows, size, times, for how long rows are kept; ends with 2 where one takes none from this Prism."""
     with _database(_there(where)) as database:
         from collectors import retention
+        from collectors.storeerror import StoreError
 
         found = retention.status(database)
         if json:
             typer.echo(jsons.dumps([asdict(table) for table in found]))
         else:
             _tell(found)
+        wrong = [table.wrong for table in found if table.wrong]
+        if wrong:
+            raise StoreError("; ".join(wrong))
 
 
 @app.command()
@@ -65,9 +69,10 @@ def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     with _database(_there(where)) as database:
         from collectors import retention
 
-        if keep:
-            retention.keep(database, seconds(keep))
-        typer.echo(f"{retention.prune(database, time.time_ns())} partitions dropped")
+        keep_s = seconds(keep) if keep else None
+        typer.echo(f"{retention.prune(database, time.time_ns(), keep_s)} partitions dropped")
+        if keep_s:  # afterwards: a full disk takes no new definition
+            retention.keep(database, keep_s)
         _tell(retention.status(database))
 
 

@@ -16,7 +16,7 @@ from collectors.testimony import together
 from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.records import Memory
-from prism.spread import diagnose_over
+from prism.spread import Kept, diagnose_over
 from prism.topology import Topology
 from prism.workers import workers, worth
 
@@ -32,12 +32,14 @@ def replay(
     kept: Callable[[Flows], Flows] = lambda flows: flows,
     processes: int | None = None,
     scheduler: str = "",
+    store: str = "",
 ) -> Diagnosis:
     """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
     `kept` is given the flow records, and gives those that are looked at.
 
-    In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. Raises DecodeError (a ValueError)
-    with the file's name where one cannot be read, and as `workers.workers`.
+    In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. A server that is the `store` of the
+    records sums them up by pair, and each worker reads those of its job there. Raises DecodeError (a ValueError) with the
+    file's name where one cannot be read, and as `workers.workers` and `spread.Kept`.
     """
     tell = progress or (lambda _stage, _done, _total: None)
     flows, transits, source = read(inputs, topology, tell, columns)
@@ -49,7 +51,9 @@ def replay(
     with workers(worth(len(flows)) if processes is None else processes, scheduler) as executor:
         if executor is None:
             return diagnose(flows, source, topology=topology, transits=transits, progress=jobs)
-        return diagnose_over(executor, Memory(flows), source, topology=topology, transits=transits, progress=jobs)
+        away, (first, last) = Kept(store) if scheduler and "://" in store and len(flows) else None, flows.window
+        records, pairs = (away, away.pairs(first, last + 1)) if away else (Memory(flows), None)
+        return diagnose_over(executor, records, source, pairs=pairs, topology=topology, transits=transits, progress=jobs)
 
 
 def read(

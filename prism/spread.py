@@ -119,6 +119,11 @@ class Kept:
         with _READING:
             return _store(self.where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
+    def pairs(self, start_ns: int, end_ns: int) -> Pairs:
+        """Who sent to whom in records that start in [start_ns, end_ns), added up there. Raises StoreError."""
+        with _READING:
+            return _store(self.where).pairs(start_ns, end_ns)
+
 
 _READING = threading.Lock()  # one connection serves all threads of a worker
 

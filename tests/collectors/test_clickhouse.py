@@ -113,6 +113,28 @@ def test_a_table_that_somebody_changed_is_refused(database, table):
         database.create(table)
 
 
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("ReplacingMergeTree() PARTITION BY intDiv(at_ns, 120000000000) ORDER BY id", "is ReplacingMergeTree, not MergeTree"),
+        ("MergeTree() PARTITION BY intDiv(at_ns, 60000000000) ORDER BY id", r"intDiv\(at_ns,60000000000\), not .*120000000000"),
+        ("MergeTree() PARTITION BY id ORDER BY id", "is id, not intDiv"),
+    ],
+)
+def test_a_table_that_would_merge_rows_away_or_split_a_batch_is_refused(database, table, engine, words):
+    """Records alike in order are all of them kept, and a batch is of one partition: there whole or not at all."""
+    logs = replace(table, name=table.name + "log", replacing=None, time="at_ns", keep_s=6000)
+    database.create(logs)
+    database.create(logs)
+    database.query(f"CREATE TABLE copied AS {logs.name} ENGINE = {engine}")
+    database.query(f"DROP TABLE {logs.name}")
+    database.query(f"RENAME TABLE copied TO {logs.name}")
+    for ask in (database.check, database.create):
+        with pytest.raises(StoreError, match=words + ".*: somebody changed it"):
+            ask(logs)
+    database.query(f"DROP TABLE {logs.name}")
+
+
 def test_a_closed_database_says_so(tmp_path):
     with servers.running(tmp_path) as server:
         found = opened(server.url)

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from collectors import flowrows, tables
 from collectors.clickhouse import StoreError, opened
 
 OPEN = """
@@ -65,3 +66,35 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
         with pytest.raises(StoreError, match=words) as caught:
             opened(str(where))
         assert not caught.value.transient
+
+
+def test_tables_of_an_old_server_are_told_from_those_that_somebody_changed(tmp_path):
+    """As after a server's upgrade: the rows are there, but what deduplicates and drops old ones is not."""
+    database = opened(str(tmp_path))
+    for table in flowrows.TABLES:
+        database.query(tables.create(table, plain=True)[0])
+        with pytest.raises(StoreError, match=r"the form for servers before 22\.3, which this one was: a new data"):
+            database.create(table)
+    database.close()
+
+
+def test_why_the_engine_does_not_start_is_said(tmp_path):
+    database = opened(str(tmp_path / "s"))
+    database.create(flowrows.FLOWS)
+    database.close()
+    path = next((tmp_path / "s" / "store").rglob("flows.sql"))
+    path.write_text("")
+    with pytest.raises(StoreError, match=r"store/.*/flows\.sql is empty, as a disk leaves it that was full"):
+        opened(str(tmp_path / "s"))
+
+
+def test_definitions_need_room_and_what_makes_room_does_not(tmp_path, monkeypatch):
+    database = opened(str(tmp_path))
+    database.create(flowrows.FLOWS)
+    monkeypatch.setattr("collectors.clickhouse_embedded.ROOM", 1 << 62)
+    with pytest.raises(StoreError, match="no space left on device") as caught:
+        database.create(flowrows.PAIRS)
+    assert caught.value.transient
+    database.query("ALTER TABLE flows DROP PARTITION 1")
+    database.create(flowrows.FLOWS)
+    database.close()

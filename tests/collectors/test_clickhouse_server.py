@@ -68,3 +68,21 @@ def test_the_driver_s_lists_go_in_too(server):
     options = {"context": client.connection.context}
     assert get_column_by_spec("SimpleAggregateFunction(sum, UInt64)", options, use_numpy=False).ch_type == "UInt64"
     database.close()
+
+
+@pytest.mark.parametrize("kind", ["UInt32", "Float64", "String"])
+def test_what_does_not_fit_a_column_that_somebody_changed_meanwhile_is_refused(server, kind):
+    """The driver would cut it to what fits."""
+    table = Table("narrowed", (TableColumn("n", "UInt64"), TableColumn("m", "UInt64")), ("m",))
+    database = opened(server.url)
+    database.create(table)
+    database.query(f"ALTER TABLE narrowed MODIFY COLUMN n {kind}")
+    with pytest.raises(StoreError, match=rf"column narrowed\.n is {kind}, not UInt64: somebody changed it") as caught:
+        database.insert(table, {"n": [1 << 40], "m": [1]}, token="x")
+    assert not caught.value.transient
+    assert database.query("SELECT count() AS n FROM narrowed")["n"][0] == 0
+    database.query("ALTER TABLE narrowed MODIFY COLUMN n UInt64")
+    assert database.insert(table, {"n": [1 << 40], "m": [1]}, token="x")
+    assert database.query("SELECT n FROM narrowed")["n"].tolist() == [1 << 40]
+    database.query("DROP TABLE narrowed")
+    database.close()

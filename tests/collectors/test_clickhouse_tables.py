@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,31 @@ def test_a_part_of_a_batch_is_not_taken_for_it():
 def test_an_insert_is_one_block():
     with pytest.raises(ValueError, match="at most"):
         Answers(0).insert(LOG, {"at_ns": np.zeros(MOST + 1, np.int64)})
+
+
+class Spread(Tables):
+    """A cluster's server, whose table is over replicas and of the first version."""
+
+    where, plain = "here", False
+
+    def __init__(self):
+        self.asked = []
+
+    def _run(self, sql):
+        self.asked.append(sql)
+        if "system.columns" in sql:
+            names = ["at_ns", "batch"]
+            return {"name": names, "type": ["Int64", "UInt64"], "default_kind": [""] * 2}
+        if "system.tables" in sql:
+            return {"engine": ["Distributed"], "partition_key": [""]}
+        return {key: np.array([1]) for key in ("version", "keep_s", "partition_ns", "last")}
+
+    def _put(self, table, columns, token):
+        pass
+
+
+def test_a_cluster_s_table_is_brought_forward_where_its_rows_are():
+    database, newer = Spread(), replace(LOG, version=2, columns=(*LOG.columns, TableColumn("new", "UInt8", since=2)))
+    database.create(newer)
+    changes = [sql.split(" ADD ")[0] for sql in database.asked if sql.startswith("ALTER")]
+    assert changes == ["ALTER TABLE log_local ON CLUSTER '{cluster}'", "ALTER TABLE log ON CLUSTER '{cluster}'"]

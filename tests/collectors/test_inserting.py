@@ -1,8 +1,13 @@
 import time
+from types import SimpleNamespace
 
+import numpy as np
+
+from collectors.clickhouse import StoreError, opened
+from collectors.clickhouse_server import Server
 from collectors.inserting import Inserting
 from collectors.spool import DAMAGED, Spool
-from tests.collectors import stores
+from tests.collectors import servers, stores
 
 
 def test_batches_of_an_earlier_process_go_in_and_damaged_ones_are_counted_once(tmp_path):
@@ -39,4 +44,36 @@ def test_sums_by_pair_are_split_where_their_partitions_are(tmp_path):
     assert {len(set((rows["minute_ns"] // inserting._pairs_ns).tolist())) for _, rows in pairs} == {1}
     assert len({token for token, _ in pairs}) == len(pairs) >= 2
     assert sum(int(rows["records"].sum()) for _, rows in pairs) == 500
+    spool.close()
+
+
+def test_a_clock_that_is_set_back_brings_no_batch_twice(tmp_path, monkeypatch):
+    """A server takes a batch and its answer is lost; before it is asked again, a batch comes that sorts before it."""
+    spool, put, now, lost = Spool(tmp_path / "spool"), Server._put, time.time_ns(), []
+
+    def lossy(self, table, columns, token):
+        put(self, table, columns, token)
+        if table.name == "flows" and not lost:
+            lost.append(token)
+            monkeypatch.setattr("collectors.spool.time", SimpleNamespace(time_ns=lambda: 1))
+            spool.add(stores.flows(100, now_ns=now, first=100))
+            raise StoreError("the answer was lost", transient=True)
+
+    monkeypatch.setattr(Server, "_put", lossy)
+    with servers.running(tmp_path / "server") as server:
+        inserting = Inserting(server.url, spool, keep_s=86_400)
+        spool.add(stores.flows(100, now_ns=now))
+        inserting.wake()
+        until = time.monotonic() + 60
+        while (len(spool) or not lost) and time.monotonic() < until:
+            time.sleep(0.01)
+        inserting.stop(60)
+        database = opened(server.url)
+        found = np.sort(database.query("SELECT busy_ns FROM flows")["busy_ns"])
+        rolled = int(database.query("SELECT sum(records) AS n FROM flow_pairs")["n"][0])
+        database.close()
+    assert lost
+    assert found.tolist() == list(range(200))
+    assert rolled == 200
+    assert inserting.tally == {"stored": 100, "deduplicated": 100}
     spool.close()

@@ -18,3 +18,9 @@ def test_a_server_is_killed(tmp_path):
     with servers.running(tmp_path / "server") as server:
         found, _ = kill.kill_servers(server, tmp_path / "spool", 5)
     assert found > 0
+
+
+def test_a_server_is_away_for_a_while(tmp_path):
+    with servers.running(tmp_path / "server") as server:
+        found, waited = kill.leave_servers(server, tmp_path / "spool", 2)
+    assert found > waited > 0

@@ -1,5 +1,6 @@
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,6 +36,9 @@ def test_what_is_older_than_is_kept_goes_by_partition(database):
     assert before.octets > 0
     assert before.partitions >= 10
     assert retention.prune(database, now) == 0
+    retention.keep(database, 12 * HOUR)
+    assert retention.prune(database, now, 18 * HOUR) > 0
+    assert database.registered("flows")["keep_s"] == 12 * HOUR
     retention.keep(database, 10 * HOUR)
     assert database.registered("flows")["keep_s"] == 10 * HOUR
     assert database.registered("flow_pairs")["keep_s"] == 100 * HOUR
@@ -54,3 +58,23 @@ def test_an_empty_database_has_no_tables(database):
     assert retention.status(database) == []
     with pytest.raises(StoreError, match="no table"):
         retention.keep(database, HOUR)
+
+
+def test_to_keep_rows_for_another_time_changes_no_schema_and_needs_to_know_it(database):
+    now = time.time_ns()
+    fill(database, now, 3)
+    for version, plain in ((0, flowrows.FLOWS), (99, flowrows.PAIRS)):
+        database.register(replace(plain, version=version))
+    with pytest.raises(StoreError, match="flow_pairs has schema 99, this Prism knows 1"):
+        retention.keep(database, 2 * HOUR)
+    assert database.registered("flows")["version"] == 0
+    with pytest.raises(StoreError, match="needs a newer Prism"):
+        retention.prune(database, now + 10**18)
+    assert database.registered("flow_pairs")["version"] == 99
+
+
+def test_what_is_said_last_holds_though_a_clock_is_behind(database, monkeypatch):
+    fill(database, time.time_ns(), 1)
+    monkeypatch.setattr("collectors.clickhouse_tables.time", SimpleNamespace(time_ns=lambda: 10**9))
+    retention.keep(database, 7 * HOUR)
+    assert database.registered("flows")["keep_s"] == 7 * HOUR

@@ -73,6 +73,36 @@ def test_what_cannot_be_kept_is_dropped_by_reason(sink):
     assert law(sink) == 0
 
 
+def test_a_wrong_clock_is_told_and_whose_and_health_fails_where_nothing_is_kept(tmp_path, caplog):
+    """One exporter's costs its records; this host's would cost all of them, and nobody would know."""
+    now = [time.time_ns()]
+    sink = Storing(str(tmp_path / "store"), tmp_path / "spool", seconds=3600, clock=lambda: now[0])
+    good, ahead = (stores.flows(5, now_ns=now[0] + hours * 3600 * 10**9) for hours in (0, 3))
+    assert sink.health()["dropping"] == {}
+    for _ in range(3):
+        sink.write(ahead)
+    (told,) = [record.getMessage() for record in caplog.records if "records dropped" in record.getMessage()]
+    assert "from the future" in told
+    assert " s ahead" in told
+    assert ahead.exporters[ahead.exporter[0]] in told
+    assert sink.health()["state"] == "ok"
+    assert list(sink.health()["dropping"]) == [LATE]
+    now[0] += 61 * 10**9
+    for part in (good, ahead):
+        sink.write(part)
+    assert sink.health()["state"] == "ok"
+    now[0] += 61 * 10**9
+    sink.write(ahead)
+    found = sink.health()
+    assert found["state"] == "failed"
+    assert "all records are dropped: from the future, from " in found["error"]
+    now[0] += 61 * 10**9
+    assert sink.health()["state"] == "ok"  # nothing comes, nothing is dropped
+    assert sink.dropped == {LATE: 25}
+    assert law(sink) == 0
+    sink.close()
+
+
 def test_a_damaged_spool_costs_its_records_alone(tmp_path):
     sink = Storing(str(tmp_path / "store"), tmp_path / "spool", rows=100)
     sink.close()
@@ -148,6 +178,23 @@ def test_a_server_that_is_away_is_waited_for(tmp_path):
         database.query("ALTER TABLE flows ADD COLUMN octets UInt64")
         until(lambda: not len(sink.spool))
         assert numbers(database) == list(range(3000))
+        database.close()
+        sink.close()
+
+
+def test_tables_that_somebody_dropped_are_made_again(tmp_path):
+    """As where a server lost its disk: what is spooled goes in, and no restart is needed."""
+    with servers.running(tmp_path / "server") as server:
+        sink, count = Storing(server.url, tmp_path / "spool", rows=1000), 0
+        for sql in ("SELECT 1", "DROP TABLE flows", "DROP DATABASE prism"):
+            database = opened(server.url)
+            database.query(sql)
+            database.close()
+            sink.write(stores.flows(1000, now_ns=time.time_ns(), first=count))
+            count += 1000
+            until(lambda n=count: sink.fates()["stored"] == n and sink.health()["state"] == "ok")
+        database = opened(server.url)
+        assert numbers(database) == list(range(2000, 3000))
         database.close()
         sink.close()
 

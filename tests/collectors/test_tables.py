@@ -48,6 +48,12 @@ def test_earlier_versions_get_what_came_since():
     assert added(LOG, 2, plain=True) == ()
 
 
+def test_on_a_cluster_replicas_get_it_before_the_table_over_them():
+    (_, replicas), (name, spread) = added(LOG, 1, plain=False, cluster=Cluster("c"))
+    assert replicas == "ALTER TABLE log_local ON CLUSTER 'c' ADD COLUMN IF NOT EXISTS new UInt8"
+    assert (name, spread) == ("new", "ALTER TABLE log ON CLUSTER 'c' ADD COLUMN IF NOT EXISTS new UInt8")
+
+
 @pytest.mark.parametrize(("version", "plain"), [((18, 16, 1), True), ((21, 8), True), ((22, 3), False), ((26, 9, 2), False)])
 def test_the_version_says_the_form(version, plain):
     assert plain_form(version) is plain

@@ -36,3 +36,21 @@ def test_what_makes_no_sense_is_refused_in_one_line(words, said, tmp_path, monke
     assert shown.exit_code == 2
     assert said in shown.stderr
     assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve", "--http", "none"],
+        ["watch", "--replay", str(PCAPS / "slow_nic/leaf0.pcap.gz")],
+        ["replay", "--quiet", str(PCAPS / "slow_nic/leaf0.pcap.gz")],
+    ],
+)
+def test_a_server_that_is_away_is_to_be_tried_again(words, tmp_path, monkeypatch):
+    """Supervisors start again what ends with 75 (EX_TEMPFAIL), and need not what ends with 2."""
+    pytest.importorskip("clickhouse_driver")
+    monkeypatch.chdir(tmp_path)
+    shown = RUN.invoke(app, [*words, "--store", "clickhouse://127.0.0.1:1/prism"])
+    assert shown.exit_code == 75
+    assert "refused" in shown.stderr.splitlines()[-1]
+    assert "Traceback" not in shown.stderr

@@ -1,9 +1,12 @@
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
+from collectors import flowrows
+from collectors.clickhouse import opened
 from collectors.storing import Storing
 from prism.cli import app
 from prism.cli_store import seconds
@@ -65,3 +68,20 @@ def test_times():
     for text in ("", "30", "0d", "-1d", "1y"):
         with pytest.raises(ValueError, match="not a time"):
             seconds(text)
+
+
+def test_a_table_that_takes_nothing_is_told(where):
+    run("init", where)
+    database = opened(where)
+    database.query("ALTER TABLE flows DROP COLUMN octets")
+    database.register(replace(flowrows.PAIRS, version=9))
+    database.close()
+    found, told = run("status", where), run("status", where, "--json")
+    assert found.exit_code == told.exit_code == 2
+    assert "flows (schema 1): 0 rows" in found.stdout
+    assert found.stderr.count("\n") == 1
+    assert "has no column octets: somebody changed it" in found.stderr
+    assert "flow_pairs has schema 9, this Prism knows 1: it needs a newer Prism" in found.stderr
+    assert ["octets" in table["wrong"] for table in json.loads(told.stdout)] == [True, False]
+    for words in (("init", where), ("prune", where), ("prune", where, "--keep", "2d")):
+        assert run(*words).exit_code == 2

@@ -67,7 +67,9 @@ def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_
     here = list(play(Watch(topology), ticks(flows, transits)))
     with (
         running(tmp_path / "server") as server,
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as cluster,
         workers(1, cluster.scheduler_address) as executor,
     ):
         stored = through(server.url, flows)

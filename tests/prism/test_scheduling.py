@@ -15,7 +15,7 @@ distributed = pytest.importorskip("distributed")
 
 
 def cluster(**options):
-    given = {"threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1", "protocol": "tcp://", **options}
+    given = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", "protocol": "tcp://", **options}
     return distributed.LocalCluster(**given)
 
 

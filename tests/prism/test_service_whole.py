@@ -145,7 +145,7 @@ def test_a_cluster_looks_at_the_jobs_and_when_it_is_gone_the_service_does(folder
     folder, flows = folder
     made = Datagrams(flows, 0)
     (folder / "alerts.yaml").write_text(ALERTS.format(url="http://127.0.0.1:9"))
-    workers = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    workers = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
     with ExitStack() as undo:
         cluster = undo.enter_context(distributed.LocalCluster(**workers))
         with Service(folder, "--scheduler", cluster.scheduler_address) as service:

@@ -1,21 +1,27 @@
 """The same report from several processes or machines, whoever dies meanwhile."""
 
+import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from collectors.record import Flows
 from prism import report
+from prism.cli import app
 from prism.diagnose import diagnose
+from prism.keeping import through
 from prism.pairs import pairs_of, parts
 from prism.records import Memory
-from prism.spread import diagnose_over
+from prism.spread import Kept, diagnose_over
 from prism.topology import Topology
 from prism.workers import workers
+from tests.collectors import servers
 from tests.prism.faults import FAULTS
+from tests.prism.played import PCAPS
 from tests.prism.traffic import Wire, address, placed, source, training
 
 TOPOLOGY = placed(28)
@@ -48,6 +54,17 @@ class Dying:
             self.mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return Memory(self.flows).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
+
+
+class DyingAway(Kept):
+    """Records in a store, whose first reader is killed at it."""
+
+    def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
+        where, mark, home = self.where.split("#")
+        if os.getpid() != int(home) and not Path(mark).exists():
+            Path(mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Kept(where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
 
 def told(executor, records, flows, **knobs):
@@ -103,9 +120,41 @@ def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected
     distributed = pytest.importorskip("distributed")
     dying = Dying(flows, tmp_path / "dead")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as cluster,
         workers(1, cluster.scheduler_address) as executor,
     ):
         assert told(executor, Memory(flows), flows) == expected
         assert told(executor, dying, flows, pairs=pairs_of(flows)) == expected
     assert dying.mark.exists()
+
+
+def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_killed(flows, expected, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("chdb")
+    capture = str(PCAPS / "slow_nic" / "leaf0.pcap.gz")
+    plain, spread = (str(tmp_path / name) for name in ("plain.json", "spread.json"))
+    with (
+        servers.running(tmp_path / "server") as server,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
+        ) as cluster,
+        workers(1, cluster.scheduler_address) as executor,
+    ):
+        through(server.url, flows)
+        first, last = flows.window
+        pairs, mark = Kept(server.url).pairs(first, last + 1), tmp_path / "dead"
+        dying = DyingAway(f"{server.url}#{mark}#{os.getpid()}")
+        assert told(executor, dying, flows, pairs=pairs) == expected
+        assert mark.exists()
+        asked = ["replay", capture, "--quiet", "--json"]
+        here, away = (
+            ["--store", str(tmp_path / "store")],
+            ["--store", f"{server.url}2", "--scheduler", cluster.scheduler_address],
+        )
+        for words in ([plain, *here], [spread, *away]):
+            shown = CliRunner().invoke(app, [*asked, *words])
+            assert shown.exit_code == 0, shown.output
+    assert json.loads(Path(spread).read_text()) == json.loads(Path(plain).read_text())
+    assert json.loads(Path(plain).read_text())["jobs"]
