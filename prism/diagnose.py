@@ -40,12 +40,14 @@ def diagnose(
     jobs: Sequence[Job] | None = None,
     window: tuple[int, int] | None = None,
     least: int = 3,
+    now_ns: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
 
     `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
-    been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of.
+    been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of,
+    `now_ns` when the window ended, if its last step goes on.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     life, records = flows.window, len(flows)
@@ -55,7 +57,8 @@ def diagnose(
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
-        told.append(diagnose_job(naming(around(flows, job), job), job, seen, topology=topology, transits=transits, least=least))
+        own = naming(around(flows, job), job)
+        told.append(diagnose_job(own, job, seen, topology=topology, transits=transits, least=least, now_ns=now_ns))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     for done, own in enumerate(divided(flows, apart)):
         progress(done, len(apart))
@@ -98,10 +101,11 @@ def diagnose_job(
     topology: Topology | None = None,
     transits: Transits,
     least: int = 3,
+    now_ns: int = 0,
 ) -> Told:
-    """What the records around a job tell of it: all that begin or end at its endpoints. `window`, `least`: as in `diagnose`."""
+    """What the records around a job tell of it: all that begin or end at its endpoints. The rest is as in `diagnose`."""
     burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
-    view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least)
+    view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least, now_ns)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
@@ -165,11 +169,11 @@ def _unexplained(
         yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
 
 
-def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int) -> View:
+def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int, now_ns: int) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     parallelism = infer(clock.on(own), job, topology)
     timeline = reconstruct(own, job, parallelism, clock, until)
-    return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least)
+    return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))

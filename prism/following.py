@@ -221,16 +221,16 @@ def _sure(
     windows: int,
     *,
     clear: float = 1.15,
-    often: int = 4,
     always: int = 12,
     old: float = 12.0,
 ) -> bool:
     """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
 
-    Of many windows of many jobs, some show a few steps by chance as if somebody were slow; not `often`. Who was slow from
-    the start on has nothing to be compared with but others: that must go on for as many steps as `always`. A hang that has been
-    over for so many steps as are `old` was not seen by the windows that ended in it, so it is none, nor is one that was over
-    before the job was known. The last window of all stands alone for a job that none before it was sure of.
+    Of many windows of many jobs, some show a few steps by chance as if somebody were slow, and so do all that end in the same
+    step: more of it must be seen then. Who was slow from the start on has nothing to be compared with but others: that must go
+    on for as many steps as `always`. A hang that has been over for so many steps as are `old` was not seen by the windows that
+    ended in it, so it is none, nor is one that was over before the job was known. The last window of all stands alone for a job
+    that none before it was sure of.
     """
     finding = trail.case.finding
     if finding.kind in OUTAGES or job.final:
@@ -241,7 +241,7 @@ def _sure(
     if trail.usual_ns == 0:
         grown = finding.end_ns - trail.first_ns >= always * job.step_ns
         return trail.windows >= windows and goes_on and grown
-    return trail.windows >= windows and goes_on and (grown or trail.windows >= often or _cost(finding) >= clear)
+    return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
 
 
 def _cost(finding: Finding) -> float:

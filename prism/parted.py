@@ -9,7 +9,8 @@ import numpy as np
 
 from prism.kernels.intervals import Ints
 
-RESTS = 4  # of those that come back are in a window that tells steps from their parts
+RESTS = 4  # of those that come back are in a window that tells steps from their parts, whole
+WHOLE = RESTS + 1  # so many fit into one that holds them wherever it begins
 
 
 def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, float]:
@@ -27,30 +28,33 @@ def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, fl
 def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
     """Whether steps of a window, its first, may be parts of others: a rest came less than `RESTS` times, and may come back.
 
-    It may until it has stayed away for as long as it took to come. Long steps on end are no rests between others.
+    It may until it has stayed away for as long as it took to come. Long steps on end are one rest that was cut where they are
+    far fewer than the steps before them, by `longer`; else they are no rests between others.
     """
     steps = np.diff(ends)
     if len(steps) < least:
         return False
     long = np.flatnonzero(steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2)) + 1
-    rests = long[np.diff(long, prepend=-1) > 1]
-    rests = rests[~np.isin(rests + 1, long)]
+    begins = long[np.diff(long, prepend=-1) > 1]
+    rests = long[np.diff(long, append=len(ends) + 1) > 1]
+    many, before = rests - begins + 1, begins - np.append(0, rests[:-1])[: len(begins)] - 1
+    rests = rests[(many == 1) | (longer * many <= before)]
     return 0 < len(rests) < RESTS and bool(ends[-1] - ends[rests[-1]] < ends[rests[-1]] - ends[0])
 
 
 def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int, most_ns: int, *, parts: int = 64) -> int:
-    """When a window begins that holds `RESTS` of the longest rests, ns; `now_ns` where none come back, or that was asked.
+    """When a window begins that holds `WHOLE` of the longest rests, ns; `now_ns` where none come back, or that was asked.
 
     Not asked either is after what comes back so seldom that so many last longer than `search_ns`; or, where no more than so
     many `parts` are between two of them, than `most_ns`.
     """
     newest, apart = returns(ends[ends >= now_ns - search_ns])
-    if asked_ns < apart <= search_ns / RESTS:
-        return int(newest - RESTS * apart)
-    few = ends[-RESTS * parts :]
+    if asked_ns < apart <= search_ns / WHOLE:
+        return int(newest - WHOLE * apart)
+    few = ends[-WHOLE * parts :]
     newest, apart = returns(few)
-    if asked_ns < apart <= most_ns / RESTS and len(few) * apart <= parts * (few[-1] - few[0]):
-        return int(newest - RESTS * apart)
+    if asked_ns < apart <= most_ns / WHOLE and len(few) * apart <= parts * (few[-1] - few[0]):
+        return int(newest - WHOLE * apart)
     return now_ns
 
 
@@ -60,7 +64,7 @@ def asked(ends: Ints, lasted_ns: int, before_ns: float, *, nearly: float = 0.5) 
     So were those that come back within `before_ns`.
     """
     _, apart = returns(ends)
-    return max(before_ns, apart if lasted_ns >= (RESTS - nearly) * apart else 0.0)
+    return max(before_ns, apart if lasted_ns >= (WHOLE - nearly) * apart else 0.0)
 
 
 def others(before: Ints, now: Ints, apart: float) -> bool:

@@ -76,6 +76,7 @@ def glanced(glance: Glance) -> Diagnosis:
         jobs=(glance.job,),
         window=glance.window,
         least=2,
+        now_ns=glance.now_ns,
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
+from prism.deaf import Deaf
 from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, loud, waits
 from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until, weighed
 from prism.heartbeat import aged, steps_on, uneasy, unheard
@@ -71,6 +72,7 @@ class Watch:
         self.quiet: dict[str, Quiet] = {}  # exporters that have fallen silent while others have not
         self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
         self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # of jobs
+        self._deaf = Deaf()
         self._anew = dict[str, int]()  # when windows of jobs begin at the earliest, ns
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
@@ -92,8 +94,8 @@ class Watch:
     ) -> None:
         """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that.
 
-        `deaf`: nobody took records since. What was known is told at once, and windows begin anew: a job has not stood still
-        because nobody listened.
+        `deaf`: nobody took records since. What was known is told at once; windows hold that time, but no job has stood still in
+        it because nobody listened.
         """
         self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
         self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told))
@@ -103,7 +105,7 @@ class Watch:
             self._first = int(flows.start_ns.min())
             if deaf:
                 self.look(min(until_ns, newest))
-                self.shelf, self._first, self._until = Shelf(), 0, until_ns
+                self._until, self._deaf = until_ns, Deaf(newest)
 
     def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
         """Take all records that start from a time on, some of which are known: what a store holds now. Not beside `add`."""
@@ -160,6 +162,7 @@ class Watch:
                 self._late += late
                 self._late_in_all += late
                 self._records += len(records)
+                self._deaf = self._deaf.over(taken)
                 if len(taken) and (not self._first or taken.start_ns.min() < self._first):
                     self._first = int(taken.start_ns.min())
 
@@ -187,7 +190,8 @@ class Watch:
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
-                findings += () if seen.doubted_ns else weighed(told.findings, lost, blind_ns=self._blind_ns.get(one.id, 0))
+                known = self._deaf.beyond(told.findings, one.step_ns)
+                findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
@@ -236,7 +240,7 @@ class Watch:
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
         """Since when records of a job are asked for; its window begins there if they are held since `held_ns`."""
         asked = one.since(now_ns, self._search, self._most, held_ns)
-        return max(asked, self._first, self._anew.get(one.id, 0))
+        return max(asked, self._first, self._anew.get(one.id, 0), self._deaf.since(one))
 
     def _wanted(self, one: Followed, now_ns: int) -> int:
         """Since when records are kept for a job: those from before it was met too, until it has been followed for as long."""
@@ -248,7 +252,9 @@ class Watch:
         return self._since(one, now_ns, self.shelf.since_ns)
 
     def _glance(self, one: Followed, now_ns: int) -> Glance | None:
-        """What is to be looked at of a job; None where it moves nothing."""
+        """What is to be looked at of a job; None where it moves nothing, or nothing has come since nobody listened."""
+        if self._deaf.still:
+            return None
         since = self._begin(one, now_ns)
         whole = self.shelf.between(since, now_ns)
         flows = trimmed(whole.take(around(whole, one.job)))

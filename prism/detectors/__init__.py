@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from prism.detectors.again import late_again
 from prism.detectors.crash import crash
 from prism.detectors.hang import hang
 from prism.detectors.laggard import laggard
@@ -26,6 +27,7 @@ DETECTORS: tuple[Detector, ...] = (
     late_rank,
     laggard,
     slow_lately,
+    late_again,
     slow_group,
     slow_step,
 )

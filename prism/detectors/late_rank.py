@@ -79,7 +79,7 @@ def lateness_of(view: View) -> Late | None:
             continue  # of a part of those who meet, all may be late who meet a late one elsewhere
         inside = np.zeros(len(view.flows.endpoints), np.bool_)
         inside[[view.code[m] for m in whole]] = True
-        begins = _begins(view, ranks)
+        begins = begins_of(view, ranks)
         own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
         parted = _kept_waiting(view, ranks, own, start, begins)
         if parted is not None:
@@ -93,7 +93,7 @@ def lateness_of(view: View) -> Late | None:
         if calls is not None:
             late[ranks], lost[ranks] = calls
         else:
-            first = np.stack([_first(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
+            first = np.stack([first_in(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
             if not view.one_sided and np.isnan(first).all(axis=1).any():
                 continue  # whoever the late one waits for may be one that is not on the wire
             late[ranks] = (first - middle(first, axis=0)) / view.period
@@ -112,7 +112,7 @@ def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
     return [m for m in members if len(partners[view.code[m]]) == 1] if pairs == len(codes) - 1 > 1 else members
 
 
-def _begins(view: View, ranks: Sequence[int]) -> Ints:
+def begins_of(view: View, ranks: Sequence[int]) -> Ints:
     """When each step begins: for all when the last of some ranks has ended the one before; ns."""
     own = [view.timeline.steps[rank][:, 1] for rank in ranks]
     own = [ends for ends in own if len(ends) == len(view.ends)]
@@ -198,7 +198,7 @@ def _kept_waiting(
     return whole, most, unsure
 
 
-def _first(times: Ints, begins: Ints) -> Floats:
+def first_in(times: Ints, begins: Ints) -> Floats:
     """The first of some times, ascending, in each step, ns; NaN where there is none."""
     ends = np.append(begins[1:], np.iinfo(np.int64).max - 1)
     at = np.searchsorted(times, begins, "right")

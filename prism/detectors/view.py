@@ -32,7 +32,7 @@ class View:
     """What is known of one job. `flows` are the records between its members, `around` all records of its members.
 
     `until` is when the last record of anybody ended, ns: so long the collection went on. `least` is how many steps on end make
-    a stretch that a detector may tell of.
+    a stretch that a detector may tell of. `now` is when a live window ended, ns: what was not heard until then has not come.
     """
 
     flows: Flows
@@ -45,6 +45,7 @@ class View:
     until: int = 0
     inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
     least: int = 3
+    now: int = 0
 
     @cached_property
     def code(self) -> dict[str, int]:

@@ -19,10 +19,10 @@ def test_long_rests_come_back():
     assert returns(parts(2)) == (0, 0.0)
 
 
-def test_a_window_reaches_back_so_far_that_four_of_them_come_back_until_one_did():
+def test_a_window_reaches_back_so_far_that_four_of_them_come_back_whole_until_one_did():
     ends = parts(30)
     now = int(ends[-1])
-    assert reach(ends, now, 0.0, 120 * S, 120 * S) == 36 * S - 4 * 12 * S
+    assert reach(ends, now, 0.0, 120 * S, 120 * S) == 36 * S - 5 * 12 * S
     assert reach(ends, now, 12.0 * S, 120 * S, 120 * S) == now  # asked before
     assert reach(ends, now, 0.0, 40 * S, 40 * S) == now  # they would last longer than is looked back
     assert reach(parts(30, rest_s=0), 30 * S, 0.0, 120 * S, 120 * S) == 30 * S
@@ -31,7 +31,7 @@ def test_a_window_reaches_back_so_far_that_four_of_them_come_back_until_one_did(
 def test_rests_between_few_parts_are_asked_for_beyond_what_is_searched():
     ends = parts(30, rest_s=60)
     newest = int(ends[23])
-    assert reach(ends, int(ends[-1]), 0.0, 120 * S, 600 * S) == newest - 4 * 68 * S
+    assert reach(ends, int(ends[-1]), 0.0, 120 * S, 600 * S) == newest - 5 * 68 * S
     assert reach(ends, int(ends[-1]), 0.0, 120 * S, 120 * S) == int(ends[-1])  # never so far
     seldom = parts(300, of=100, rest_s=60)
     assert reach(seldom, int(seldom[-1]), 0.0, 120 * S, 6000 * S) == int(seldom[-1])  # a checkpoint
@@ -48,12 +48,15 @@ def test_steps_may_be_parts_while_a_rest_may_come_back():
     slower = np.cumsum([1, 1, 1, 1, 3, 3]).astype(np.int64) * S
     assert may_be(slower[:-1])
     assert not may_be(slower)  # no rest between others
+    cut = np.cumsum([1, *[1] * 7, 5, *[1] * 7, 3, 2, 1, 1, 1]).astype(np.int64) * S
+    assert may_be(cut)  # where a border was seen amid a rest it is one all the same
 
 
 def test_only_a_window_that_holds_them_has_asked():
     assert asked(parts(30), 24 * S, 0.0) == 0.0
-    assert asked(parts(30), 46 * S, 0.0) == 12 * S
-    assert asked(parts(30), 46 * S, 20.0 * S) == 20 * S
+    assert asked(parts(30), 46 * S, 0.0) == 0.0  # three whole ones and a half
+    assert asked(parts(30), 58 * S, 0.0) == 12 * S
+    assert asked(parts(30), 58 * S, 20.0 * S) == 20 * S
 
 
 def test_steps_of_which_those_before_were_parts_are_others_and_those_of_a_slower_job_are_not():

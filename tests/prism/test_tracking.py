@@ -57,9 +57,9 @@ def test_the_window_of_a_job_that_may_be_known_by_parts_of_its_steps_reaches_bac
     now = int(ends[-1])
     one = replace(one, found=parts)
     assert one.since(now, 30 * S, 30 * S) == int(ends[-25])
-    assert one.since(now, 120 * S, 120 * S) == int(ends[56]) - 4 * 12 * S
-    began = replace(parts.job, start_ns=now - 48 * S)
-    told = after(one, replace(parts, job=began), now, kept=100)  # a window that held four of them says the same
+    assert one.since(now, 120 * S, 120 * S) == int(ends[56]) - 5 * 12 * S
+    began = replace(parts.job, start_ns=now - 60 * S)
+    told = after(one, replace(parts, job=began), now, kept=100)  # a window that held five of them says the same
     assert told.since(now, 120 * S, 120 * S) == int(job_ends(told.found.timeline)[-25])
 
 

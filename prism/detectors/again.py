@@ -1,0 +1,117 @@
+"""A rank that was late in the newest step and is late again in the one that goes on, where steps take long: told before that
+is over.
+
+Where a job reduces once a step a late rank shows once a step, and to be late once is a hiccup. That it is late again is seen as
+soon as its peers have begun to speak and it has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from prism.detectors.laggard import told
+from prism.detectors.late_rank import begins_of, first_in
+from prism.detectors.lately import LONG
+from prism.detectors.view import Floats, View
+from prism.kernels.edges import sending
+from prism.kernels.shifts import RARE, Shift, by_chance, middle, spread
+from prism.model import Finding
+
+
+def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
+    """The rank that was late by the `share` of what the newest step grew by, and now is by half as much; asked as `lately` is.
+
+    That step is longer by `factor` and by `sigmas`. The rank is late by `sigmas` both times, and nobody is half as late who
+    need not wait for it. By as often as ranks are late else, or may be by the rule of succession, two such on end are rare.
+    """
+    n = len(view.ends)
+    if view.least >= 3 or view.period < LONG or n < 4 or view.parallelism.layout.pp > 1:
+        return []
+    level = np.log(np.maximum(view.durations, 1.0) / view.period)
+    height = float(level[-1])
+    if not height >= max(np.log(factor), sigmas * spread(level, floor=0.005)):
+        return []
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    groups = (group.members for group in view.parallelism.groups if group.kind == "dp" and len(group.members) > 2)
+    for ranks in ([place[member] for member in members] for members in sorted(groups, key=len, reverse=True)):
+        to = _receivers(view, ranks)
+        late = _lateness(view, ranks) if to else None
+        row = _late_twice(late, to) if late is not None else -1
+        if late is None or row < 0 or late[row, -2] < share * (np.exp(height) - 1):
+            continue
+        noise = max(spread(late[:, :-2], floor=0.002), spread(late[row, :-2], floor=0.0))
+        least = float(late[row, -2:].min())
+        one = Shift(n - 1, n + 1, least, float(least / noise * np.sqrt(2)))
+        others = int(np.isfinite(late[row, :-2]).sum())
+        rare = others <= RARE * (others + 2) ** 2 and by_chance(late, row, one) <= RARE
+        if rare and least >= sigmas * noise:
+            return [_finding(view, ranks, row, late, one.score)]
+    return []
+
+
+def _receivers(view: View, ranks: Sequence[int]) -> list[int]:
+    """To which of some ranks each sends, by their places in `ranks`; none unless each sends to one alone."""
+    number = {view.code[view.job.endpoints[rank]]: i for i, rank in enumerate(ranks)}
+    heard = [np.unique(view.flows.dst[view.sent[code]]).tolist() for code in number]
+    own = [[number[code] for code in codes if code in number] for codes in heard]
+    return [codes[0] for codes in own] if all(len(codes) == 1 for codes in own) else []
+
+
+def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
+    """How much later than most each rank first spoke in every step and in the one that goes on, as shares of a step.
+
+    Who has not spoken in that one has been late until now; None before most have. float64[ranks, steps + 1].
+    """
+    begins = begins_of(view, ranks)
+    last = max((int(view.timeline.steps[rank][-1, 1]) for rank in ranks if len(view.timeline.steps[rank])), default=0)
+    begins = np.append(begins, max(last, int(view.ends[-1])))
+    members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
+    start, first = sending(view.flows), np.full((len(ranks), len(begins)), np.nan)
+    for i, rank in enumerate(ranks):
+        rows = view.sent[view.code[view.job.endpoints[rank]]]
+        first[i] = first_in(np.sort(start[rows[members[view.flows.dst[rows]]]]), begins)
+    waits = np.isnan(first[:, -1])
+    if 2 * np.count_nonzero(waits) >= len(ranks) or np.isnan(first[:, -2]).any():
+        return None
+    first[waits, -1] = max(view.now, view.until)
+    first[:, 0] = np.nan  # nobody saw its begin
+    return np.asarray((first - middle(first, axis=0)) / view.period)
+
+
+def _late_twice(late: Floats, to: Sequence[int]) -> int:
+    """The row that is latest in the newest two columns, but for those that wait for it; -1 where that is not one and the same.
+
+    `to` is to whom each sends: where the receiver has to be ready, who sends to a late one is as late.
+    """
+    least = float(np.nanmax(late[:, -2])) / 2
+    both = [_waited_for(set(np.flatnonzero(late[:, column] >= least).tolist()), to) for column in (-2, -1)]
+    return both[0] if least > 0 and both[0] == both[1] else -1
+
+
+def _waited_for(late: Collection[int], to: Sequence[int]) -> int:
+    """The only one of some that are late whose receiver is not; -1 where there is none, or several."""
+    found = [i for i in late if to[i] not in late]
+    return found[0] if len(found) == 1 else -1
+
+
+def _finding(view: View, ranks: Sequence[int], row: int, late: Floats, score: float) -> Finding:
+    n, lost = len(view.ends), np.zeros(len(view.job.endpoints))
+    lost[ranks] = np.maximum(late[:, -2], 0.0) * view.period
+    lost[[rank for i, rank in enumerate(ranks) if i != row and late[i, -2:].min() < late[row, -2] / 2]] = 0.0
+    finding = told(view, ranks[row], Shift(n - 1, n, float(late[row, -2]), score), lost, score)
+    before, now = (late[row, -2:] * view.period / 1e6).tolist()
+    message = (
+        f"{finding.ids[0]} begins to send {before:.1f} ms after the others in step {n - 1}, "
+        f"which takes {finding.slowdown:.2f}× as long, and {now:.1f} ms or more after them in the step that goes on"
+    )
+    evidence = {
+        **finding.evidence,
+        "steps": [n - 1, n + 1],
+        "late_ms": round(before, 3),
+        "late_again_ms": round(now, 3),
+        "alone": True,
+    }
+    return replace(finding, detector="late_again", message=message, end_ns=max(view.now, view.until), evidence=evidence)
