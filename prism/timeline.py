@@ -141,9 +141,16 @@ class _Beats:
         self.alone = alone  # no other stream shows the steps as the clock does
         self.often = often  # as of `Beat`
         self.known: dict[tuple[int, ...], Rhythm] = {}
+        self._told: dict[tuple[int, ...], tuple[list[int], Ints]] = {}
 
     def of(self, own: list[int]) -> tuple[list[int], Ints]:
-        """The streams that end a rank's steps, and the gap after each step of the clock, int64[n, 2].
+        """The streams that end a rank's steps, and the gap after each step of the clock, int64[n, 2]."""
+        if tuple(own) not in self._told:
+            self._told[tuple(own)] = self._ended_by(own)
+        return self._told[tuple(own)]
+
+    def _ended_by(self, own: list[int]) -> tuple[list[int], Ints]:
+        """`of` streams not asked for before.
 
         Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
         the one that rests longest. Ranks that reduce nothing follow whatever rests longest.

@@ -60,11 +60,19 @@ def woken(edge: Edge, said: Ints, period: float, *, many: float = 20.0, fine: fl
     usually lasts, which is no more than the share `fine` of the steps' `period`, ns, or records are sums that tell no moments;
     a rest lasts `many` times as long, lest chance does it.
     """
-    done = np.maximum.accumulate(edge.end)[:-1]
-    begin, wide = edge.start[1:], int(np.median(edge.end - edge.start))
-    next_said = np.append(said, np.iinfo(np.int64).max)[np.searchsorted(said, done)]
-    on = (begin - done > many * wide) & (np.abs(next_said - begin) <= wide) & (wide <= fine * period)
-    return edge.rows[1:][on]
+    return edge.rows[_woken(edge.start, edge.end, said, fine * period, many)]
+
+
+@compiled
+def _woken(start: Ints, end: Ints, said: Ints, widest: float, many: float) -> Mask:
+    out, wide, done, k = np.zeros(len(start), np.bool_), int(median(end - start)), end[0], 0
+    for i in range(1, len(start) if wide <= widest else 0):
+        if start[i] - done > many * wide:
+            while k < len(said) and said[k] < done:
+                k += 1
+            out[i] = k < len(said) and abs(said[k] - start[i]) <= wide
+        done = max(done, end[i])
+    return out
 
 
 def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
