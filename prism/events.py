@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.record import FIN, RST, SYN
-from prism.detectors.view import View, unevenness
+from prism.detectors.steps import unevenness
+from prism.detectors.view import View
 from prism.kernels.intervals import union
 from prism.model import Event, EventKind, Finding
 
