@@ -169,7 +169,9 @@ def _unexplained(
         yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
 
 
-def _view(flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int, now_ns: int) -> View:
+def _view(
+    flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int, now_ns: int = 0
+) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
