@@ -10,8 +10,10 @@ import csv
 import io
 import ipaddress
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeGuard
 
 from collectors.documents import Object, load_json, load_yaml
@@ -50,8 +52,17 @@ class Topology:
         """Every host, sorted."""
         return tuple(sorted({e.host for e in self.endpoints.values() if e.host}))
 
+    @cached_property
+    def sizes(self) -> Counter[str | None]:
+        """How many endpoints each host has."""
+        return Counter(e.host for e in self.endpoints.values())
+
     def switches(self) -> tuple[str, ...]:
         """Every leaf and every end of a link, sorted."""
+        return self._switches
+
+    @cached_property
+    def _switches(self) -> tuple[str, ...]:
         leaves = {e.leaf for e in self.endpoints.values() if e.leaf}
         return tuple(sorted(leaves | {end for link in self.links for end in link}))
 

@@ -165,9 +165,8 @@ def _ring(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> _Ring | None
     ring = [speak[0]]
     while (after := at[hosts[goes_to[ring[-1]]]]) not in ring:
         ring.append(after)
-    others = Counter[str | None](view.host(name) for name in set(view.job.endpoints) - set(names))
-    of_host = Counter(endpoint.host for endpoint in view.topology.endpoints.values()) - others
-    many = np.array([of_host[hosts[i]] for i in ring], np.int64)
+    others = view.on_host - Counter(hosts)
+    many = np.array([max(view.topology.sizes[hosts[i]] - others[hosts[i]], 0) for i in ring], np.int64)
     enters = {hosts[to]: to for to in goes_to.values()}
     return _Ring(ring, [enters[hosts[i]] for i in ring], many) if len(ring) == len(speak) and many.max() > 1 else None
 

@@ -6,7 +6,7 @@ rank works before it speaks is its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -139,11 +139,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and view.parallelism.layout.pp == 1
-            strangers = strangers_of(view, twins, rank)
-            typical, largest, total = (_above(level, strangers, rank, pairs, sure, height) for level in levels)
-            alone = largest if sure else typical  # in a pipeline, and of two, pieces that ran together on one say nothing
-            ways: tuple[tuple[Piece, _Above, _Above], ...] = (("largest", largest, alone), ("typical", typical, total))
-            for piece, lead, support in ways:
+            for piece, lead, support in _ways(levels, strangers_of(view, twins, rank), rank, pairs, sure, height):
                 if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
                     continue
                 lost = float(middle(view.work[2][rank]) * (1 - np.exp(-lead.over)))
@@ -154,6 +150,22 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
                     out.append(Slow(rank, shift, lost, lead.rest, grew, piece))
                     break
     return out
+
+
+def _ways(
+    levels: Sequence[Floats], strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float
+) -> Iterator[tuple[Piece, _Above, _Above]]:
+    """By which piece a rank is above its twins by `height`, and by what else it must be, too.
+
+    In a pipeline, and of two, where none is `sure`, pieces that ran together on one say nothing alone.
+    """
+    typical, largest = None, _above(levels[1], strangers, rank, pairs, sure, height)
+    if largest.over >= height:
+        typical = None if sure else _above(levels[0], strangers, rank, pairs, sure, height)
+        yield "largest", largest, typical or largest
+    typical = typical or _above(levels[0], strangers, rank, pairs, sure, height)
+    if typical.over >= height:
+        yield "typical", typical, _above(levels[2], strangers, rank, pairs, sure, height)
 
 
 def _high(view: View, twins: Ints, height: float) -> list[int]:
@@ -190,15 +202,16 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, 
     if not np.isfinite(above).any():
         return nothing
     over = float(np.nanmedian(above))
+    if sure and over >= height:
+        high = float(np.nanpercentile(usual(level[strangers], share=HIGHER), 90))
+        over = min(over, float(np.nanmedian(level[rank])) - high)
     if over < height:
         return nothing
     noise = max(spread(above) / np.sqrt(level.shape[1]), 1e-9)
     own = [strangers] if pairs is None else pairs
     among = np.concatenate([(1 if pairs is None else 2) * (level[ranks] - middle(level[ranks], axis=0)) for ranks in own])
     among = middle(among, axis=1)
-    if sure:
-        high = float(np.nanpercentile(usual(level[strangers], share=HIGHER), 90))
-        over, among = min(over, float(np.nanmedian(level[rank])) - high), np.maximum(among, 0.0)
+    among = np.maximum(among, 0.0) if sure else among
     return _Above(above, over, noise, _moved_most(among))
 
 

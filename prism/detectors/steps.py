@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,6 +52,11 @@ class Steps:
     def host(self, address: str) -> str:
         """The host of a member; itself where that is not known."""
         return (self.topology.host(address) if self.topology is not None else None) or address
+
+    @cached_property
+    def on_host(self) -> Counter[str]:
+        """How many members each host has."""
+        return Counter(map(self.host, self.job.endpoints))
 
     @cached_property
     def hosts(self) -> Ints:
