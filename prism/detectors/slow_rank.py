@@ -16,6 +16,7 @@ from prism.detectors.slow import PIECES, Piece, Slow, at_once, by_host, one_of_t
 from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import quantile
 from prism.kernels.shifts import (
     HIGH,
     OFTEN,
@@ -135,7 +136,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     Where reductions go on under the work, ranks speak last in their turn, and the pieces in between say little.
     """
     out = []
-    levels = [np.log(ordinary(work)) for work in view.work]
+    levels = [_Level(level, usual(level, share=HIGHER)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)]
     for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and view.parallelism.layout.pp == 1
@@ -152,8 +153,15 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     return out
 
 
+class _Level(NamedTuple):
+    """The logarithm of the work of each rank in each step, and what of each rank is seen in a tenth of the steps."""
+
+    work: Floats
+    high: Floats
+
+
 def _ways(
-    levels: Sequence[Floats], strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float
+    levels: Sequence[_Level], strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float
 ) -> Iterator[tuple[Piece, _Above, _Above]]:
     """By which piece a rank is above its twins by `height`, and by what else it must be, too.
 
@@ -189,27 +197,27 @@ class _Above(NamedTuple):
         return len(known) > 0 and bool(np.mean(known >= height) >= most)
 
 
-def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float) -> _Above:
+def _above(level: _Level, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float) -> _Above:
     """One rank against its twins, if it is above them by `height`. Of two, the slower one is the odd one if those of other
     `pairs` are alike.
 
     Where none is starved (`sure`) those that seem to work less now and then are not apart, but often show what they work.
     """
-    nothing = _Above(np.zeros(level.shape[1]), 0.0, np.inf, np.inf)
+    work = level.work
+    nothing = _Above(np.zeros(work.shape[1]), 0.0, np.inf, np.inf)
     if not len(strangers) or (pairs is not None and not pairs):
         return nothing
-    above = level[rank] - middle(level[strangers], axis=0)[0]
+    above = work[rank] - middle(work[strangers], axis=0)[0]
     if not np.isfinite(above).any():
         return nothing
-    over = float(np.nanmedian(above))
+    over = float(middle(above))
     if sure and over >= height:
-        high = float(np.nanpercentile(usual(level[strangers], share=HIGHER), 90))
-        over = min(over, float(np.nanmedian(level[rank])) - high)
+        over = min(over, float(middle(work[rank])) - _nine_in_ten(level.high[strangers]))
     if over < height:
         return nothing
-    noise = max(spread(above) / np.sqrt(level.shape[1]), 1e-9)
+    noise = max(spread(above) / np.sqrt(work.shape[1]), 1e-9)
     own = [strangers] if pairs is None else pairs
-    among = np.concatenate([(1 if pairs is None else 2) * (level[ranks] - middle(level[ranks], axis=0)) for ranks in own])
+    among = np.concatenate([(1 if pairs is None else 2) * (work[ranks] - middle(work[ranks], axis=0)) for ranks in own])
     among = middle(among, axis=1)
     among = np.maximum(among, 0.0) if sure else among
     return _Above(above, over, noise, _moved_most(among))
@@ -217,8 +225,12 @@ def _above(level: Floats, strangers: Ints, rank: int, pairs: list[Ints] | None, 
 
 def _moved_most(moved: Floats) -> float:
     """How far nine in ten of some others moved at most."""
-    known = np.abs(moved[np.isfinite(moved)])
-    return float(np.percentile(known, 90)) if len(known) else 0.0
+    return _nine_in_ten(np.abs(moved[np.isfinite(moved)]))
+
+
+def _nine_in_ten(values: Floats) -> float:
+    """What nine in ten of those that are known do not exceed; 0 without any."""
+    return quantile(np.sort(values[~np.isnan(values)]), 0.9)
 
 
 def severity(slowdown: float, lost: float) -> Severity:

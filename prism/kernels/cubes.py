@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.kernels.edges import Edge, Pair
 
@@ -45,6 +46,9 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
 
 def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Both]]]:
     """Sets of pairs that are hypercubes of at `least` so many dimensions, and how many those are."""
+    low, high = _doubles(np.sort(np.array(list(moved.values()), np.float64)))
+    if not (low < high).any():
+        return
     at: dict[int, list[Both]] = defaultdict(list)
     for pair in moved:
         for end in pair:
@@ -53,8 +57,7 @@ def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Bo
     for own in at.values():
         own.sort(key=moved.__getitem__)
         volume = np.array([moved[pair] for pair in own], np.float64)
-        low = np.searchsorted(volume, 2 * (1 - TOLERANCE) * volume, "left")
-        high = np.searchsorted(volume, 2 * (1 + TOLERANCE) * volume, "right")
+        low, high = _doubles(volume)
         for b in np.flatnonzero(low < high).tolist():
             graph.add_edges_from((a, own[b]) for a in own[low[b] : high[b]])
     for part in nx.connected_components(graph):
@@ -67,6 +70,11 @@ def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Bo
             levels[-1] |= {pair[0]: pair[1], pair[1]: pair[0]}
         if least <= len(levels) and _is_cube(levels, len(part)):
             yield len(levels), sorted(part)
+
+
+def _doubles(volume: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Of volumes, ascending, from where to before where those are that are twice as much as each."""
+    return np.searchsorted(volume, 2 * (1 - TOLERANCE) * volume), np.searchsorted(volume, 2 * (1 + TOLERANCE) * volume, "right")
 
 
 def _is_cube(levels: Sequence[Mapping[int, int]], pairs: int) -> bool:

@@ -33,8 +33,12 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
     """
     edge, gap = gaps(start, end, octets)
     usual = weighted_median(gap, gap)
+    known = 0
     for share in shares:
         wide = np.flatnonzero(gap >= max(share * usual, 1.0))
+        if len(wide) == known:
+            continue  # the same gaps
+        known = len(wide)
         found = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64))
         if found is not None:
             ends = np.maximum.accumulate(end)[wide[found.ends]]
