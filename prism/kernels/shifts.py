@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import comb
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,19 @@ class Shift(NamedTuple):
     score: float
 
 
-def middle(values: Floats, axis: int | None = None) -> Floats:
+@overload
+def middle(values: Floats) -> np.float64: ...
+
+
+@overload
+def middle(values: Floats, axis: int) -> Floats: ...
+
+
+def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
     """Median of what is known, NaN where nothing is; the axis stays, so that it can be subtracted."""
     if axis is None:
-        return np.asarray(middle(values.ravel(), axis=0)[0], dtype=np.float64)
+        there = values[~np.isnan(values)]
+        return np.float64(median(there) if len(there) else np.nan)
     if not values.shape[axis]:
         return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
     ordered = np.sort(values, axis=axis)  # NaN comes last
