@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -87,13 +88,19 @@ class View(Steps):
     def work(self) -> tuple[Floats, Floats, Floats]:
         """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
         said = [(spoke, work, steps[:, 1]) for (spoke, work, _), steps in zip(self.speech, self.timeline.steps, strict=True)]
-        parts = zip(*(typical_work(*own) for own in said), strict=True)
-        typical, largest, total = (np.stack([_padded(p, len(self.ends)) for p in part]) for part in parts)
+        typical, largest, total = (self._stacked(part) for part in zip(*(typical_work(*own) for own in said), strict=True))
         if self.parallelism.layout.pp > 1:
             every = [self.by_kind(rank, ends) for rank, (_, _, ends) in enumerate(said)]
             alike = self.stages[[self.code[address] for address in self.job.endpoints]]
-            typical = np.stack([_padded(own.against, len(self.ends)) for own in every]) * levels(every, alike)[:, None]
+            typical = self._stacked([own.against for own in every]) * levels(every, alike)[:, None]
         return self._shared(typical), self._shared(largest), self._shared(total)
+
+    def _stacked(self, parts: Sequence[Floats]) -> Floats:
+        """A series per rank, cut or filled with NaN to the job's steps; float64[ranks, steps]."""
+        out = np.full((len(parts), len(self.ends)), np.nan)
+        for own, part in zip(out, parts, strict=True):
+            own[: len(part)] = part[: len(own)]
+        return out
 
     def by_kind(self, rank: int, ends: Ints) -> ByKind:
         """What a rank of a pipeline worked until each of some times, by what it said to how many stages further (`pieces`)."""
@@ -118,8 +125,3 @@ class View(Steps):
                 ranks = [place[m] for m in group.members]
                 work[ranks] = np.min(np.where(np.isnan(work[ranks]), np.inf, work[ranks]), axis=0)
         return np.where(np.isinf(work), np.nan, work)
-
-
-def _padded(part: Floats, n: int) -> Floats:
-    """A series cut or filled with NaN to n places."""
-    return np.concatenate([part[:n], np.full(max(n - len(part), 0), np.nan)])

@@ -8,7 +8,7 @@ of their octets, or the same burst. Hand-overs down a pipeline come to the same 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import networkx as nx
 import numpy as np
@@ -36,9 +36,10 @@ def communicators(
     for edge in edges.values():
         for end in ends(edge.key):
             at[end].append(edge)
-    graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at))
+    meeting = _meeting(edges, at)
+    graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at, meeting))
     graph.add_nodes_from(edges)
-    graph.add_edges_from(_near_by(edges, at, graph, threshold, near))
+    graph.add_edges_from(_near_by(edges, meeting, graph, threshold, near))
     active = {key: edge.activity() for key, edge in edges.items()}
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
@@ -47,8 +48,15 @@ def communicators(
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
+def _meeting(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> tuple[Ints, Ints]:
+    """The places of the lanes that meet at each endpoint, endpoint by endpoint, and where those of each begin."""
+    place = {key: i for i, key in enumerate(edges)}
+    own = np.array([place[edge.key] for meeting in at.values() for edge in meeting], np.int64)
+    return own, np.cumsum([0, *map(len, at.values())])
+
+
 def _near_by(
-    edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], graph: nx.Graph[Pair], threshold: float, near: float
+    edges: Mapping[Pair, Edge], meeting: tuple[Ints, Ints], graph: nx.Graph[Pair], threshold: float, near: float
 ) -> list[tuple[Pair, Pair]]:
     """Lanes that belong together (`courses.joins`) and are not joined in the graph, nor by others of these."""
     if not edges:
@@ -59,9 +67,7 @@ def _near_by(
     for part in nx.connected_components(graph):
         inside = [place[key] for key in part]
         homes[inside] = inside[0]
-    own = np.array([place[edge.key] for meeting in at.values() for edge in meeting], np.int64)
-    begins = np.cumsum([0, *map(len, at.values())])
-    pairs = joins(side_by_side(list(edges.values())), homes, own, begins, QUANTILES, threshold, near)
+    pairs = joins(side_by_side(list(edges.values())), homes, *meeting, QUANTILES, threshold, near)
     return [(keys[a], keys[b]) for a, b in pairs.tolist()]
 
 
@@ -70,41 +76,48 @@ def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pai
     return Collective(frozenset(part), rows, joined([active[key] for key in sorted(part)]))
 
 
-def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> Iterator[tuple[Pair, Pair]]:
+def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tuple[Ints, Ints]) -> list[tuple[Pair, Pair]]:
     """Lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint.
 
     Octets are equal within a hundredth where there is no way back, within a thousandth where there is one.
     """
-    for node, own in at.items():
-        other = np.array([edge.src + edge.dst - node for edge in own])
-        comes = np.array([edge.dst == node for edge in own])
-        volume = np.array([edge.volume for edge in own])
-        loose = np.array([flipped(edge.key) not in edges for edge in own])
-        tolerance = np.where(loose, 1e-2, 1e-3)
-        for i in np.flatnonzero(_goes_on(other, comes, volume, tolerance)).tolist():
-            equal = ~comes & (np.abs(volume - volume[i]) <= tolerance[i] * volume[i])
-            yield from ((own[i].key, own[j].key) for j in np.flatnonzero(equal).tolist())
+    keys = list(edges)
+    rows = [(e.src, e.dst, e.volume) for e in edges.values()]
+    src, dst, volume = np.array(rows, np.int64).reshape(-1, 3).T
+    tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in keys], np.float64)
+    pairs = _going_on(np.array(list(at), np.int64), *meeting, src, dst, volume, tolerance)
+    return [(keys[a], keys[b]) for a, b in pairs.tolist()]
 
 
 @compiled
-def _goes_on(other: Ints, comes: Mask, volume: Ints, tolerance: Floats) -> Mask:
-    """Which lanes that come in at an endpoint go on in one that goes out: those whose equals lead to one other end each way."""
-    goes = np.zeros(len(other), np.bool_)
-    for i in np.flatnonzero(comes):
-        into = out = -1
-        alone = True
-        for j in range(len(other)):
-            if abs(volume[j] - volume[i]) <= tolerance[i] * volume[i]:
-                known = into if comes[j] else out
-                if known >= 0 and known != other[j]:
-                    alone = False
-                    break
-                if comes[j]:
-                    into = other[j]
-                else:
-                    out = other[j]
-        goes[i] = alone and into >= 0 and out >= 0 and into != out
-    return goes
+def _going_on(nodes: Ints, own: Ints, begins: Ints, src: Ints, dst: Ints, volume: Ints, tolerance: Floats) -> NDArray[np.int64]:
+    """The lanes that come in at each node and those in which they go on: whose equals lead to one other end each way."""
+    out, n = np.empty((len(own), 2), np.int64), 0
+    for k in range(len(nodes)):
+        meeting = own[begins[k] : begins[k + 1]]
+        for i in meeting:
+            if dst[i] != nodes[k]:
+                continue
+            before = after = -1
+            alone, first = True, n
+            for j in meeting:
+                if abs(volume[j] - volume[i]) <= tolerance[i] * volume[i]:
+                    comes, other = dst[j] == nodes[k], src[j] + dst[j] - nodes[k]
+                    known = before if comes else after
+                    if known >= 0 and known != other:
+                        alone = False
+                        break
+                    if comes:
+                        before = other
+                        continue
+                    after = other
+                    if n == len(out):
+                        out = np.concatenate((out, np.empty_like(out)))
+                    out[n, 0], out[n, 1] = i, j
+                    n += 1
+            if not (alone and before >= 0 and after >= 0 and before != after):
+                n = first
+    return out[:n]
 
 
 def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:
