@@ -35,6 +35,7 @@ def test_lookups():
     assert t.host("192.0.2.1") is None
     assert t.leaf("192.0.2.1") is None
     assert t.hosts() == ("server0", "server1")
+    assert t.sizes == {"server0": 2, "server1": 1}
     assert t.switches() == ("leaf0", "leaf1", "spine0")
     assert t.switch_links("spine0") == (("leaf0", "spine0"), ("leaf1", "spine0"))
     assert t.switch_links("leaf1") == (("leaf1", "spine0"),)

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from prism.kernels.communicators import communicators
-from prism.kernels.edges import edges_of
+from prism.kernels.communicators import _meeting, _rings, communicators
+from prism.kernels.edges import Edge, edges_of, ends
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes
 from prism.synth.simulate import simulate
@@ -55,3 +57,36 @@ def test_experts_gradients_among_so_many_that_volumes_hardly_differ():
     job = Job(dp=32, ep=2, gradient_octets=400_000_000, expert_octets=30_000_000, forward_ms=230, backward_ms=460, steps=10)
     found, there = groups(job, hosts=32)
     assert found == there
+
+
+lanes_of = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2), st.sampled_from((1000, 1002, 1009, 2000))), max_size=14
+)
+
+
+def naively_going_on(edges):
+    """Pairs of lanes, one into an endpoint and one out of it, whose equals there lead to one other end each way."""
+    found = set()
+    for node in {end for key in edges for end in key[:2]}:
+        here = [edge for edge in edges.values() if node in (edge.src, edge.dst)]
+        for one in (edge for edge in here if edge.dst == node):
+            tolerance = 1e-3 if (one.dst, one.src, one.lane) in edges else 1e-2
+            same = [edge for edge in here if abs(edge.volume - one.volume) <= tolerance * one.volume]
+            before = {edge.src + edge.dst - node for edge in same if edge.dst == node}
+            after = {edge.src + edge.dst - node for edge in same if edge.dst != node}
+            if len(before) == len(after) == 1 and before != after:
+                found |= {(one.key, edge.key) for edge in same if edge.dst != node}
+    return found
+
+
+@given(lanes_of)
+def test_lanes_that_go_on_in_one_another_are_those_that_the_obvious_loop_finds(drawn):
+    edges = {}
+    for src, dst, lane, octets in drawn:
+        one = np.array([0], np.int64)
+        edges[src, dst, lane] = Edge(src, dst, one, one, one + 1, np.array([octets], np.int64), lane)
+    at = {}
+    for edge in edges.values():
+        for end in ends(edge.key):
+            at.setdefault(end, []).append(edge)
+    assert set(_rings(edges, at, _meeting(edges, at))) == naively_going_on(edges)

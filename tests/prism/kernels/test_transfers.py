@@ -2,6 +2,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.kernels.edges import Edge
 from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, joined_late, rested, unit_of, woken
@@ -135,6 +137,35 @@ def test_what_goes_on_when_its_receiver_begins():
     assert woken(edge, said[:0], 2000).tolist() == []
     assert woken(edge, said + 20, 2000).tolist() == []
     assert woken(edge, said, 900).tolist() == []  # records that last a ninetieth of a step are sums
+
+
+def naively_at_border(begin, end, time, until, reach):
+    """The first record after a time, or the one after the longest rest near it, if that is twice as long."""
+    n = len(begin)
+    rest = [reach if i in (0, n) else min(begin[i] - end[:i].max(), reach) for i in range(n + 1)]
+    at = out = sum(begin <= time)
+    for i in range(sum(begin < time - int(reach)), sum(begin <= min(time + int(reach), until))):
+        out = i if rest[i] > max(2 * rest[at], rest[out]) else out
+    return out
+
+
+times = st.lists(st.integers(0, 60), min_size=1, max_size=10).map(sorted)
+
+
+@given(
+    times, st.lists(st.integers(1, 9), min_size=10, max_size=10), st.lists(st.integers(0, 70), min_size=1, max_size=4), times
+)
+def test_loops_over_records_do_what_they_say(at, lengths, borders_at, said):
+    begin, words = np.array(at, np.int64), np.array(said, np.int64)
+    end = begin + np.array(lengths[: len(begin)], np.int64)
+    found = borders(begin, end, np.array(borders_at), 30, 8.0).tolist()
+    untils = [30, *[1000] * (len(borders_at) - 1)]
+    assert found == [naively_at_border(begin, end, *one, 8.0) for one in zip(borders_at, untils, strict=True)]
+    wide, rows = int(np.median(end - begin)), range(1, len(begin))
+    first = {i: next((word for word in said if word >= end[:i].max()), 1000) for i in rows}
+    on = [i for i in rows if begin[i] - end[:i].max() > 2 * wide and abs(first[i] - begin[i]) <= wide]
+    edge = Edge(1, 2, np.arange(len(begin)), begin, end, np.full(len(begin), WINDOW))
+    assert woken(edge, words, 1000, many=2.0).tolist() == on
 
 
 def test_who_joins_late_is_asked_only_where_nothing_comes_back():
