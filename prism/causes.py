@@ -9,11 +9,8 @@ from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
 DECIDED = "laggard"  # where one rank worked for all that was lost, nothing else is to blame for it
-LAST = (
-    "late_rank",
-    "lately",
-    "late_again",
-)  # where one was last, or slow all through, others waited, though one of them may seem to work
+# where one was last, or slow all through, others waited, though one of them may seem to work
+LAST = ("late_rank", "lately", "late_again")
 
 
 def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Finding]:

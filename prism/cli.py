@@ -103,7 +103,7 @@ def replay(
 ) -> None:
     """Diagnose the training jobs in captures or flow dumps.
 
-    Tables go to standard output. Exits 0 with or without findings, 2 on bad input.
+    Tables go to standard output. Exits 0 with or without findings, 2 on bad input, 75 where a store is away.
     """
     with complaints("prism"):
         from collectors.compiling import announce
@@ -124,8 +124,12 @@ def replay(
         flows: list[Flows] = []
 
         def kept(records: Flows) -> Flows:
-            flows.append(_through(store, records) if store else records)
-            return flows[0]
+            if store:
+                from prism.keeping import through
+
+                records = through(store, records)
+            flows.append(records)
+            return records
 
         with _progress(quiet=quiet) as progress:
             where = {"scheduler": scheduler, "store": store or ""}
@@ -191,12 +195,6 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
         (check_folder(name) if is_folder(name) else check_output(name, inputs))
         if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
             raise ValueError(f"{name}: report, trace and page cannot be one file")
-
-
-def _through(store: str, flows: Flows) -> Flows:
-    from prism.keeping import through
-
-    return through(store, flows)
 
 
 def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:

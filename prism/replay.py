@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from collectors import inputs as files
 from collectors import pcap, reading
@@ -51,9 +52,11 @@ def replay(
     with workers(worth(len(flows)) if processes is None else processes, scheduler) as executor:
         if executor is None:
             return diagnose(flows, source, topology=topology, transits=transits, progress=jobs)
-        away, (first, last) = Kept(store) if scheduler and "://" in store and len(flows) else None, flows.window
-        records, pairs = (away, away.pairs(first, last + 1)) if away else (Memory(flows), None)
-        return diagnose_over(executor, records, source, pairs=pairs, topology=topology, transits=transits, progress=jobs)
+        given: dict[str, Any] = {"topology": topology, "transits": transits, "progress": jobs}
+        if not (scheduler and "://" in store and len(flows)):
+            return diagnose_over(executor, Memory(flows), source, **given)
+        away, (first, last) = Kept(store), flows.window
+        return diagnose_over(executor, away, source, pairs=away.pairs(first, last + 1), **given)
 
 
 def read(

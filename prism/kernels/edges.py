@@ -154,11 +154,12 @@ def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
     Activations in flight pile up in the pipeline and are answered by gradients before the step ends. Whatever part of a
     step a capture began with cancels out. Without rests, whoever moved its octets earlier on the whole.
     """
-    return bool(_ahead(there.end, there.octets, back.end, back.octets, np.asarray(rests, np.int64)))
+    return bool(_ahead(there.end, there.octets, back.end, back.octets, rests))
 
 
 @compiled
 def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
+    """`ahead`, of when records ended and what they moved, there and back."""
     times, n = np.concatenate((there, back)), len(there)
     order, volumes = rising(times), (max(gave.sum(), 1), max(got.sum(), 1))
     level, grown, whole = np.empty(len(times)), 0.0, 0.0

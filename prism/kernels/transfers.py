@@ -65,6 +65,7 @@ def woken(edge: Edge, said: Ints, period: float, *, many: float = 20.0, fine: fl
 
 @compiled
 def _woken(start: Ints, end: Ints, said: Ints, widest: float, many: float) -> Mask:
+    """Which of the records are `woken`, if they usually last no longer than the `widest` that tell moments, ns."""
     out, wide, done, k = np.zeros(len(start), np.bool_), int(median(end - start)), end[0], 0
     for i in range(1, len(start) if wide <= widest else 0):
         if start[i] - done > many * wide:
@@ -75,16 +76,12 @@ def _woken(start: Ints, end: Ints, said: Ints, widest: float, many: float) -> Ma
     return out
 
 
+@compiled
 def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
     """The first record after each of some times, or after a rest within `reach` ns of it that is twice as long.
 
     That of the first time is over at `until`.
     """
-    return _borders(begin, end, times, until, reach)
-
-
-@compiled
-def _borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
     rest, done = np.full(len(begin) + 1, reach), end[0] if len(end) else 0  # longer ones are all as good
     for i in range(1, len(begin)):
         rest[i] = min(begin[i] - done, reach)

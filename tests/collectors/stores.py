@@ -74,3 +74,13 @@ def pairs(flows):
         o, n = found.get(key, (0, 0))
         found[key] = o + octets, n + 1
     return found
+
+
+def fill(path):
+    """Write until its disk is full."""
+    with open(path, "wb", buffering=0) as file:
+        try:
+            while file.write(bytes(1 << 12)):
+                pass
+        except OSError:
+            pass

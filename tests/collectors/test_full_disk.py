@@ -35,12 +35,7 @@ PROGRAM = textwrap.dedent(
 
     write()
     until(lambda: sink.fates()["stored"] == 2000)
-    with open(ballast, "wb", buffering=0) as file:
-        try:
-            while file.write(bytes(1 << 16)):
-                pass
-        except OSError:
-            pass
+    stores.fill(ballast)
     write()
     until(lambda: sink.health()["state"] != "ok" or number > sink.fates()["stored"] + 2000 and write())
     print(sink.health()["state"], sink.health()["error"], flush=True)
@@ -68,19 +63,11 @@ KEEPING = textwrap.dedent(
 
     disk, ballast = Path(sys.argv[1]), Path(sys.argv[1]) / "ballast"
 
-    def fill(path):
-        with open(path, "ab", buffering=0) as file:
-            try:
-                while file.write(bytes(1 << 12)):
-                    pass
-            except OSError:
-                pass
-
     database = opened(str(disk / "store"))
     for table in flowrows.TABLES:
         database.create(table)
     database.insert(flowrows.FLOWS, flowrows.rows(flowrows.ordered(stores.flows(100, now_ns=time.time_ns()))), token="a")
-    fill(ballast)
+    stores.fill(ballast)
     another = flowrows.replace(flowrows.FLOWS, name="another")
     for ask in (lambda: retention.keep(database, 86_400), lambda: database.create(another)):
         try:
@@ -89,7 +76,7 @@ KEEPING = textwrap.dedent(
             print(error.transient, error, flush=True)
     database.close()
     ballast.unlink()
-    fill(disk / "ballast2")
+    stores.fill(disk / "ballast2")
     try:
         opened(str(disk / "new")).close()
     except StoreError as error:
@@ -122,12 +109,7 @@ SERVER = textwrap.dedent(
         made = kill.sink(server.url, sys.argv[2], seconds=60)
         write()
         kill.drain(made)
-        with open(ballast, "wb", buffering=0) as file:
-            try:
-                while file.write(bytes(1 << 16)):
-                    pass
-            except OSError:
-                pass
+        stores.fill(ballast)
         until = time.monotonic() + 60
         while made.health()["state"] == "ok" and time.monotonic() < until:
             write()
