@@ -87,8 +87,8 @@ def _numbered(
     """Into `number` that of each record's connection; how many records each has, and how many there are: −1 where that is more
     than `room`, a power of 2.
     """
-    table = np.full((4 * room, 2), 0, np.uint64)
     known = np.full(4 * room, -1, np.int32)
+    keys = np.empty((room, 2), np.uint64)  # apart, for of a table of keys most lies idle in the cache
     mask, n = np.uint64(4 * room - 1), 0
     count = np.zeros(room, np.int64)
     for i in range(len(src)):
@@ -96,15 +96,18 @@ def _numbered(
         ports = np.uint64(dst_qp[i]) << np.uint64(32) | np.uint64(src_port[i]) << np.uint64(16) | np.uint64(dst_port[i])
         mixed = ends * np.uint64(0x9E3779B97F4A7C15) ^ ports * np.uint64(0xC2B2AE3D27D4EB4F)
         at = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33) & mask
-        while known[at] >= 0 and (table[at, 0] != ends or table[at, 1] != ports):
+        k = known[at]
+        while k >= 0 and (keys[np.uint64(k), 0] != ends or keys[np.uint64(k), 1] != ports):
             at = (at + np.uint64(1)) & mask
-        if known[at] < 0:
+            k = known[at]
+        if k < 0:
             if n == room:
                 return count, -1
-            table[at, 0], table[at, 1], known[at] = ends, ports, n
+            k = known[at] = n
+            keys[n, 0], keys[n, 1] = ends, ports
             n += 1
-        number[i] = known[at]
-        count[known[at]] += 1
+        number[i] = k
+        count[np.uint64(k)] += 1
     return count, n
 
 

@@ -96,6 +96,17 @@ def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> 
         room *= 8
 
 
+@compiled
+def ranges(low: Ints, high: Ints) -> Places:
+    """The places from each `low` to before each `high`, on end."""
+    out, n = np.empty((high - low).sum(), np.intp), 0
+    for k in range(len(low)):
+        for i in range(low[k], high[k]):
+            out[n] = i
+            n += 1
+    return out
+
+
 def distinct(values: Ints) -> Ints:
     """The values, each once, ascending."""
     values = np.sort(values)
