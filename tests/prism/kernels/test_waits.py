@@ -229,7 +229,7 @@ def test_what_parts_steps_is_as_the_obvious_loop_says(some, ends, data):
     assert parting(*told).tolist() == naively_parting(*(column.tolist() for column in told))
 
 
-@given(
+@having(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40), st.integers(1, 9), st.booleans()), max_size=40)
 )
 def test_what_all_endpoints_worked_is_what_each_did(some):
