@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from prism.detectors.laggard import hidden, told, worked_longer
-from prism.detectors.late_rank import lateness_of
+from prism.detectors.late_rank import Late, lateness_of
 from prism.detectors.parts import lasted, worked
 from prism.detectors.twins import ordinary, strangers_of
 from prism.detectors.view import Floats, View
@@ -42,7 +42,10 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     if not height >= np.log(factor) or grew < sigmas or not _unlike(level[None], 0, slow):
         return []
     one = Shift(n - slow, n, height, grew)
-    best, grown, _ = _came_last(view, one) if hidden(view) else worked_longer(view, one)
+    seen = lateness_of(view)
+    if seen is not None and seen.hidden:
+        return _in_ring(view, seen, one, sigmas)
+    best, grown = _came_last(view, seen, one) if hidden(view) else worked_longer(view, one)[:2]
     alone = hidden(view)
     ways = [(worked, np.log(slower))]
     if view.parallelism.layout.pp == 1:
@@ -58,6 +61,25 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     return []
 
 
+def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]:
+    """Whom a ring waited for, some of whose lanes are inside hosts, while all parts of a step took longer.
+
+    Of the wire alone nobody can tell who works there. All wait alike, but what a rank sends before it waits may be a part of
+    its step: so it is enough that somebody's parts all took longer.
+    """
+    best, grown = _came_last(view, seen, one)
+    for rank in range(len(view.job.endpoints)) if best >= 0 else ():
+        parts, slow = lasted(view, rank), one.stop - one.start
+        score = 0.0 if parts is None else _all_through(parts, one.height / 2, slow)
+        if parts is not None and score >= sigmas and _alone(view, rank, lasted, slow):
+            host = view.host(view.job.endpoints[best])
+            if best in seen.unsure:
+                grown[[view.host(address) == host for address in view.job.endpoints]] = grown[best]
+            finding = _finding(view, best, one, grown, min(one.score, score), int(np.isfinite(parts[-1]).sum()))
+            return [replace(finding, evidence={**finding.evidence, "alone": True, "unseen": "lanes between ranks of a host"})]
+    return []
+
+
 def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, parts: int) -> Finding:
     """The finding on a rank that worked longer all through so many parts of a step."""
     finding = told(view, rank, one, grown, score)
@@ -70,23 +92,23 @@ def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, par
 
 
 def _came_last(
-    view: View, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = 6.0
-) -> tuple[int, Floats, float]:
+    view: View, seen: Late | None, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = 6.0
+) -> tuple[int, Floats]:
     """Who was later than its group by the `share` of what a step grew by, and `apart` times as late as anybody else was.
 
     As `worked_longer` says it. Where only the first call tells, it is what the step grew by until then. No single step
     else shows anybody half as late (`_unlike`).
     """
-    seen, lost = lateness_of(view), float(np.exp(one.height) - 1)
+    lost = float(np.exp(one.height) - 1)
     if seen is None:
-        return -1, np.zeros(0), 0.0
+        return -1, np.zeros(0)
     late, slow = np.nan_to_num(seen.late - usual(seen.late)), one.stop - one.start
     now, due = late[:, -slow:].min(axis=1), share * lost * seen.within
     best = int(np.argmax(now))
     others = now[strangers_of(view, np.arange(len(late)), best)]
     least = max(due[best], apart * float(np.abs(others).max(initial=0.0)), sigmas * spread(late, floor=0.002))
-    sure = len(others) > 0 and now[best] >= least and best not in seen.hidden and _unlike(late, best, slow)
-    return best if sure else -1, np.minimum(now / seen.within, lost) * view.period, float(now[best] - least)
+    sure = len(others) > 0 and now[best] >= least and _unlike(late, best, slow)
+    return best if sure else -1, np.minimum(now / seen.within, lost) * view.period
 
 
 def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Floats]:
@@ -121,11 +143,14 @@ def _alone(view: View, rank: int, way: Parts, slow: int) -> bool:
 def _all_through(parts: Floats, height: float, slow: int) -> float:
     """By how many sigmas a rank works longer in parts of the newest `slow` steps; 0 if not by `height`, alike in nearly all.
 
+    Of a single step in all of them: a hiccup that lasts for most of a step spares some of it.
     `parts` is the logarithm of a typical piece of its work in each part of each step: float64[steps, parts].
     """
     level = parts - middle(parts[:-slow], axis=0)
     now = level[-slow:][np.isfinite(level[-slow:])]
     usually = float(np.median(now)) if len(now) else 0.0
     if len(now) < 2 * slow or usually < height or np.mean((now >= usually / 2) & (now <= 2 * usually)) < OFTEN:
+        return 0.0
+    if slow == 1 and now.min() < usually / 2:
         return 0.0
     return float(usually * np.sqrt(len(now)) / spread(level[:-slow]))
