@@ -37,8 +37,8 @@ class Deaf:
     def beyond(self, findings: Iterable[Finding], step_ns: float, *, steps: float = 2.0) -> Iterator[Finding]:
         """The findings without those that may come of it: outages that touch it, and who was slow for less than `steps` beyond.
 
-        The step in which it begins and the one in which it ends are not seen whole, so who was slow in them was so after it; how
-        much sooner that may have begun is said.
+        The step in which it begins and the one in which it ends are not seen whole, so who was slow in them was so after it; by
+        how much sooner that may have begun is said.
         """
         low, high = self.since_ns - step_ns, self.until_ns + step_ns
         for finding in findings:
