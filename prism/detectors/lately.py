@@ -6,7 +6,7 @@ in parts, each with work of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -55,7 +55,7 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     for way, least in ways if best >= 0 else ():
         parts = way(view, best)
         score = 0.0 if parts is None else _all_through(parts, least, slow)
-        if parts is not None and score >= sigmas and _alone(view, best, way, slow):
+        if parts is not None and score >= sigmas and _alone(_every(view, way), best, slow):
             finding = _finding(view, best, one, grown, min(grew, score), int(np.isfinite(parts[-1]).sum()))
             return [replace(finding, evidence={**finding.evidence, "alone": True}) if alone else finding]
     return []
@@ -67,11 +67,11 @@ def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]
     Of the wire alone nobody can tell who works there. All wait alike, but what a rank sends before it waits may be a part of
     its step: so it is enough that somebody's parts all took longer.
     """
-    best, grown = _came_last(view, seen, one)
-    for rank in range(len(view.job.endpoints)) if best >= 0 else ():
-        parts, slow = lasted(view, rank), one.stop - one.start
-        score = 0.0 if parts is None else _all_through(parts, one.height / 2, slow)
-        if parts is not None and score >= sigmas and _alone(view, rank, lasted, slow):
+    slow, (best, grown) = one.stop - one.start, _came_last(view, seen, one)
+    every = _every(view, lasted) if best >= 0 else {}
+    for rank, parts in every.items():
+        score = _all_through(parts, one.height / 2, slow)
+        if score >= sigmas and _alone(every, rank, slow):
             host = view.host(view.job.endpoints[best])
             if best in seen.unsure:
                 grown[[view.host(address) == host for address in view.job.endpoints]] = grown[best]
@@ -132,12 +132,17 @@ def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = 3) -> bool:
     return bool(newest > 0 and np.isfinite(others[row]).sum() + 2 >= 1 / RARE and not short.any())
 
 
-def _alone(view: View, rank: int, way: Parts, slow: int) -> bool:
+def _every(view: View, way: Parts) -> dict[int, Floats]:
+    """The parts of steps of each rank whose steps can be cut."""
+    every = ((rank, way(view, rank)) for rank in range(len(view.job.endpoints)))
+    return {rank: parts for rank, parts in every if parts is not None}
+
+
+def _alone(every: Mapping[int, Floats], rank: int, slow: int) -> bool:
     """Whether no rank works longer all through steps else, but for what lasts (`_unlike`)."""
-    every = {r: way(view, r) for r in range(len(view.job.endpoints))}
     low = 100 * (1 - OFTEN)  # all through: in nearly all parts
-    rows = {r: usual(parts - middle(parts, axis=0), share=low)[:, 0] for r, parts in every.items() if parts is not None}
-    return rank in rows and _unlike(np.stack(list(rows.values())), list(rows).index(rank), slow)
+    rows = [usual(parts - middle(parts, axis=0), share=low)[:, 0] for parts in every.values()]
+    return rank in every and _unlike(np.stack(rows), list(every).index(rank), slow)
 
 
 def _all_through(parts: Floats, height: float, slow: int) -> float:
