@@ -56,20 +56,31 @@ def upheld(findings: Iterable[Finding], ends: Ints, *, grown: float = 1.05) -> I
     """The findings of a window whose steps had such `ends`, without claims that would not be if its steps were parts of others.
 
     Where rests part equal groups they may be, until there are `CLEAR` rests. Then what lasts longer than others because work
-    before it rests is as long in all groups: so what is said to be slow must have `grown` beside what is at the same places.
+    before it rests is as long in all groups: so what is said to be slow, or to have hung, must have `grown` beside what is at
+    the same places. A hang may go on.
     """
-    steps = np.diff(ends)
-    size = _group(steps)
+    size = _group(np.diff(ends))
     for finding in findings:
-        if not size or finding.severity is Severity.INFO or not finding.kind.startswith("slow"):
+        hangs = finding.kind == "hang"
+        if not size or finding.severity is Severity.INFO or not (hangs or finding.kind.startswith("slow")):
             yield finding
             continue
-        middles = ends[:-1] + steps // 2
+        times = np.append(ends, finding.end_ns) if hangs and finding.end_ns > ends[-1] else ends
+        steps, middles = np.diff(times), (times[1:] + times[:-1]) // 2
         inside = (finding.start_ns < middles) & (middles < finding.end_ns)
-        places = [np.flatnonzero(~inside[k % size :: size]) * size + k % size for k in np.flatnonzero(inside)]
-        usual = sum(float(np.median(steps[others])) if len(others) else np.inf for others in places)
-        if float(steps[inside].sum()) >= grown * usual > 0:
+        took, usual = float(steps[inside].sum()), _at_places(steps, inside, size)
+        if took >= grown * usual > 0 or (hangs and not 0 < usual < np.inf):
             yield finding
+
+
+def _at_places(steps: Ints, inside: Mask, size: int) -> float:
+    """How long those `inside` of some steps, in groups of a `size`, would take if they were as others at their places are.
+
+    Infinite where there are none.
+    """
+    places = (np.arange(k % size, len(steps), size) for k in np.flatnonzero(inside).tolist())
+    others = [steps[own[~inside[own]]] for own in places]
+    return sum(float(np.median(own)) if len(own) else np.inf for own in others)
 
 
 def _group(steps: Ints, *, longer: float = 2.0, least: int = 3) -> int:

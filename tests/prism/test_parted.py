@@ -101,10 +101,26 @@ def test_what_is_only_slow_where_work_rests_is_no_claim_while_steps_may_be_parts
     assert list(upheld([one], slow_at(ends, slice(12, 15), 1.03))) == []
 
 
+def test_a_rest_is_no_hang_while_steps_may_be_parts():
+    ends = parts(20, of=4)
+
+    def told(ends, since, until):
+        return len(list(upheld([claim(since, until, kind="hang")], ends)))
+
+    rest = int(ends[10]) + S // 10, int(ends[11]) - S
+    assert told(ends, *rest) == 0
+    assert told(slow_at(ends, 11, 1.5), rest[0], rest[1] + 2 * S) == 1  # longer than others
+    assert told(slow_at(ends, 13, 4), int(ends[12]) + S // 10, int(ends[12]) + 3 * S) == 1  # where nobody rests
+    before = ends[:11]
+    assert told(before, rest[0], int(ends[10]) + 5 * S) == 0  # it goes on
+    assert told(before, rest[0], int(ends[10]) + 6 * S) == 1
+    assert told(ends[:7], rest[0], rest[1]) == 1  # one rest is no group
+
+
 def test_other_findings_stand():
     ends = parts(20, of=4)
-    note, hang = claim(int(ends[10]), int(ends[11]), severity=Severity.INFO), claim(int(ends[10]), int(ends[11]), kind="hang")
-    assert list(upheld([note, hang], ends)) == [note, hang]
+    note, gone = claim(int(ends[10]), int(ends[11]), severity=Severity.INFO), claim(int(ends[10]), int(ends[11]), kind="crash")
+    assert list(upheld([note, gone], ends)) == [note, gone]
     rest = claim(int(ends[10]), int(ends[11]))
     for known in (parts(29, of=4), parts(20, rest_s=0), parts(7, of=4), ends[:2], ends[:0]):
         assert list(upheld([rest], known)) == [rest]  # groups that a window tells from steps; no groups
