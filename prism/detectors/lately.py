@@ -148,7 +148,7 @@ def _alone(every: Mapping[int, Floats], rank: int, slow: int) -> bool:
 def _all_through(parts: Floats, height: float, slow: int) -> float:
     """By how many sigmas a rank works longer in parts of the newest `slow` steps; 0 if not by `height`, alike in nearly all.
 
-    Of a single step in all of them: a hiccup that lasts for most of a step spares some of it.
+    Of a single step in all but its last, when the work may be over: hiccups that last for most of a step spare some of it.
     `parts` is the logarithm of a typical piece of its work in each part of each step: float64[steps, parts].
     """
     level = parts - middle(parts[:-slow], axis=0)
@@ -156,6 +156,6 @@ def _all_through(parts: Floats, height: float, slow: int) -> float:
     usually = float(np.median(now)) if len(now) else 0.0
     if len(now) < 2 * slow or usually < height or np.mean((now >= usually / 2) & (now <= 2 * usually)) < OFTEN:
         return 0.0
-    if slow == 1 and now.min() < usually / 2:
+    if slow == 1 and (level[-1, :-1] < usually / 2).any():
         return 0.0
     return float(usually * np.sqrt(len(now)) / spread(level[:-slow]))
