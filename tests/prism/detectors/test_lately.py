@@ -142,6 +142,16 @@ def test_what_spares_a_part_of_a_step_is_not_all_through_it(seed, step):
     assert slow_lately(view) == []
 
 
+def test_the_last_part_of_a_slow_step_may_be_as_long_as_ever():
+    """A draw in which hardly any work is left in it."""
+    kind = replace(SIMULATED["ddp over RDMA"][1], buckets=8, jitter=0.03, forward_ms=1333, backward_ms=2666)
+    kind = replace(kind, message_octets=1 << 20, window_octets=1 << 22)
+    slow = Fault("compute_slow", ranks=(6,), first=LONG.steps - 1, factor=1.74)
+    made = simulate(Spec("long", RDMA, (kind,), (slow,)), 5)
+    view = replace(seen(made.flows, topology.parse(json.dumps(made.topology), "t")), least=2)
+    assert [one.ids for one in slow_lately(view)] == [("10.10.6.1",)]
+
+
 @pytest.mark.parametrize("name", ["fsdp over RDMA", "moe", "moe over RDMA"])
 def test_of_two_long_steps_both_tell(name):
     slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 2, factor=1.5)
