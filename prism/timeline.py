@@ -138,8 +138,9 @@ class _Beats:
         """Which streams are a rank's own, which of them end its steps, and the gap after each of these, int64[n, 2]."""
         if tuple(own) not in self._told:
             leading, quiet = self._ended_by(own)
-            numbers = np.arange(len(self.streams))
-            self._told[tuple(own)] = np.isin(numbers, own), np.isin(numbers, leading), quiet
+            which = np.zeros((2, len(self.streams)), np.bool_)
+            which[0, own] = which[1, leading] = True
+            self._told[tuple(own)] = which[0], which[1], quiet
         return self._told[tuple(own)]
 
     def _ended_by(self, own: list[int]) -> tuple[list[int], Ints]:
