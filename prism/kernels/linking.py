@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints, Mask
-from prism.kernels.intervals import Floats
+from prism.kernels.intervals import Floats, weighted_median
 from prism.kernels.sums import counted, numbered
 
-WORK, MOVE, JOINED, DONE, CALL = range(5)
+WORK, MOVE, JOINED, DONE = range(4)
 
 
 class Events(NamedTuple):
@@ -28,7 +28,6 @@ class Events(NamedTuple):
     mark: Ints
     peer: Ints
     need: Ints
-    octets: Ints
 
     @property
     def who(self) -> Ints:
@@ -137,7 +136,7 @@ def _linked(
             before[k : k + len(own)] = own
             k += len(own)
         begins[i + 1] = k
-        base[i] = time[before[begins[i] : k]].max() if k > begins[i] else time[i]
+        base[i] = _since(before[begins[i] : k], time, i)
         if kind[i] == JOINED:
             joined[mark[i]] = i
             continue
@@ -162,6 +161,15 @@ def _linked(
 
 
 @compiled
+def _since(points: Ints, time: Ints, point: int) -> int:
+    """When the last of some points was; when a `point` was, without any."""
+    out: int = time[points[0]] if len(points) else time[point]
+    for one in points:
+        out = max(out, time[one])
+    return out
+
+
+@compiled
 def _given(came: Ints, low: int, high: int, time: Ints, first: Ints, need: int) -> int:
     """The transfer, of those at `low` to `high`, that had come when what a rank needed had; −1 without."""
     at = _below(came, low, high, time, need)
@@ -182,22 +190,20 @@ def _last(points: Ints, time: Ints, heard: int) -> int:
 
 
 @compiled
-def gathered(
-    src: Ints, dst: Ints, begin: Ints, end: Ints, octets: Ints, cuts: Ints, ranks: int
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first, its octets.
+def gathered(src: Ints, dst: Ints, begin: Ints, end: Ints, cuts: Ints, ranks: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first.
 
     `src` and `dst` are the ranks of its records, in order of begin; those of collective k are at `cuts` k to k + 1. First its
     senders begin, then it is joined, then each of its members is done, as they appear.
     """
     room = 3 * len(src) + len(cuts)
     time, kind, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    mark, peer, moved = np.empty(room, np.int64), np.full(room, -1, np.int64), np.zeros(room, np.int64)
+    mark, peer = np.empty(room, np.int64), np.full(room, -1, np.int64)
     sent, known, last = np.full(ranks, -1, np.int64), np.full(ranks, -1, np.int64), np.zeros(ranks, np.int64)
     members = np.empty(ranks, np.int64)
     n = 0
     for c in range(len(cuts) - 1):
-        count, whole, joined, opened = 0, 0, 0, n
+        count, joined, opened = 0, 0, n
         for i in range(cuts[c], cuts[c + 1]):
             if sent[src[i]] != c:
                 sent[src[i]] = c
@@ -209,14 +215,13 @@ def gathered(
                     known[one], last[one], members[count] = c, end[i], one
                     count += 1
                 last[one] = max(last[one], end[i])
-            whole += octets[i]
         time[n], kind[n], rank[n] = joined + 1, JOINED, -1
         n += 1
         for one in members[:count]:
-            time[n], kind[n], rank[n], moved[n] = max(last[one], joined + 1), DONE, one, whole
+            time[n], kind[n], rank[n] = max(last[one], joined + 1), DONE, one
             n += 1
         mark[opened:n] = c
-    return time[:n], kind[:n], rank[:n], mark[:n], peer[:n], moved[:n]
+    return time[:n], kind[:n], rank[:n], mark[:n], peer[:n]
 
 
 @compiled
@@ -236,3 +241,37 @@ def messages(octets: NDArray[Any], slack: float) -> tuple[Ints, Ints]:
             n += 1
         lasts[n - 1] = i
     return starts[:n], lasts[:n]
+
+
+@compiled
+def transfers(
+    begin: Ints, end: Ints, octets: Ints, firsts: Ints, lasts: Ints, worded: Mask, slack: float
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The transfers of streams whose records, in order of begin, lie at `firsts` to `lasts`: each one's stream, the place of
+    its first record, when all of it had come, when its last part began if it came in parts, else −1.
+
+    What is parted by more than a quarter of a typical record are parts. They are those of `messages`, but of a stream whose
+    receiver gives word (`worded`) each is one.
+    """
+    n, room = 0, (lasts - firsts).sum()
+    stream, place = np.empty(room, np.int64), np.empty(room, np.int64)
+    come, resumed = np.empty(room, np.int64), np.full(room, -1, np.int64)
+    for s in range(len(firsts)):
+        low, high, count = firsts[s], lasts[s], 0
+        close, reach = weighted_median(end[low:high] - begin[low:high], octets[low:high]) / 4, end[low]
+        parts, size = np.empty(high - low + 1, np.int64), np.zeros(high - low, np.int64)
+        for i in range(low, high):
+            if count == 0 or begin[i] - reach > close:
+                parts[count] = i
+                count += 1
+            size[count - 1] += octets[i]
+            reach = max(reach, end[i])
+        parts[count] = high
+        opens, closes = (np.arange(count), np.arange(count)) if worded[s] else messages(size[:count], slack)
+        for k in range(len(opens)):
+            stream[n], place[n] = s, parts[opens[k]]
+            come[n] = end[parts[opens[k]] : parts[closes[k] + 1]].max()
+            if closes[k] > opens[k]:
+                resumed[n] = begin[parts[closes[k]]]
+            n += 1
+    return stream[:n], place[:n], come[:n], resumed[:n]
