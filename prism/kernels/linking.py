@@ -76,11 +76,11 @@ def linked(events: Events, pipe: Mask, heard: Ints, soon: Floats, *, prompt: flo
 
 
 @compiled
-def _below(points: Ints, low: int, high: int, time: Ints, at: int) -> int:
-    """The place, from `low` to `high`, of the first of some points that is not before a moment."""
+def _below(times: Ints, low: int, high: int, at: int) -> int:
+    """The place, from `low` to `high`, of the first of some times that is not before a moment."""
     while low < high:
         middle = (low + high) // 2
-        if time[points[middle]] < at:
+        if times[middle] < at:
             low = middle + 1
         else:
             high = middle
@@ -113,7 +113,8 @@ def _linked(
 ) -> tuple[Ints, Ints, Ints, Ints, Mask]:
     n = len(time)
     before, begins, base = np.empty(room, np.int64), np.zeros(n + 1, np.int64), np.empty(n, np.int64)
-    outer, shaded, first = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.empty(n, np.int64)
+    outer, shaded = np.full(n, -1, np.int64), np.zeros(n, np.bool_)
+    acting, ended, first = time[acted], time[came], np.empty(len(came), np.int64)  # in the order in which they are looked for
     latest, sent = np.full(len(pipes), -1, np.int64), np.full(len(pipe), -1, np.int64)
     joined = np.full(len(begin), -1, np.int64)
     acts_end, comes_end, begin_end = acts.copy(), comes.copy(), begin.copy()  # what of each there was so far
@@ -122,8 +123,8 @@ def _linked(
         if kind[i] == WORK:
             r = rank[i]
             for s in range(slots[r], slots[r + 1]):
-                known = pipes[s] and need[i] >= 0
-                p = _given(came, comes[s], comes_end[s], time, first, need[i]) if known and latest[s] >= 0 else latest[s]
+                known = pipes[s] and need[i] >= 0 and latest[s] >= 0
+                p = _given(came, ended, first, comes[s], comes_end[s], need[i]) if known else latest[s]
                 if p >= 0:
                     before[k] = p
                     k += 1
@@ -149,15 +150,16 @@ def _linked(
             elif queue >= 0 and time[queue] > base[i] and time[i] - time[queue] <= most:
                 shaded[i], outer[i] = True, queue
         elif kind[i] == MOVE:
-            first[i] = time[before[begins[i]]] if k > begins[i] else time[i]
+            began = time[before[begins[i]]] if k > begins[i] else time[i]
             sent[op[i]] = i
-            at = _below(acted, acts[peer[i]], acts_end[peer[i]], time, need[i]) - 1
-            if need[i] >= 0 and at >= acts[peer[i]] and need[i] - time[acted[at]] <= prompt * (need[i] - first[i]):
+            at = _below(acting, acts[peer[i]], acts_end[peer[i]], need[i]) - 1 if need[i] >= 0 else -1
+            if at >= acts[peer[i]] and need[i] - acting[at] <= prompt * (need[i] - began):
                 shaded[i], outer[i] = True, acted[at]  # the rest was sent when the receiver was ready
+            first[comes_end[slot[i]]] = began
             comes_end[slot[i]] += 1
         latest[slot[i]] = i
         acts_end[peer[i] if kind[i] == MOVE else rank[i]] += 1
-    return before[:k].copy(), begins, outer, base, shaded
+    return before[:k], begins, outer, base, shaded
 
 
 @compiled
@@ -170,10 +172,10 @@ def _since(points: Ints, time: Ints, point: int) -> int:
 
 
 @compiled
-def _given(came: Ints, low: int, high: int, time: Ints, first: Ints, need: int) -> int:
+def _given(came: Ints, ended: Ints, first: Ints, low: int, high: int, need: int) -> int:
     """The transfer, of those at `low` to `high`, that had come when what a rank needed had; −1 without."""
-    at = _below(came, low, high, time, need)
-    if at == high or first[came[at]] > need:
+    at = _below(ended, low, high, need)
+    if at == high or first[at] > need:
         at -= 1
     return came[at] if at >= low else -1
 
