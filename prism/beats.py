@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.kernels.chorus import Chorus, chorus, told_by
-from prism.kernels.edges import Edge, sending
+from prism.kernels.edges import Edge, edge_from, sending
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
 from prism.kernels.layers import grouped
@@ -200,7 +200,8 @@ def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int
 
 def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
     rows = rows[in_order(start[rows])]
-    return Edge(int(flows.src[rows[0]]), int(flows.dst[rows[0]]), rows, start[rows], flows.end_ns[rows], flows.octets[rows])
+    key = int(flows.src[rows[0]]), int(flows.dst[rows[0]])
+    return edge_from(key, rows, start[rows], flows.end_ns[rows], flows.octets[rows])
 
 
 def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[Stream, Rows]]:

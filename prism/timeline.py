@@ -9,24 +9,22 @@ Source: LLMPrism (arXiv 2505.00342), timeline reconstruction; equal volumes repl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.record import Flows, Mask
 from prism.beats import beat, rhythm_of, same_period
 from prism.kernels.edges import sending
-from prism.kernels.endings import step_ends
+from prism.kernels.endings import steps_of
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import NONE, Rhythm
 from prism.kernels.signals import signals
-from prism.kernels.sums import counted, numbered
+from prism.kernels.sums import both_ends
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
-
-Rows = NDArray[np.intp]
 
 
 def reconstruct(
@@ -71,21 +69,29 @@ def _steps(
     for i, stream in enumerate(beats.streams):
         for member in stream.members:
             of[member].append(i)
-    ends_at = _by_end(flows, beats.streams)
+    begins, columns = _by_endpoint(flows, beats.streams, start)
+    none = np.zeros(0, np.int64)
     steps = []
     for address in job.endpoints:
-        me = code[address]
-        rows = {i: ends_at(i, me) for i in of[address]}
-        if not rows:  # a member that says nothing in a window
+        if not of[address]:  # a member that says nothing in a window
             steps.append(np.zeros((0, 2), np.int64))
             continue
-        leading, quiet = beats.of(of[address])
-        ends = _rank_ends(
-            flows, start, quiet, [rows[i] for i in leading], list(rows.values()), heard.get(address, np.zeros(0, np.int64))
-        )
-        first = min((int(start[r].min()) for r in rows.values() if len(r)), default=int(clock.quiet[0, 0]))
-        steps.append(np.stack([np.concatenate([[min(first, ends[0])], ends[:-1]]), ends], axis=1))
+        own, leading, quiet = beats.of(of[address])
+        inside = slice(begins[code[address]], begins[code[address] + 1])
+        sent, came, octets, which = (column[inside] for column in columns)
+        steps.append(steps_of(sent, came, octets, which, own, leading, quiet, heard.get(address, none)))
     return tuple(_together(steps, [heard.get(address) for address in job.endpoints], clock.period_ns))
+
+
+def _by_endpoint(flows: Flows, streams: Sequence[Stream], start: Ints) -> tuple[list[int], tuple[Ints, ...]]:
+    """Where each endpoint's records begin; start, end, octets and stream of those that it sends and is sent, by start."""
+    rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
+    of = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
+    src, dst, begun = flows.src[rows], flows.dst[rows], start[rows]
+    order = both_ends(src, dst, begun, in_order(begun)) % max(len(rows), 1)
+    begins = np.cumsum(np.append(0, np.bincount(np.concatenate([src, dst]), minlength=len(flows.endpoints))))
+    own = rows[order]
+    return begins.tolist(), (begun[order], flows.end_ns[own], flows.octets[own], of[order])
 
 
 def _together(
@@ -118,21 +124,6 @@ def _together(
     return out
 
 
-def _by_end(flows: Flows, streams: Sequence[Stream]) -> Callable[[int, int], Rows]:
-    """The rows of a stream, by its number, that begin or end at an endpoint, by its code."""
-    rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
-    of = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
-    members = sum(len(stream.members) for stream in streams)
-    parts: defaultdict[tuple[int, int], list[Rows]] = defaultdict(lambda: [rows[:0]])
-    for side in (flows.src[rows], flows.dst[rows]):
-        number, at = numbered(of, side, room=max(members, 1))
-        order, begins = counted(number, len(at), np.arange(len(rows)))
-        own, cuts = rows[order], begins.tolist()
-        for k, key in enumerate(zip(of[at].tolist(), side[at].tolist(), strict=True)):
-            parts[key].append(own[cuts[k] : cuts[k + 1]])
-    return lambda stream, code: np.concatenate(parts[stream, code])
-
-
 class _Beats:
     """Where the streams of a rank agree that a step ends, for each set of streams looked at once."""
 
@@ -141,16 +132,18 @@ class _Beats:
         self.alone = alone  # no other stream shows the steps as the clock does
         self.often = often  # as of `Beat`
         self.known: dict[tuple[int, ...], Rhythm] = {}
-        self._told: dict[tuple[int, ...], tuple[list[int], Ints]] = {}
+        self._told: dict[tuple[int, ...], tuple[Mask, Mask, Ints]] = {}
 
-    def of(self, own: list[int]) -> tuple[list[int], Ints]:
-        """The streams that end a rank's steps, and the gap after each step of the clock, int64[n, 2]."""
+    def of(self, own: list[int]) -> tuple[Mask, Mask, Ints]:
+        """Which streams are a rank's own, which of them end its steps, and the gap after each of these, int64[n, 2]."""
         if tuple(own) not in self._told:
-            self._told[tuple(own)] = self._ended_by(own)
+            leading, quiet = self._ended_by(own)
+            numbers = np.arange(len(self.streams))
+            self._told[tuple(own)] = np.isin(numbers, own), np.isin(numbers, leading), quiet
         return self._told[tuple(own)]
 
     def _ended_by(self, own: list[int]) -> tuple[list[int], Ints]:
-        """`of` streams not asked for before.
+        """The streams that end a rank's steps, and the gap after each.
 
         Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
         the one that rests longest. Ranks that reduce nothing follow whatever rests longest.
@@ -185,15 +178,6 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
     fit = np.abs(ends[near] - out[:, 0]) < clock.period_ns / 2
     out[fit] = own.quiet[near[fit]]
     return out
-
-
-def _rank_ends(flows: Flows, start: Ints, quiet: Ints, leading: list[Rows], rows: list[Rows], heard: Ints) -> Ints:
-    """When each step of one rank ended: its last record in the streams that end a step, and the signals after it."""
-    own = np.concatenate(leading)
-    order = own.take(in_order(start.take(own)))
-    begun = start.take(order)
-    every = begun if len(leading) == len(rows) else np.sort(start.take(np.concatenate(rows)))
-    return step_ends(begun, flows.end_ns.take(order), flows.octets.take(order), quiet, every, heard)
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:

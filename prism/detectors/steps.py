@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import UDP, Flows, Transits
-from prism.kernels.edges import Edge, Pair, edges_of
+from prism.kernels.edges import Edge, Pair, edges_of, laid_out
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.sums import counted, tallied, tallies
+from prism.kernels.sums import counted, ranges, tallied, tallies
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -113,7 +113,7 @@ class Steps:
     def edges(self) -> dict[Pair, Edge]:
         """Directed pairs with payload that comes back in at least half of the steps."""
         every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
-        seen = np.count_nonzero(self.by_step(*_numbered(list(every.values()))), axis=1)
+        seen = np.count_nonzero(self.by_step(*_numbered(every.values())), axis=1)
         return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
 
     @cached_property
@@ -225,10 +225,10 @@ class Steps:
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
 
 
-def _numbered(edges: Sequence[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
+def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
     """The rows of some edges, the number of each row's edge, and how many edges there are."""
-    rows = np.concatenate([np.zeros(0, np.intp), *(edge.rows for edge in edges)])
-    return rows, np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges]), len(edges)
+    of, low, high = laid_out(edges)
+    return of.rows[ranges(low, high)], np.repeat(np.arange(len(edges)), high - low), len(edges)
 
 
 def unevenness(durations: Floats) -> float:

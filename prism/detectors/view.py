@@ -13,9 +13,9 @@ from prism.detectors.steps import Floats, Rows, Steps
 from prism.kernels.edges import edges_of
 from prism.kernels.intervals import Ints
 from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
-from prism.kernels.sums import counted
+from prism.kernels.sums import counted, on_end
 from prism.kernels.transfers import gone_on, joined_late
-from prism.kernels.waits import parting, told, work_at
+from prism.kernels.waits import parted, told, worked
 
 __all__ = ["Floats", "View"]
 
@@ -33,16 +33,14 @@ class View(Steps):
             known[self.inside] = self.needed
             stood = self.inside[self.continued]
             known[stood] = around.start_ns[stood]
-        sides = [counted(side, len(self.code), rows) for side in (around.src, around.dst)]
-        own = [
-            tuple(order[begins[code] : begins[code + 1]] for order, begins in sides)
-            for code in (self.code[address] for address in self.job.endpoints)
-        ]
-        for (talks, hears), steps in zip(own, self.timeline.steps, strict=True):
-            together = talks[parting(around.control(), around.start_ns, around.end_ns, talks, hears, steps[:, 1])]
-            known[together] = around.start_ns[together]
-        every = told(around, known)
-        return [work_at(every, talks, hears) for talks, hears in own]
+        talks, hears = (counted(side, len(self.code), rows) for side in (around.src, around.dst))
+        codes = np.array([self.code[address] for address in self.job.endpoints])
+        ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
+        together = parted(around.control(), around.start_ns, around.end_ns, talks, hears, codes, ends, cuts)
+        known[together] = around.start_ns[together]
+        *columns, begins = worked(told(around, known), talks, hears, codes)
+        said, work, what = (np.split(column, begins[1:-1]) for column in columns)
+        return list(zip(said, work, what, strict=True))
 
     @cached_property
     def needed(self) -> Ints:

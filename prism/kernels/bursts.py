@@ -16,6 +16,7 @@ from prism.kernels.sums import counted
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.uint16] | NDArray[np.int32]
 
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 
@@ -64,10 +65,11 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
     return Bursts(replace(replace(flows, **without).take(first), **columns), burst)
 
 
-def _connections(flows: Flows, room: int = 1 << 15) -> tuple[NDArray[np.int32], Ints]:
+def _connections(flows: Flows, room: int = 1 << 16) -> tuple[Numbers, Ints]:
     """The number of each record's connection, counted from 0 as they appear; and how many records each has."""
-    number = np.empty(len(flows), np.int32)  # NumPy asks for large pages, which are sooner had
     while True:
+        # as short as can be: fresh memory takes longer to be had than to be written to
+        number: Numbers = np.empty(len(flows), np.uint16) if room <= 1 << 16 else np.empty(len(flows), np.int32)
         count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, number, room)
         if n >= 0:
             return number, count[:n]
@@ -81,14 +83,14 @@ def _numbered(
     src_port: NDArray[Any],
     dst_port: NDArray[Any],
     dst_qp: NDArray[Any],
-    number: NDArray[np.int32],
+    number: Numbers,
     room: int,
 ) -> tuple[Ints, int]:
     """Into `number` that of each record's connection; how many records each has, and how many there are: −1 where that is more
     than `room`, a power of 2.
     """
-    table = np.full((4 * room, 2), 0, np.uint64)
     known = np.full(4 * room, -1, np.int32)
+    keys = np.empty((room, 2), np.uint64)  # apart, for of a table of keys most lies idle in the cache
     mask, n = np.uint64(4 * room - 1), 0
     count = np.zeros(room, np.int64)
     for i in range(len(src)):
@@ -96,15 +98,18 @@ def _numbered(
         ports = np.uint64(dst_qp[i]) << np.uint64(32) | np.uint64(src_port[i]) << np.uint64(16) | np.uint64(dst_port[i])
         mixed = ends * np.uint64(0x9E3779B97F4A7C15) ^ ports * np.uint64(0xC2B2AE3D27D4EB4F)
         at = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33) & mask
-        while known[at] >= 0 and (table[at, 0] != ends or table[at, 1] != ports):
+        k = known[at]
+        while k >= 0 and (keys[np.uint64(k), 0] != ends or keys[np.uint64(k), 1] != ports):
             at = (at + np.uint64(1)) & mask
-        if known[at] < 0:
+            k = known[at]
+        if k < 0:
             if n == room:
                 return count, -1
-            table[at, 0], table[at, 1], known[at] = ends, ports, n
+            k = known[at] = n
+            keys[n, 0], keys[n, 1] = ends, ports
             n += 1
-        number[i] = known[at]
-        count[known[at]] += 1
+        number[i] = k
+        count[np.uint64(k)] += 1
     return count, n
 
 
@@ -112,7 +117,7 @@ _NUMBER, _LAST, _PATH, _LONG, _SIZE, _END, _FLAGS, _BUSY, _SUMS = range(9)  # kn
 
 
 def _told(
-    flows: Flows, number: NDArray[np.int32], limit: Ints, near: Floats, places: Rows, of: bool
+    flows: Flows, number: Numbers, limit: Ints, near: Floats, places: Rows, of: bool
 ) -> tuple[NDArray[np.int32], Ints, Ints]:
     """The burst of each record if asked `of` that, the first record of each burst, and what is known of it at some `places`:
     its end, its flags, for how long one of its records was under way where it has several, and its sums; int64[places, bursts].
@@ -134,7 +139,7 @@ def _told(
 @compiled
 def _burst(
     rows: Rows,
-    number: NDArray[np.int32],
+    number: Numbers,
     limit: Ints,
     near: Floats,
     places: Rows,

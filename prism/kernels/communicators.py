@@ -67,7 +67,7 @@ def _near_by(
     for part in nx.connected_components(graph):
         inside = [place[key] for key in part]
         homes[inside] = inside[0]
-    pairs = joins(side_by_side(list(edges.values())), homes, *meeting, QUANTILES, threshold, near)
+    pairs = joins(side_by_side(edges.values()), homes, *meeting, QUANTILES, threshold, near)
     return [(keys[a], keys[b]) for a, b in pairs.tolist()]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 
 from collectors.compiled import compiled
-from prism.kernels.edges import Edge
+from prism.kernels.edges import Edge, activities, laid_out
 from prism.kernels.intervals import Floats, Ints, moved_within
 from prism.kernels.ordered import median
 
@@ -31,24 +31,23 @@ class Course(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The records of lanes on end, those of lane k at `begins` k to k + 1; when it was active is at `cuts` k to k + 1."""
+    """The records of lanes, those of lane k at `low` to before `high`; when it was active is at `cuts` k to k + 1."""
 
     start: Ints
     end: Ints
     octets: Ints
-    begins: Ints
+    low: Ints
+    high: Ints
     first: Ints
     last: Ints
     cuts: Ints
 
 
-def side_by_side(edges: Sequence[Edge]) -> Lanes:
+def side_by_side(edges: Collection[Edge]) -> Lanes:
     """Some edges as lanes, numbered from 0."""
-    active = [edge.activity() for edge in edges]
-    start, end, octets = (np.concatenate([edge.moved[side] for edge in edges]) for side in range(3))
-    begins = np.cumsum([0, *(len(edge.start) for edge in edges)])
-    first, last = (np.concatenate([own[side] for own in active]) for side in range(2))
-    return Lanes(start, end, octets, begins, first, last, np.cumsum([0, *(len(own[0]) for own in active)]))
+    of, low, high = laid_out(edges)
+    active, cuts = activities(edges)
+    return Lanes(of.start, of.end, of.octets, low, high, *active, cuts)
 
 
 @compiled
@@ -110,7 +109,7 @@ def beyond(together: float, a: Course, b: Course) -> float:
 @compiled
 def _coincides(lanes: Lanes, a: int, b: int) -> float:
     """Share of the octets of a lane that it moved while another was active."""
-    own, other = slice(lanes.begins[a], lanes.begins[a + 1]), slice(lanes.cuts[b], lanes.cuts[b + 1])
+    own, other = slice(lanes.low[a], lanes.high[a]), slice(lanes.cuts[b], lanes.cuts[b + 1])
     return moved_within(lanes.start[own], lanes.end[own], lanes.octets[own], lanes.first[other], lanes.last[other])
 
 
@@ -143,7 +142,7 @@ def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, th
                     continue
                 for a in (one, other):
                     if not bursts[a]:
-                        at, to = slice(lanes.begins[a], lanes.begins[a + 1]), slice(lanes.cuts[a], lanes.cuts[a + 1])
+                        at, to = slice(lanes.low[a], lanes.high[a]), slice(lanes.cuts[a], lanes.cuts[a + 1])
                         told = course(lanes.start[at], lanes.end[at], lanes.octets[at], lanes.first[to], lanes.last[to], shares)
                         by_share[a], by_burst[a], bursts[a] = told.by_share, told.by_burst, told.bursts
                         octets[a], cadence[a], busy[a] = told.octets, told.cadence, told.busy

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Flows
-from prism.kernels.intervals import Ints, Union, active, weighted_median
+from collectors.record import Flows, Mask
+from prism.kernels.intervals import Ints, Union, active, at_half, closed, weighted_median
 from prism.kernels.ordered import in_order, median, rising
 from prism.kernels.sums import counted, numbered
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
+BINS = 20  # parts of a life over which octets are spread
 
 
 def flipped(key: Pair) -> Pair:
@@ -30,48 +31,119 @@ def ends(key: Pair) -> set[int]:
     return {key[0], key[1]}
 
 
-@dataclass(frozen=True, eq=False)
-class Edge:
-    """The records of one directed pair, in order of start; `rows` are their places in the flows they came from."""
+class Moved(NamedTuple):
+    """Records of directed pairs, pair by pair: their places in the flows they came from, start, end, ns, and octets."""
 
-    src: int
-    dst: int
     rows: Rows
     start: Ints
     end: Ints
     octets: Ints
-    lane: int | None = None
 
-    @cached_property
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """The records of one directed pair, in order of start: those of `of` from `low` to before `high`, `volume` octets in all.
+
+    There are many edges, and of most not all is asked: their columns are cut out when they are.
+    """
+
+    src: int
+    dst: int
+    lane: int | None
+    volume: int
+    of: Moved
+    low: int
+    high: int
+    _active: Union | None = None
+    _pace_ns: float | None = None
+
+    @property
     def key(self) -> Pair:
         """Sender and receiver, codes, and the lane if there is one."""
         return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
+
+    @property
+    def rows(self) -> Rows:
+        """The places of its records in the flows they came from."""
+        return self.of.rows[self.low : self.high]
+
+    @property
+    def start(self) -> Ints:
+        """When each was sent, ns."""
+        return self.of.start[self.low : self.high]
+
+    @property
+    def end(self) -> Ints:
+        """When each had come, ns."""
+        return self.of.end[self.low : self.high]
+
+    @property
+    def octets(self) -> Ints:
+        """What each moved."""
+        return self.of.octets[self.low : self.high]
 
     @property
     def moved(self) -> tuple[Ints, Ints, Ints]:
         """Start, end and octets of its records."""
         return self.start, self.end, self.octets
 
-    @cached_property
-    def volume(self) -> int:
-        """All octets."""
-        return int(self.octets.sum())
-
-    @cached_property
-    def _pace_ns(self) -> float:
-        return weighted_median(self.end - self.start, self.octets)
-
     def pace_ns(self) -> float:
         """How long a typical octet's record lasted: what counts as no gap at this edge's own scale."""
+        if self._pace_ns is None:
+            self._pace_ns = weighted_median(self.end - self.start, self.octets)
         return self._pace_ns
-
-    @cached_property
-    def _activity(self) -> Union:
-        return active(self.start, self.end, self.octets)
 
     def activity(self) -> Union:
         """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
-        return self._activity
+        if self._active is None:
+            self._active = active(self.start, self.end, self.octets)
+        return self._active
+
+    def only(self, kept: Mask) -> Edge:
+        """The same edge with only some of its records."""
+        return edge_from(self.key, self.rows[kept], self.start[kept], self.end[kept], self.octets[kept])
+
+
+def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:
+    """An edge of its own from some records in order of start."""
+    lane = key[2] if len(key) > 2 else None
+    return Edge(key[0], key[1], lane, int(octets.sum()), Moved(rows, start, end, octets), 0, len(rows))
+
+
+def laid_out(edges: Collection[Edge]) -> tuple[Moved, Ints, Ints]:
+    """The records of some edges, and where those of each begin and end among them: as they are if they lie together."""
+    every = {id(edge.of): edge.of for edge in edges}
+    if len(every) == 1:
+        (of,) = every.values()
+        return of, np.array([edge.low for edge in edges], np.int64), np.array([edge.high for edge in edges], np.int64)
+    none = Moved(*(np.zeros(0, np.int64) for _ in range(4)))
+    columns = zip(*([none, *((edge.rows, *edge.moved) for edge in edges)]), strict=True)
+    cuts = np.cumsum([0, *(edge.high - edge.low for edge in edges)])
+    return Moved(*map(np.concatenate, columns)), cuts[:-1], cuts[1:]
+
+
+def activities(edges: Collection[Edge]) -> tuple[Union, Ints]:
+    """When each of some edges was busy, as `Edge.activity`, one after another; those of edge k are at `cuts` k to k + 1."""
+    of, low, high = laid_out(edges)
+    first, last, cuts = _activities(of.start, of.end, of.octets, low, high)
+    for edge, (a, b) in zip(edges, pairwise(cuts.tolist()), strict=True):
+        edge._active = first[a:b], last[a:b]
+    return (first, last), cuts
+
+
+@compiled
+def _activities(start: Ints, end: Ints, octets: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
+    """`activities` of edges whose records are at `low` to before `high`."""
+    room = (high - low).sum()
+    first, last, cuts = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(len(low) + 1, np.int64)
+    for k in range(len(low)):
+        own, n = slice(low[k], high[k]), 0
+        if high[k] > low[k]:
+            one, other = closed(start[own], end[own], at_half(end[own] - start[own], octets[own]) / 4)
+            n = len(one)
+            first[cuts[k] : cuts[k] + n], last[cuts[k] : cuts[k] + n] = one, other
+        cuts[k + 1] = cuts[k] + n
+    return first[: cuts[-1]].copy(), last[: cuts[-1]].copy(), cuts
 
 
 def sending(flows: Flows) -> Ints:
@@ -95,18 +167,17 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     place[by] = np.arange(len(by), dtype=np.int32)
     order, begins = counted(place[number], len(at), order)
     rows, start = rows.take(order), start.take(order)
-    end, octets = flows.end_ns.take(rows), flows.octets.take(rows)
-    volumes = np.add.reduceat(octets, begins[:-1]).tolist() if len(at) else []
-    edges: dict[Pair, Edge] = {}
-    columns = zip(*(column[by].tolist() for column in ends), pairwise(begins.tolist()), volumes, strict=True)
-    for one, other, on, (a, b), volume in columns:
-        edge = Edge(one, other, rows[a:b], start[a:b], end[a:b], octets[a:b], None if lane is None else on)
-        vars(edge)["volume"] = volume  # sooner summed up for all
-        edges[edge.key] = edge
-    return edges
+    of = Moved(rows, start, flows.end_ns.take(rows), flows.octets.take(rows))
+    volumes = np.add.reduceat(of.octets, begins[:-1]).tolist() if len(at) else []
+    cuts = pairwise(begins.tolist())
+    if lane is None:
+        pairs = zip(*(column[by].tolist() for column in ends[:2]), cuts, volumes, strict=True)
+        return {(one, other): Edge(one, other, None, volume, of, *cut) for one, other, cut, volume in pairs}
+    lanes = zip(*(column[by].tolist() for column in ends), cuts, volumes, strict=True)
+    return {(one, other, on): Edge(one, other, on, volume, of, *cut) for one, other, on, cut, volume in lanes}
 
 
-def spread(edge: Edge, life: tuple[int, int], *, bins: int = 20) -> float:
+def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
     """Over how many of `bins` equal parts of `life` an edge's octets are spread: the inverse of their summed squared shares."""
     return _spread(edge.start, edge.octets, *life, bins)
 
@@ -129,22 +200,45 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
 
     At least `least` records, and spread at least `share` as wide as the heaviest edge at either end, in its life.
     """
-    heaviest: dict[int, Edge] = {}
-    for edge in edges.values():
-        for end in (edge.src, edge.dst):
-            if end not in heaviest or heaviest[end].volume < edge.volume:
-                heaviest[end] = edge
-    known: dict[Pair, tuple[tuple[int, int], float]] = {}
-    out = {}
-    for key, edge in edges.items():
-        first, second = heaviest[key[0]], heaviest[key[1]]
-        model = first if first.volume <= second.volume else second
-        if model.key not in known:
-            life = int(model.start[0]), int(model.end.max())
-            known[model.key] = life, spread(model, life)
-        life, width = known[model.key]
-        if len(edge.rows) >= least and spread(edge, life) >= max(share * width, 1.5):
-            out[key] = edge
+    of, low, high = laid_out(edges.values())
+    src, dst, volume = np.array([(e.src, e.dst, e.volume) for e in edges.values()], np.int64).reshape(-1, 3).T
+    kept = _recurring(src, dst, volume, of.start, of.end, of.octets, low, high, least, share, BINS)
+    return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
+
+
+@compiled
+def _recurring(
+    src: Ints,
+    dst: Ints,
+    volume: Ints,
+    start: Ints,
+    end: Ints,
+    octets: Ints,
+    low: Ints,
+    high: Ints,
+    least: int,
+    share: float,
+    bins: int,
+) -> Mask:
+    """Which edges are `recurring`; the records of each are at `low` to before `high`."""
+    n, ends = len(src), 0
+    for k in range(n):
+        ends = max(ends, src[k] + 1, dst[k] + 1)
+    heaviest, width, done = np.full(ends, -1), np.full(n, -1.0), np.zeros(n, np.int64)
+    for k in range(n):
+        for at in (src[k], dst[k]):
+            if heaviest[at] < 0 or volume[heaviest[at]] < volume[k]:
+                heaviest[at] = k
+    out = np.zeros(n, np.bool_)
+    for k in range(n):
+        first, second = heaviest[src[k]], heaviest[dst[k]]
+        model = first if volume[first] <= volume[second] else second
+        own, theirs = slice(low[k], high[k]), slice(low[model], high[model])
+        if width[model] < 0:
+            done[model] = end[theirs].max()
+            width[model] = _spread(start[theirs], octets[theirs], start[low[model]], done[model], bins)
+        if high[k] - low[k] >= least:
+            out[k] = _spread(start[own], octets[own], start[low[model]], done[model], bins) >= max(share * width[model], 1.5)
     return out
 
 

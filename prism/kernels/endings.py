@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Ints
+from collectors.record import Ints, Mask
 from prism.kernels.ordered import median
 
 
@@ -70,4 +71,30 @@ def step_ends(start: Ints, end: Ints, octets: Ints, quiet: Ints, begun: Ints, he
                 out[step] = _last_heard(heard[after], quiet[step, 1], begun, heard)
         if step:
             out[step] = max(out[step - 1], out[step])
+    return out
+
+
+@compiled
+def steps_of(
+    start: Ints, end: Ints, octets: Ints, of: Ints, own: Mask, leading: Mask, quiet: Ints, heard: Ints
+) -> NDArray[np.int64]:
+    """Begin and end of each step of one rank, ns, int64[n, 2], from what it sent and was sent, in order of start.
+
+    `of` is the stream of each record; which of these are the rank's `own`, and which of those end its steps (`leading`).
+    `quiet` and `heard` are as in `step_ends`.
+    """
+    begun, some = np.empty(len(start), np.int64), np.empty((3, len(start)), np.int64)
+    every = ending = 0
+    for i in range(len(start)):
+        if own[of[i]]:
+            begun[every] = start[i]
+            every += 1
+        if leading[of[i]]:
+            some[0, ending], some[1, ending], some[2, ending] = start[i], end[i], octets[i]
+            ending += 1
+    ends = step_ends(some[0, :ending], some[1, :ending], some[2, :ending], quiet, begun[:every], heard)
+    out = np.empty((len(ends), 2), np.int64)
+    for k in range(len(ends)):
+        out[k, 0], out[k, 1] = ends[k - 1], ends[k]
+    out[0, 0] = min(begun[0] if every else quiet[0, 0], ends[0])
     return out

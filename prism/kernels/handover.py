@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from collectors.record import Mask
 from prism.kernels.edges import Edge
-from prism.kernels.intervals import Floats, Ints, union, weighted_median
-from prism.kernels.ordered import in_order, median
+from prism.kernels.intervals import Floats, Ints, at_half, closed
+from prism.kernels.ordered import median, rising
 
+Moved = tuple[Ints, Ints, Ints]  # start, end and octets of an edge's records
 NEVER: Ints = np.zeros(0, np.int64)
 
 
@@ -59,40 +61,68 @@ def handover(
     """
     if len(there.rows) < 4 or len(back.rows) < 4:
         return None
-    bursts = _burst(there), _burst(back)
+    begins = there.activity()[0], back.activity()[0]
+    handed, *tides = _handover(there.moved, back.moved, begins, breaks, share, level, apart, brief, mostly)
+    return Handover(Tide(*tides[0]), Tide(*tides[1])) if handed else None
+
+
+@compiled
+def _handover(
+    there: Moved,
+    back: Moved,
+    begins: tuple[Ints, Ints],
+    breaks: Ints,
+    share: float,
+    level: float,
+    apart: float,
+    brief: float,
+    mostly: float,
+) -> tuple[bool, tuple[float, Ints, float], tuple[float, Ints, float]]:
+    """`handover` of what moved there and back, and when bursts began: whether it is one, and its tides if so."""
+    bursts = _burst(begins[0], there[0], there[2]), _burst(begins[1], back[0], back[2])
     times, excess, idle = _excess(there, back, bursts[0] / max(bursts[1], 1.0))
     cuts = np.unique(np.searchsorted(times, breaks))
     unit = level * min(bursts)
-    total = float(idle.sum())
-    if total <= 0 or unit <= 0:
-        return None
+    none = (0.0, times[:0], 0.0)
+    if idle.sum() <= 0 or unit <= 0:
+        return False, none, none
     levels = _levelled(excess, idle, cuts)
     usual = _usual(levels, idle, unit)
     flying = _in_flight(usual, idle)
     if flying < share:
-        return None
+        return False, none, none
     least = brief if flying < mostly else brief / 5
-    deep = _in_flight(_usual(levels, idle, 1.5 * max(bursts)), idle) >= share / 4
-    if not deep and weighted_median(idle[~usual], idle[~usual]) < least * weighted_median(idle[usual], idle[usual]):
-        return None
-    tides = [_tide(times, _levelled(way * excess, idle, cuts), idle, unit) for way in (1, -1)]
-    life = float(times[-1] - times[0])
-    if not any(
-        len(t.empty) >= 3 and np.diff(np.concatenate([times[:1], t.empty, times[-1:]])).max() <= apart * life for t in tides
-    ):
-        return None
-    return Handover(*tides)
-
-
-def _burst(edge: Edge) -> float:
-    """How many octets an edge moves without a pause: half of them come in bursts that are as large."""
-    begin, _ = edge.activity()
-    burst = np.bincount(np.searchsorted(begin, edge.start, "right") - 1, weights=edge.octets)
-    return weighted_median(burst, burst)
+    if _in_flight(_usual(levels, idle, 1.5 * max(bursts)), idle) < share / 4:  # not deep
+        calm, away = idle[usual], idle[~usual]
+        if (at_half(away, away) if len(away) else 0.0) < least * (at_half(calm, calm) if len(calm) else 0.0):
+            return False, none, none
+    down, up = _tide(times, levels, idle, unit), _tide(times, _levelled(-excess, idle, cuts), idle, unit)
+    handed = _again_and_again(down[1], times, apart) or _again_and_again(up[1], times, apart)
+    return handed, down, up
 
 
 @compiled
-def _in_flight(usual: NDArray[np.bool_], idle: Floats, parts: int = 12) -> float:
+def _again_and_again(empty: Ints, times: Ints, apart: float) -> bool:
+    """Whether a pair was empty at times never further apart than the share `apart` of its life."""
+    longest, last = 0, times[0]
+    for time in empty:
+        longest, last = max(longest, time - last), time
+    return len(empty) >= 3 and max(longest, times[-1] - last) <= apart * (times[-1] - times[0])
+
+
+@compiled
+def _burst(begin: Ints, start: Ints, octets: Ints) -> float:
+    """How many octets an edge that began to move at times moves without a pause: half of them come in bursts as large."""
+    burst, k = np.zeros(len(begin)), 0
+    for i in range(len(start)):
+        while k + 1 < len(begin) and begin[k + 1] <= start[i]:
+            k += 1
+        burst[k] += octets[i]
+    return at_half(burst, burst)
+
+
+@compiled
+def _in_flight(usual: Mask, idle: Floats, parts: int = 12) -> float:
     """The share of idle time in which something is in flight, in most parts of a pair's life, which are of as many pauses."""
     whole, away = np.zeros(parts), np.zeros(parts)
     for i in range(len(idle)):
@@ -102,9 +132,10 @@ def _in_flight(usual: NDArray[np.bool_], idle: Floats, parts: int = 12) -> float
     return median(away[whole > 0] / whole[whole > 0])
 
 
-def _usual(excess: Floats, idle: Floats, unit: float) -> NDArray[np.bool_]:
+@compiled
+def _usual(excess: Floats, idle: Floats, unit: float) -> Mask:
     """The pauses within a unit of the level at which a pair stays longest."""
-    return np.asarray(np.abs(excess - _longest(excess, idle, unit, np.argsort(excess))) <= unit, dtype=np.bool_)
+    return np.abs(excess - _longest(excess, idle, unit, np.argsort(excess))) <= unit
 
 
 @compiled
@@ -126,12 +157,8 @@ def _longest(level: Floats, idle: Floats, unit: float, order: NDArray[np.intp]) 
     return float(best)
 
 
-def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> Tide:
-    return Tide(*_emptied(times, level, idle, unit))
-
-
 @compiled
-def _emptied(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[float, Ints, float]:
+def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[float, Ints, float]:
     """The fields of a `Tide`."""
     begun, rest = np.empty(len(level), np.int64), np.zeros(len(level))
     n, away, calm = 0, 0.0, False
@@ -148,50 +175,56 @@ def _emptied(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[flo
     return away / idle.sum(), begun[:n].copy(), median(rest[:n])
 
 
+@compiled
 def _levelled(level: Floats, idle: Floats, cuts: Ints) -> Floats:
     """Levels above the floor of their part: what was in flight when a job crashed never comes back."""
-    if not len(cuts):
-        return level - _floor(level, idle)
-    parts = [part for part in np.split(np.arange(len(level)), cuts) if len(part)]
-    return np.concatenate([level[part] - _floor(level[part], idle[part]) for part in parts])
+    out, low = level.copy(), 0
+    for high in [*cuts, len(level)]:
+        if high > low:
+            out[low:high] -= _floor(level[low:high], idle[low:high])
+        low = high
+    return out
 
 
-def _excess(there: Edge, back: Edge, bursts: float) -> tuple[Ints, Floats, Floats]:
+@compiled
+def _excess(there: Moved, back: Moved, bursts: float) -> tuple[Ints, Floats, Floats]:
     """For each pause of both: when it began, by how many octets one side was ahead, and how long it lasted, ns.
 
     `bursts` is how much larger bursts are there than back. After the last record a pause of 0. Pauses count for no more
     than twice the length that half of the idle time exceeds: an evaluation says nothing.
     """
-    ends = np.concatenate([there.end, back.end])
-    order = in_order(ends)
-    level = np.cumsum(np.concatenate([there.octets, -back.octets])[order]).astype(np.float64)
-    ratio = there.volume / max(back.volume, 1)
-    equal = any(0.95 <= known <= 1.05 for known in (ratio, bursts))
+    starts, ends = np.concatenate((there[0], back[0])), np.concatenate((there[1], back[1]))
+    octets = np.concatenate((there[2], -back[2])).astype(np.float64)
+    order, begun = rising(ends), rising(starts)
+    level = np.cumsum(octets[order])
+    ratio = there[2].sum() / max(back[2].sum(), 1)
+    equal = 0.95 <= ratio <= 1.05 or 0.95 <= bursts <= 1.05
     if not equal and not _cut_off(level):
-        level = np.cumsum(np.concatenate([there.octets.astype(np.float64), -back.octets * ratio])[order])
-    start, stop = union(np.concatenate([there.start, back.start]), ends)
-    pause = np.append(start[1:] - stop[:-1], 0).astype(np.float64)
-    at = np.searchsorted(ends[order], stop, "right") - 1
-    return stop, level[at], np.minimum(pause, 2 * weighted_median(pause, pause))
+        octets[len(there[0]) :] *= ratio
+        level = np.cumsum(octets[order])
+    start, stop = closed(starts[begun], ends[begun], 0.0)
+    pause = np.zeros(len(stop))
+    pause[:-1] = start[1:] - stop[:-1]
+    at = np.searchsorted(ends[order], stop, side="right") - 1
+    return stop, level[at], np.minimum(pause, 2 * at_half(pause, pause))
 
 
+@compiled
 def _cut_off(level: Floats) -> bool:
     """Whether what one side is ahead at last is no more than it was in the first half of a pair's life: it did not grow.
 
     Then as much moves there as back but for what was cut off, by the capture or by a crash.
     """
-    return abs(float(level[-1])) <= float(np.abs(level[: len(level) // 2]).max(initial=0.0))
-
-
-def _floor(level: Floats, idle: Floats, *, share: float = 0.02) -> float:
-    """The lowest level at which a pair stays for a while: the `share` quantile of its idle time."""
-    return _first_for(level, idle, share, np.argsort(level))
+    most = 0.0
+    for i in range(len(level) // 2):
+        most = max(most, abs(level[i]))
+    return bool(abs(level[-1]) <= most)
 
 
 @compiled
-def _first_for(level: Floats, idle: Floats, share: float, order: NDArray[np.intp]) -> float:
-    """The first level, in an order, by which a share of the time is reached."""
-    total = 0.0
+def _floor(level: Floats, idle: Floats, share: float = 0.02) -> float:
+    """The lowest level at which a pair stays for a while: the `share` quantile of its idle time."""
+    order, total = np.argsort(level), 0.0
     for i in order:
         total += idle[i]
     k, grown = 0, idle[order[0]]

@@ -26,11 +26,11 @@ def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
     if not ascending(start):
         order = in_order(start)
         start, end = start[order], end[order]
-    return _closed(start, end, close)
+    return closed(start, end, close)
 
 
 @compiled
-def _closed(start: Ints, end: Ints, close: float) -> Union:
+def closed(start: Ints, end: Ints, close: float) -> Union:
     """`union` of intervals in order of start, at least one."""
     first, last = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
     n, reach = 0, end[0]
@@ -106,6 +106,11 @@ def intersection(a: Union, b: Union) -> Union:
     return union(start[both], end[both])
 
 
+def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int64] | Floats) -> float:
+    """The value at which half of the weight lies below; 0 where there is no weight."""
+    return at_half(values, weights) if len(values) else 0.0
+
+
 def active(start: Ints, end: Ints, weight: Ints) -> Union:
     """The union of intervals in order of start; gaps no longer than a quarter of their weighted median length are closed."""
     return _active(start, end, weight) if len(start) else (start, end)
@@ -113,17 +118,12 @@ def active(start: Ints, end: Ints, weight: Ints) -> Union:
 
 @compiled
 def _active(start: Ints, end: Ints, weight: Ints) -> Union:
-    return _closed(start, end, weighted_median(end - start, weight) / 4)
+    return closed(start, end, at_half(end - start, weight) / 4)
 
 
 @compiled
-def weighted_median(values: NDArray[Any], weights: NDArray[Any]) -> float:
-    """The value at which half of the weight lies below; 0 where there is no value.
-
-    What is on the wrong side of a guess is left out, until a guess is right.
-    """
-    if len(values) == 0:
-        return 0.0
+def at_half(values: NDArray[Any], weights: NDArray[Any]) -> float:
+    """`weighted_median` of at least one value: what is on the wrong side of a guess is left out, until a guess is right."""
     left, load = values.copy(), weights.copy()
     half, below, n = weights.sum() / 2, weights[0] * 0, len(values)
     guess = left[0]

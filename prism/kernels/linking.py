@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints, Mask
-from prism.kernels.intervals import Floats, weighted_median
+from prism.kernels.intervals import Floats, at_half
 from prism.kernels.sums import counted, numbered
 
 WORK, MOVE, JOINED, DONE = range(4)
@@ -249,8 +249,8 @@ def messages(octets: NDArray[Any], slack: float) -> tuple[Ints, Ints]:
 def transfers(
     begin: Ints, end: Ints, octets: Ints, firsts: Ints, lasts: Ints, worded: Mask, slack: float
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """The transfers of streams whose records, in order of begin, lie at `firsts` to `lasts`: each one's stream, the place of
-    its first record, when all of it had come, when its last part began if it came in parts, else −1.
+    """The transfers of streams, none empty, whose records, in order of begin, lie at `firsts` to `lasts`: the stream of each,
+    the place of its first record, when all of it had come, when its last part began if it came in parts, else −1.
 
     What is parted by more than a quarter of a typical record are parts. They are those of `messages`, but of a stream whose
     receiver gives word (`worded`) each is one.
@@ -260,7 +260,7 @@ def transfers(
     come, resumed = np.empty(room, np.int64), np.full(room, -1, np.int64)
     for s in range(len(firsts)):
         low, high, count = firsts[s], lasts[s], 0
-        close, reach = weighted_median(end[low:high] - begin[low:high], octets[low:high]) / 4, end[low]
+        close, reach = at_half(end[low:high] - begin[low:high], octets[low:high]) / 4, end[low]
         parts, size = np.empty(high - low + 1, np.int64), np.zeros(high - low, np.int64)
         for i in range(low, high):
             if count == 0 or begin[i] - reach > close:

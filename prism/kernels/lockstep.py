@@ -97,10 +97,7 @@ def collectives(
 def _within(edge: Edge, window: Union) -> tuple[Rows, Edge]:
     """Rows of an edge that lie within a window, and the edge with the others."""
     mine = covered(edge.start, edge.end, window) >= 0.5
-    other = ~mine
-    return edge.rows[mine], Edge(
-        edge.src, edge.dst, edge.rows[other], edge.start[other], edge.end[other], edge.octets[other], edge.lane
-    )
+    return edge.rows[mine], edge.only(~mine)
 
 
 def _absorbed(
@@ -137,8 +134,7 @@ def _absorbed(
                 if i < j and together(found[i].window, found[j].window) >= threshold:
                     links.add_edge(i, j)
         taken = distinct(np.concatenate([mine for _, mine in takers]))
-        keep = ~np.isin(edge.rows, taken)
-        left[key] = Edge(edge.src, edge.dst, edge.rows[keep], edge.start[keep], edge.end[keep], edge.octets[keep], edge.lane)
+        left[key] = edge.only(~np.isin(edge.rows, taken))
     whole = []
     for part in nx.connected_components(links):
         own = [found[i] for i in sorted(part)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
@@ -23,7 +22,7 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> t
     `said` and `work` are as from `waits.own_work`, `ends` the step ends. Typical is the piece with which the larger ones make
     up `share` of all work: short pieces are the turns of a collective, not work.
     """
-    return _pieces(work, np.append(0, np.searchsorted(said, ends, "right")), share)
+    return _pieces(said, work, ends, share)
 
 
 SHARES = (0.3, 0.5, 0.7)
@@ -47,7 +46,7 @@ def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints) -> ByKin
 
     No piece counts for more than the largest of a step usually is: it may be as long as all the others because it was a wait.
     """
-    return ByKind(*_by_kind(work.astype(np.float64), kind, kinds, np.append(0, np.searchsorted(said, ends, "right"))))
+    return ByKind(*_by_kind(said, work.astype(np.float64), kind, kinds, ends))
 
 
 def levels(every: list[ByKind], alike: Ints) -> Floats:
@@ -73,9 +72,17 @@ def levels(every: list[ByKind], alike: Ints) -> Floats:
 
 
 @compiled
-def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Floats]:
-    """`typical_work` of work in order of step; those of step k are at `bounds` k to k + 1."""
-    n = len(bounds) - 1
+def _bounds(said: Ints, ends: Ints) -> Ints:
+    """Where the pieces of each step begin, and where those of the last end."""
+    out = np.zeros(len(ends) + 1, np.int64)
+    out[1:] = np.searchsorted(said, ends, side="right")
+    return out
+
+
+@compiled
+def _pieces(said: Ints, work: Ints, ends: Ints, share: float) -> tuple[Floats, Floats, Floats]:
+    """`typical_work`; numba is slow to see which loop it is where arguments are left out."""
+    bounds, n = _bounds(said, ends), len(ends)
     typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     for k in range(n):
         pieces = work[bounds[k] : bounds[k + 1]].astype(np.float64)
@@ -86,8 +93,9 @@ def _pieces(work: Ints, bounds: Ints, share: float) -> tuple[Floats, Floats, Flo
 
 
 @compiled
-def _by_kind(work: Floats, kind: Ints, kinds: int, bounds: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
-    """`by_kind` of work in order of step; those of step k are at `bounds` k to k + 1."""
+def _by_kind(said: Ints, work: Floats, kind: Ints, kinds: int, ends: Ints) -> tuple[Floats, Floats, Floats]:
+    """The fields of `by_kind`."""
+    bounds = _bounds(said, ends)
     largest = np.array(
         [work[bounds[k] : bounds[k + 1]].max() if bounds[k + 1] > bounds[k] else 0.0 for k in range(len(bounds) - 1)]
     )

@@ -96,6 +96,17 @@ def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> 
         room *= 8
 
 
+@compiled
+def ranges(low: Ints, high: Ints) -> Places:
+    """The places from each `low` to before each `high`, on end."""
+    out, n = np.empty((high - low).sum(), np.intp), 0
+    for k in range(len(low)):
+        for i in range(low[k], high[k]):
+            out[n] = i
+            n += 1
+    return out
+
+
 def distinct(values: Ints) -> Ints:
     """The values, each once, ascending."""
     values = np.sort(values)
@@ -175,8 +186,12 @@ def _last(times: Ints, begins: Places, asked: NDArray[np.int32], at: Ints, same:
 
 def places_in(rows: Sequence[Ints], which: Ints, times: Ints) -> Ints:
     """How many of the sorted times in one of some rows come before each time; `which` row is asked for. int64[len(times)]."""
-    flat = np.concatenate([np.zeros(0, np.int64), *rows])
-    return _places(flat, np.cumsum([0, *map(len, rows)]), which, times)
+    return _places(*on_end(rows), which, times)
+
+
+def on_end(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Rows of numbers on end, and where each begins and the last ends."""
+    return np.concatenate([np.zeros(0, np.int64), *rows]), np.cumsum([0, *map(len, rows)])
 
 
 @compiled

@@ -19,6 +19,7 @@ from prism.kernels.ordered import in_order, quantile, rising
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
+Groups = tuple[Places, Places]  # places, group by group, and where each group begins, as of `sums.counted`
 
 
 def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints, Ints]:
@@ -92,6 +93,41 @@ def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints, Ints]
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
     return said, np.maximum(work, 0), 2 * talks[_DST] + talks[_CONTROL]
+
+
+@compiled
+def worked(records: Ints, talks: Groups, hears: Groups, codes: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """`work_at` of each of some endpoints, one after another, and where each begins and the last ends.
+
+    `talks` and `hears` are the places of the records that each endpoint sends and is sent.
+    """
+    cuts = np.zeros(len(codes) + 1, np.int64)
+    for k in range(len(codes)):
+        cuts[k + 1] = cuts[k] + talks[1][codes[k] + 1] - talks[1][codes[k]]
+    said, work, what = np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64)
+    for k in range(len(codes)):
+        own = slice(cuts[k], cuts[k + 1])
+        said[own], work[own], what[own] = work_at(records, _of(talks, codes[k]), _of(hears, codes[k]))
+    return said, work, what, cuts
+
+
+@compiled
+def _of(groups: Groups, code: int) -> Places:
+    return groups[0][groups[1][code] : groups[1][code + 1]]
+
+
+@compiled
+def parted(small: Mask, start: Ints, end: Ints, talks: Groups, hears: Groups, codes: Ints, ends: Ints, cuts: Ints) -> Places:
+    """The records that are `parting`, of each of some endpoints. The step ends of the k-th are `ends` at `cuts` k to k + 1."""
+    out, n = np.empty(len(talks[0]), np.intp), 0
+    for k in range(len(codes)):
+        own = _of(talks, codes[k])
+        which = parting(small, start, end, own, _of(hears, codes[k]), ends[cuts[k] : cuts[k + 1]])
+        for i in range(len(own)):
+            if which[i]:
+                out[n] = own[i]
+                n += 1
+    return out[:n]
 
 
 @compiled

@@ -91,3 +91,11 @@ def test_the_order_of_records_does_not_matter():
     there, back = bursts(flows).flows, bursts(flows.take(np.arange(12)[::-1])).flows
     for name in ("start_ns", "end_ns", "dst_qp", "octets"):
         assert getattr(there, name).tolist() == getattr(back, name).tolist()
+
+
+def test_more_connections_than_sixteen_bits_count():
+    many = (1 << 16) + 5
+    flows = flows_of([(0, queue, 0, 1, 4096) for queue in range(many)] * 2)
+    found = bursts(flows, near=2.0)
+    assert len(found.flows) == many  # the second record of each touches its first
+    assert found.of.tolist() == [*range(many)] * 2

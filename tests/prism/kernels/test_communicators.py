@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.communicators import _meeting, _rings, communicators
-from prism.kernels.edges import Edge, edges_of, ends
+from prism.kernels.edges import edge_from, edges_of, ends
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes
 from prism.synth.simulate import simulate
@@ -84,7 +84,7 @@ def test_lanes_that_go_on_in_one_another_are_those_that_the_obvious_loop_finds(d
     edges = {}
     for src, dst, lane, octets in drawn:
         one = np.array([0], np.int64)
-        edges[src, dst, lane] = Edge(src, dst, one, one, one + 1, np.array([octets], np.int64), lane)
+        edges[src, dst, lane] = edge_from((src, dst, lane), one, one, one + 1, np.array([octets], np.int64))
     at = {}
     for edge in edges.values():
         for end in ends(edge.key):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.courses import QUANTILES, apart, beyond, course, joins, parting, side_by_side
-from prism.kernels.edges import Edge
+from prism.kernels.edges import edge_from
 from prism.kernels.lockstep import alike
 
 
@@ -28,7 +28,7 @@ lanes_of = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.integers
 def test_the_course_of_a_lane_is_what_numpy_says(some):
     later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
     start = np.cumsum(later)
-    edge = Edge(0, 1, np.arange(len(start)), start, start + length, octets)
+    edge = edge_from((0, 1), np.arange(len(start)), start, start + length, octets)
     found, total, reach = course(*edge.moved, *edge.activity(), QUANTILES), np.cumsum(octets), np.maximum.accumulate(edge.end)
     gap = np.maximum(start[1:] - reach[:-1], 0)
     known = np.sort(gap[gap > 0])
@@ -48,7 +48,7 @@ def test_the_course_of_a_lane_is_what_numpy_says(some):
 def lane(number, some):
     later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
     start = np.cumsum(later)
-    return Edge(0, number, np.arange(len(start)), start, start + length, octets)
+    return edge_from((0, number), np.arange(len(start)), start, start + length, octets)
 
 
 @given(st.lists(lanes_of, min_size=1, max_size=6), st.sampled_from((0.15, 1.0)))

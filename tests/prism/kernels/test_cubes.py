@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 
 from prism.kernels.cubes import with_cubes
-from prism.kernels.edges import Edge, Pair
+from prism.kernels.edges import Edge, Pair, edge_from
 
 
 def edge(key: Pair, volume: int) -> Edge:
     one = np.array([1], np.int64)
-    return Edge(*key, np.array([0]), one, one, np.array([volume]))
+    return edge_from(key, np.array([0]), one, one, np.array([volume]))
 
 
 def cube(dimensions: int, *, volume: int = 1 << 20) -> dict[Pair, Edge]:

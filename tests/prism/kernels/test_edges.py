@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.edges import Edge, ahead, at_once, edges_of, recurring, sending, spread
+from prism.kernels.edges import activities, ahead, at_once, edge_from, edges_of, laid_out, recurring, sending, spread
+from prism.kernels.intervals import active
 from tests.prism.traffic import MS, SECOND, T0, Wire, pipeline
 
 
@@ -117,6 +118,63 @@ def test_who_goes_first_is_as_the_obvious_sums_say(there, back, rests):
 @given(st.lists(st.tuples(st.integers(-5, 50), st.integers(0, 9)), min_size=1, max_size=30))
 def test_how_far_octets_are_spread_is_the_inverse_of_their_squared_shares(some):
     start, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
-    edge = Edge(0, 1, np.arange(len(start)), start, start + 1, octets)
+    edge = edge_from((0, 1), np.arange(len(start)), start, start + 1, octets)
     parts = np.bincount(np.clip(start * 20 // 40, 0, 19), weights=octets, minlength=20) / max(octets.sum(), 1)
     assert spread(edge, (0, 40)) == pytest.approx(1 / max((parts**2).sum(), 1e-12))
+
+
+crowds = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 40), st.integers(0, 5), st.integers(1, 9)), max_size=60
+)
+
+
+def crowd(records):
+    """Edges between few endpoints of records (sender, receiver, start, length, octets)."""
+    wire = Wire()
+    for src, dst, at, length, octets in records:
+        wire.send(src, dst, 1000 * octets, T0 + at * MS, end_ns=T0 + (at + length) * MS)
+    return edges_of(wire.flows())
+
+
+def naively_recurring(edges):
+    """Against the heaviest edge at either end, of which the lighter counts: in its life, a quarter as wide as it."""
+    for key, one in edges.items():
+        heaviest = []
+        for end in key:
+            own = [other for other in edges.values() if end in other.key]
+            heaviest.append(max(own, key=lambda other: other.volume))
+        model = min(heaviest, key=lambda other: other.volume)
+        life = int(model.start[0]), int(model.end.max())
+        if len(one.rows) >= 3 and spread(one, life) >= max(0.25 * spread(model, life), 1.5):
+            yield key
+
+
+@given(crowds)
+def test_what_recurs_does_so_in_the_life_of_the_heaviest_edge_at_its_ends(records):
+    edges = crowd(records)
+    assert list(recurring(edges)) == list(naively_recurring(edges))
+
+
+@given(crowds)
+def test_all_edges_are_active_when_each_of_them_is(records):
+    edges = crowd(records)
+    alone = [active(*one.moved) for one in edges.values()]
+    (first, last), cuts = activities(edges.values())
+    for (begin, end), known, a, b in zip(alone, edges.values(), cuts, cuts[1:], strict=False):
+        assert (begin.tolist(), end.tolist()) == (first[a:b].tolist(), last[a:b].tolist())
+        assert [side.tolist() for side in known.activity()] == [begin.tolist(), end.tolist()]
+
+
+@given(crowds, crowds)
+def test_edges_that_do_not_lie_together_are_laid_out_on_end(some, others):
+    edges = [*crowd(some).values(), *crowd(others).values()]
+    of, low, high = laid_out(edges)
+    for one, a, b in zip(edges, low, high, strict=True):
+        assert [column[a:b].tolist() for column in of] == [column.tolist() for column in (one.rows, *one.moved)]
+
+
+def test_an_edge_of_some_of_its_records():
+    one = edge([(0, 8, 1000), (9, 8, 2000), (30, 8, 4000)])
+    assert one.volume == 7000
+    some = one.only(np.array([True, False, True]))
+    assert (some.key, some.volume, some.rows.tolist()) == ((0, 1), 5000, [0, 2])

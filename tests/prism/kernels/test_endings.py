@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.endings import parted, step_ends
+from prism.kernels.endings import parted, step_ends, steps_of
 
 records = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=40)
 gaps = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), min_size=1, max_size=8)
@@ -56,3 +56,17 @@ def test_what_is_left_of_a_step_does_not_hide_the_word_that_ends_it():
     ends = step_ends(start, start + 2, np.ones(5, np.int64), quiet, begun, heard)
     assert ends.tolist() == heard.tolist()
     assert step_ends(start, start + 2, np.ones(5, np.int64), quiet, begun, heard[2:3]).tolist()[2] == 22  # asked for seldom
+
+
+@given(records, gaps, times, st.lists(st.integers(0, 2), min_size=40, max_size=40))
+def test_steps_are_those_of_the_streams_that_end_them(some, quiet, heard, of):
+    start, length, octets = (np.array(column, np.int64) for column in zip(*sorted(some), strict=True))
+    begin = np.cumsum([step for step, _ in quiet])
+    quiet = np.stack([begin, begin + [wide for _, wide in quiet]], axis=1).astype(np.int64)
+    heard, of, end = np.sort(np.array(heard, np.int64)), np.array(of)[: len(start)], start + length
+    own, leading = of < 2, of < 1  # the third stream is another rank's
+    ends = step_ends(start[leading], end[leading], octets[leading], quiet, start[own], heard)
+    first = min(start[own].min(initial=quiet[0, 0] if not own.any() else 99), ends[0])
+    told = np.stack([np.concatenate([[first], ends[:-1]]), ends], axis=1)
+    found = steps_of(start, end, octets, of, np.arange(3) < 2, np.arange(3) < 1, quiet, heard)
+    assert found.tolist() == told.tolist()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.edges import edges_of
-from prism.kernels.handover import _floor, _in_flight, _tide, _usual, handover
+from prism.kernels.handover import Tide, _floor, _in_flight, _tide, _usual, handover
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -53,7 +53,7 @@ def test_levels_and_tides_are_the_obvious_loops(some):
     assert _floor(level, idle) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
     calm = level <= 1
     visits = [list(own) for low, own in groupby(range(len(level)), key=lambda i: calm[i]) if low]
-    tide = _tide(np.arange(len(level)), level, idle, 1.0)
+    tide = Tide(*_tide(np.arange(len(level)), level, idle, 1.0))
     assert tide.empty.tolist() == [own[0] for own in visits]
     assert tide.busy == idle[~calm].sum() / idle.sum()
     assert tide.rest == (np.median([idle[own].max() for own in visits]) if visits else 0.0)

@@ -13,6 +13,7 @@ from prism.kernels.sums import (
     numbered,
     places_in,
     preceding,
+    ranges,
     spans,
     tallied,
     tallies,
@@ -104,3 +105,9 @@ def test_values_are_summed_by_number_and_part(some):
     for row, one in zip(rows.tolist(), number.tolist(), strict=True):
         naive[:, one, part[row]] += (values[row], 1)
     assert (np.stack([total, count]) == naive).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=8))
+def test_ranges_on_end(some):
+    low, length = np.array(some, np.int64).reshape(-1, 2).T
+    assert ranges(low, low + length).tolist() == [i for a, n in some for i in range(a, a + n)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.edges import Edge
+from prism.kernels.edges import edge_from
 from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, joined_late, rested, unit_of, woken
 
 WINDOW, REST = 4_194_304, 11_805_696
@@ -131,7 +131,7 @@ def test_a_step_begins_at_the_rest_beside_its_border():
 
 def test_what_goes_on_when_its_receiver_begins():
     begin = np.array([0, 10, 500, 510, 1500, 3000], np.int64)
-    edge = Edge(1, 2, np.arange(10, 16), begin, begin + 10, np.full(6, WINDOW))
+    edge = edge_from((1, 2), np.arange(10, 16), begin, begin + 10, np.full(6, WINDOW))
     said = np.array([505, 900, 1505, 2900, 2950], np.int64)  # before 1500 it had spoken at 900: it was there
     assert woken(edge, said, 2000).tolist() == [12]
     assert woken(edge, said[:0], 2000).tolist() == []
@@ -164,7 +164,7 @@ def test_loops_over_records_do_what_they_say(at, lengths, borders_at, said):
     wide, rows = int(np.median(end - begin)), range(1, len(begin))
     first = {i: next((word for word in said if word >= end[:i].max()), 1000) for i in rows}
     on = [i for i in rows if begin[i] - end[:i].max() > 2 * wide and abs(first[i] - begin[i]) <= wide]
-    edge = Edge(1, 2, np.arange(len(begin)), begin, end, np.full(len(begin), WINDOW))
+    edge = edge_from((1, 2), np.arange(len(begin)), begin, end, np.full(len(begin), WINDOW))
     assert woken(edge, words, 1000, many=2.0).tolist() == on
 
 
@@ -172,7 +172,7 @@ def test_who_joins_late_is_asked_only_where_nothing_comes_back():
     """1 sends a window to 2, and goes on when 2 begins to send to 3, who sends to 1."""
     begin = {(1, 2): [0, 1000, 2000], (2, 3): [1000, 1010, 2005], (3, 1): [1005, 1015, 2010]}
     edges = {
-        key: Edge(*key, 3 * i + np.arange(3), np.array(at, np.int64), np.array(at, np.int64) + 10, np.full(3, WINDOW))
+        key: edge_from(key, 3 * i + np.arange(3), np.array(at, np.int64), np.array(at, np.int64) + 10, np.full(3, WINDOW))
         for i, (key, at) in enumerate(begin.items())
     }
     assert next(joined_late(edges, 5000)).tolist() == [1]  # at 2000 it is there, since 1010

@@ -5,7 +5,9 @@ from hypothesis import given as having
 from hypothesis import strategies as st
 
 from collectors.record import Flows
-from prism.kernels.waits import flushed, needs, own_work, parting, work_at
+from prism.kernels import waits
+from prism.kernels.sums import counted
+from prism.kernels.waits import flushed, needs, own_work, parted, parting, work_at
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -225,3 +227,22 @@ def test_what_parts_steps_is_as_the_obvious_loop_says(some, ends, data):
     talks, hears = (np.array(data.draw(rows), np.intp) for _ in range(2))
     told = small, start, start + long, talks, hears, np.array(sorted(ends), np.int64)
     assert parting(*told).tolist() == naively_parting(*(column.tolist() for column in told))
+
+
+@having(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 40), st.integers(1, 9), st.booleans()), max_size=40)
+)
+def test_what_all_endpoints_worked_is_what_each_did(some):
+    src, dst, start, long, small = (np.array([one[k] for one in some], np.int64) for k in range(5))
+    records = np.stack([start, start + long, src, dst, small, np.full(len(some), -1)], axis=1).astype(np.int64)
+    talks, hears = (counted(side, 3, np.arange(len(some))) for side in (src, dst))
+    codes, ends, cuts = np.array([2, 0]), np.array([10, 30, 20]), np.array([0, 2, 3])
+    said, work, what, begins = waits.worked(records, talks, hears, codes)
+    small, parting_rows = small > 0, []
+    for k, code in enumerate(codes):
+        own = np.flatnonzero(src == code), np.flatnonzero(dst == code)
+        alone = work_at(records, *own)
+        for one, column in zip(alone, (said, work, what), strict=True):
+            assert one.tolist() == column[begins[k] : begins[k + 1]].tolist()
+        parting_rows += own[0][parting(small, start, start + long, *own, ends[cuts[k] : cuts[k + 1]])].tolist()
+    assert parted(small, start, start + long, talks, hears, codes, ends, cuts).tolist() == parting_rows
