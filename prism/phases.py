@@ -93,9 +93,9 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
     begin, end, slot = (column.take(quiet) for column in paint[:3])
     gaps = silences(begin, end, slot, talk, on)
     said = _labelled(gaps, talk, stage, units, on)
-    begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *said)
+    begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *said, on.shift)
     rank, step = on.rank.astype(np.int32)[slot], (on.step + number).astype(np.int32)[slot]
-    return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour)
+    return Phases(begin, end, rank, step, colour)
 
 
 def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> Records:

@@ -33,9 +33,10 @@ class Line(NamedTuple):
         """Where times of ranks lie on the line."""
         return rank.astype(np.int64) * self.stretch + (time_ns - self.zero)
 
-    def time(self, slot: Ints, place: Ints) -> Ints:
-        """The times, ns, of places in the given steps (places in this tuple's arrays)."""
-        return np.asarray(place - (self.rank * self.stretch - self.zero)[slot], dtype=np.int64)
+    @property
+    def shift(self) -> Ints:
+        """By how much the places of each step are more than its times, ns."""
+        return np.asarray(self.rank * self.stretch - self.zero, dtype=np.int64)
 
     def slot(self, place: Ints) -> Ints:
         """The step in which each place lies, its end included; `NOTHING` outside."""
@@ -165,24 +166,26 @@ def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slo
 
 @compiled
 def filled(
-    paint: tuple[Ints, Ints, Ints, Ints], begin: Ints, end: Ints, cut: Ints, before: Ints, label: Ints
+    paint: tuple[Ints, Ints, Ints, Ints], begin: Ints, end: Ints, cut: Ints, before: Ints, label: Ints, shift: Ints
 ) -> tuple[Ints, Ints, Ints, Bytes]:
     """What is `painted`, with two colours in each of the gaps where it has none: `before` up to its `cut`, then `label`.
 
-    Gaps `begin` and `end` then, in order. Begin, end, slot, colour, in order; neighbours of one slot and colour are one.
+    Gaps `begin` and `end` then, in order. Begin and end, ns, slot, colour, in order; neighbours of one slot and colour are one.
+    `shift` is by how much the places of each slot are more than its times, ns.
     """
-    colours, room = paint[3], 2 * len(cut)
-    for colour in colours:
-        room += colour != NOTHING
+    opens, closes, slot, colour = paint
+    room = (colour != NOTHING).sum() + (cut > begin).sum() + (end > cut).sum()
     out = (np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8))
     n, k = 0, 0
-    for i in range(len(colours)):
-        slot = paint[2][i]
-        if colours[i] != NOTHING:
-            n = _laid(out, n, paint[0][i], paint[1][i], slot, colours[i])
+    for i in range(len(slot)):
+        if colour[i] != NOTHING:
+            n = _laid(out, n, opens[i], closes[i], slot[i], colour[i])
             continue
-        while k < len(cut) and end[k] <= paint[1][i]:
-            n = _laid(out, n, begin[k], cut[k], slot, before[k])
-            n = _laid(out, n, cut[k], end[k], slot, label[k])
+        while k < len(cut) and end[k] <= closes[i]:
+            n = _laid(out, n, begin[k], cut[k], slot[i], before[k])
+            n = _laid(out, n, cut[k], end[k], slot[i], label[k])
             k += 1
-    return out[0][:n], out[1][:n], out[2][:n], out[3][:n]
+    first, last, of, seen = out
+    for i in range(n):
+        first[i], last[i] = first[i] - shift[of[i]], last[i] - shift[of[i]]
+    return first[:n], last[:n], of[:n], seen[:n]

@@ -26,7 +26,7 @@ def test_a_line_has_a_stretch_for_every_rank():
     assert on.rank.tolist() == [0, 0, 2]
     assert on.step.tolist() == [0, 2, 0]  # an empty step is left out
     assert (np.diff(on.begin) > 0).all()
-    assert on.time(np.arange(3), on.begin).tolist() == [10, 20, 12]
+    assert (on.begin - on.shift).tolist() == [10, 20, 12]
     assert on.slot(on.place(ints(0, 0, 0, 1, 2), ints(10, 21, 5, 20, 30))).tolist() == [0, 1, NOTHING, NOTHING, 2]
 
 
@@ -73,8 +73,10 @@ def test_both_ends_of_records_lie_on_the_line(some, data):
 
 def test_neighbours_of_one_colour_are_one_unless_a_step_divides_them():
     paint = ints(0, 4, 6, 8), ints(4, 6, 8, 9), ints(0, 0, 0, 1), ints(NOTHING, 1, NOTHING, 1)
-    begin, end, slot, colour = filled(paint, ints(0, 2, 6), ints(2, 4, 8), ints(0, 3, 7), ints(5, 5, 1), ints(5, 1, 1))
-    assert (begin.tolist(), end.tolist()) == ([0, 3, 8], [3, 8, 9])
+    begin, end, slot, colour = filled(
+        paint, ints(0, 2, 6), ints(2, 4, 8), ints(0, 3, 7), ints(5, 5, 1), ints(5, 1, 1), ints(0, 2)
+    )
+    assert (begin.tolist(), end.tolist()) == ([0, 3, 6], [3, 8, 7])
     assert (slot.tolist(), colour.tolist()) == ([0, 0, 1], [5, 1, 1])
 
 
@@ -88,7 +90,7 @@ def test_every_place_without_a_colour_is_filled(own, first, data):
         st.integers(0, 2),
     )
     before, label = (np.array([data.draw(colours) for _ in cut], np.int64) for _ in range(2))
-    told = list(zip(*filled(paint, begin, end, cut, before, label), strict=True))
+    told = list(zip(*filled(paint, begin, end, cut, before, label, 0 * steps[0]), strict=True))
     seen = {t: (slot, colour) for a, b, slot, colour in told for t in range(a, b)}
     for a, b, slot, colour in zip(*paint, strict=True):
         for t in range(a, b):
