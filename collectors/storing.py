@@ -62,6 +62,7 @@ class Storing:
         self.ahead_ns, self.keep_s, self._clock = int(ahead_s * 1e9), keep_s, clock
         self.spool = Spool(spool, **({} if spool_octets is None else {"octets": spool_octets}))
         self.taken, self.waiting, self.dropped = self.spool.records, 0, Counter[str]()
+        self._found = self.taken
         self._parts: list[Flows] = []
         self._due_ns = self._again_ns = 0
         self._refused = ""
@@ -171,6 +172,10 @@ class Storing:
         batches, records, oldest = len(self.spool), self.spool.records, self.spool.oldest_s(now)
         spooled = {"spooled_batches": batches, "spooled_records": records, "oldest_s": oldest}
         return {**found, **spooled, "dropping": dropping}
+
+    def left(self) -> int:
+        """How many of the records that were found in the spool at the start are not in the store yet: the oldest go first."""
+        return max(self._found - sum(self.fates()[name] for name in ("stored", "deduplicated")), 0)
 
     def fates(self) -> dict[str, int]:
         """What became of the records taken: the terms of the law."""

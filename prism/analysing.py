@@ -103,7 +103,9 @@ class Analysis:
     """Runs a watch until it is stopped.
 
     With `state`, jobs, cases and windows are kept there and found again. With `stored`, records are read from there as others
-    write them: again for `overlap_s`, so that what comes late is seen.
+    write them: again for `overlap_s`, so that what comes late is seen. `spooled` says how many records from before a restart
+    are on their way to the store: windows hold them too, if they are there within `patience_s`. What comes after the restart
+    is not stored sooner, so it is not taken twice.
     """
 
     def __init__(
@@ -113,12 +115,15 @@ class Analysis:
         stored: Records | None = None,
         *,
         past: Records | None = None,
+        spooled: Callable[[], int] = lambda: 0,
         overlap_s: float = 30.0,
+        patience_s: float = 0.75,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.watch, self.state, self.stored, self.past = watch, state, stored, past or stored
         self.failed = self.unsaved = 0
         self._overlap, self._clock = int(overlap_s * SECOND), clock
+        self._spooled, self._turns = spooled, int(patience_s / TURN_S)
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop`. What fails is said and counted, and tried again with the next window."""
@@ -149,6 +154,8 @@ class Analysis:
         self.watch.replace(since, stored.between(since, now + self._overlap), now)
 
     def _resume(self, stop: threading.Event) -> None:
+        if self.state is not None:
+            any(not self._spooled() or stop.wait(TURN_S) for _ in range(self._turns))
         while self.state is not None and not stop.is_set():
             try:
                 jobs, trails, until = self.state.load()

@@ -9,7 +9,7 @@ from collectors.record import Flows
 from prism.following import OUTAGES
 from prism.model import Finding
 from prism.tracking import Followed
-from prism.windows import steps_back
+from prism.windows import SECOND, steps_back
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Deaf:
     def beyond(self, findings: Iterable[Finding], step_ns: float, *, steps: float = 2.0) -> Iterator[Finding]:
         """The findings without those that may come of it: outages that touch it, and who was slow for less than `steps` beyond.
 
-        The step in which it begins and the one in which it ends are not seen whole, so who was slow in them was so after it.
+        The step in which it begins and the one in which it ends are not seen whole, so who was slow in them was so after it; by
+        how much sooner that may have begun is said.
         """
         low, high = self.since_ns - step_ns, self.until_ns + step_ns
         for finding in findings:
@@ -45,4 +46,11 @@ class Deaf:
             apart = not self.until_ns or finding.end_ns < low or finding.start_ns > high
             beyond = max(low - finding.start_ns, 0.0) + max(finding.end_ns - high, 0.0)
             if apart or (finding.kind not in OUTAGES and beyond >= steps * step_ns):
-                yield replace(finding, start_ns=max(finding.start_ns, self.until_ns)) if self.until_ns and inside else finding
+                yield self._after(finding) if self.until_ns and inside and finding.start_ns < self.until_ns else finding
+
+    def _after(self, finding: Finding) -> Finding:
+        """A finding that began before it was over as one that begins then, and by how much sooner it may have begun."""
+        sooner = (self.until_ns - finding.start_ns) / SECOND
+        message = f"{finding.message}; it may have begun up to {sooner:.1f} s sooner, for some of which no records were taken"
+        evidence = {**finding.evidence, "sooner_s": round(sooner, 3)}
+        return replace(finding, start_ns=self.until_ns, message=message, evidence=evidence)

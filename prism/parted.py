@@ -5,12 +5,17 @@ A window in which such rests hardly come back cannot tell. One that holds severa
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
+from collectors.record import Mask
 from prism.kernels.intervals import Ints
+from prism.model import Finding, Severity
 
 RESTS = 4  # of those that come back are in a window that tells steps from their parts, whole
 WHOLE = RESTS + 1  # so many fit into one that holds them wherever it begins
+CLEAR = 7  # rests, between which there are as many whole groups as tell steps from their parts where all groups are equal
 
 
 def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, float]:
@@ -21,8 +26,13 @@ def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, fl
     steps = np.diff(ends)
     if len(steps) < least:
         return 0, 0.0
-    long = ends[1:][steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2)]
+    long = ends[1:][_long(steps, longer)]
     return (int(long[-1]), float(np.median(np.diff(long)))) if len(long) > 1 else (0, 0.0)
+
+
+def _long(steps: Ints, longer: float) -> Mask:
+    """Which steps rest: they take `longer` than is usual, and at least half as long as the longest of all."""
+    return np.asarray(steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2))
 
 
 def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
@@ -34,12 +44,51 @@ def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
     steps = np.diff(ends)
     if len(steps) < least:
         return False
-    long = np.flatnonzero(steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2)) + 1
+    long = np.flatnonzero(_long(steps, longer)) + 1
     begins = long[np.diff(long, prepend=-1) > 1]
     rests = long[np.diff(long, append=len(ends) + 1) > 1]
     many, before = rests - begins + 1, begins - np.append(0, rests[:-1])[: len(begins)] - 1
     rests = rests[(many == 1) | (longer * many <= before)]
     return 0 < len(rests) < RESTS and bool(ends[-1] - ends[rests[-1]] < ends[rests[-1]] - ends[0])
+
+
+def upheld(findings: Iterable[Finding], ends: Ints, *, grown: float = 1.05) -> Iterator[Finding]:
+    """The findings of a window whose steps had such `ends`, without claims that would not be if its steps were parts of others.
+
+    Where rests part equal groups they may be, until there are `CLEAR` rests. Then what lasts longer than others because work
+    before it rests is as long in all groups: so what is said to be slow, or to have hung, must have `grown` beside what is at
+    the same places. A hang may go on.
+    """
+    size = _group(np.diff(ends))
+    for finding in findings:
+        hangs = finding.kind == "hang"
+        if not size or finding.severity is Severity.INFO or not (hangs or finding.kind.startswith("slow")):
+            yield finding
+            continue
+        times = np.append(ends, finding.end_ns) if hangs and finding.end_ns > ends[-1] else ends
+        steps, middles = np.diff(times), (times[1:] + times[:-1]) // 2
+        inside = (finding.start_ns < middles) & (middles < finding.end_ns)
+        took, usual = float(steps[inside].sum()), _at_places(steps, inside, size)
+        if took >= grown * usual > 0 or (hangs and not 0 < usual < np.inf):
+            yield finding
+
+
+def _at_places(steps: Ints, inside: Mask, size: int) -> float:
+    """How long those `inside` of some steps, in groups of a `size`, would take if they were as others at their places are.
+
+    Infinite where there are none.
+    """
+    places = (np.arange(k % size, len(steps), size) for k in np.flatnonzero(inside).tolist())
+    others = [steps[own[~inside[own]]] for own in places]
+    return sum(float(np.median(own)) if len(own) else np.inf for own in others)
+
+
+def _group(steps: Ints, *, longer: float = 2.0, least: int = 3) -> int:
+    """Of how many steps the equal groups are that rests part, fewer than `CLEAR` of these; 0 where there are none."""
+    rests = np.flatnonzero(_long(steps, longer)) if len(steps) >= least else np.zeros(0, np.intp)
+    apart = np.diff(np.append(rests, len(steps)))
+    equal = 1 < len(rests) < CLEAR and bool((apart[:-1] == apart[0]).all()) and max(rests[0], apart[-1]) <= apart[0]
+    return int(apart[0]) if equal and apart[0] > 1 else 0
 
 
 def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int, most_ns: int, *, parts: int = 64) -> int:

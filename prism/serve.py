@@ -111,7 +111,6 @@ def serve(
         executor = undo.enter_context(apart)
         kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
         read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept)
-        analysis = Analysis(watch, State(database), None if places else read, past=read)
         listener: Listener | None = None
         sink: Storing | None = None
         if places:
@@ -120,6 +119,8 @@ def serve(
             sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
             sink = Storing(wish.store, wish.spool)
             listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
+        left = sink.left if sink is not None else lambda: 0
+        analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left)
 
         def counts() -> Iterator[Count]:
             yield from analysis.counts()

@@ -21,6 +21,7 @@ from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until,
 from prism.heartbeat import aged, steps_on, uneasy, unheard
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
+from prism.parted import upheld
 from prism.records import Memory, Records
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
@@ -190,7 +191,8 @@ class Watch:
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
-                known = self._deaf.beyond(told.findings, one.step_ns)
+                ends = job_ends(told.jobs[0].timeline) if told.jobs else NO_STEPS
+                known = self._deaf.beyond(upheld(told.findings, ends), one.step_ns)
                 findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS

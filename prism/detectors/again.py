@@ -2,21 +2,24 @@
 is over.
 
 Where a job reduces once a step a late rank shows once a step, and to be late once is a hiccup. That it is late again is seen as
-soon as its peers have begun to speak and it has not.
+soon as its peers have begun to speak and it has not; or, in a ring some of whose lanes are inside hosts, as the ring waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from prism.detectors.hostring import kept_waiting
 from prism.detectors.laggard import told
 from prism.detectors.late_rank import begins_of, first_in
 from prism.detectors.lately import LONG
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
+from prism.kernels.intervals import Ints
 from prism.kernels.shifts import RARE, Shift, by_chance, middle, spread
 from prism.model import Finding
 
@@ -37,19 +40,60 @@ def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: 
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = (group.members for group in view.parallelism.groups if group.kind == "dp" and len(group.members) > 2)
     for ranks in ([place[member] for member in members] for members in sorted(groups, key=len, reverse=True)):
-        to = _receivers(view, ranks)
-        late = _lateness(view, ranks) if to else None
-        row = _late_twice(late, to) if late is not None else -1
-        if late is None or row < 0 or late[row, -2] < share * (np.exp(height) - 1):
+        seen = _spoke(view, ranks) or _kept_waiting(view, ranks)
+        if seen is None or seen.row < 0 or seen.late[seen.row, -2] < share * (np.exp(height) - 1):
             continue
+        late, row = seen.late, seen.row
         noise = max(spread(late[:, :-2], floor=0.002), spread(late[row, :-2], floor=0.0))
         least = float(late[row, -2:].min())
         one = Shift(n - 1, n + 1, least, float(least / noise * np.sqrt(2)))
         others = int(np.isfinite(late[row, :-2]).sum())
         rare = others <= RARE * (others + 2) ** 2 and by_chance(late, row, one) <= RARE
         if rare and least >= sigmas * noise:
-            return [_finding(view, ranks, row, late, one.score)]
+            return [_finding(view, ranks, seen, one.score)]
     return []
+
+
+class _Seen(NamedTuple):
+    """How late some ranks were in every step and in the one that goes on, as shares of a step, float64[ranks, steps + 1].
+
+    `row` is who was in the newest two, -1 where that is not one and the same. If that was seen by how their ring waited, they
+    are `hidden`, and `instead` are others of its host that it may be.
+    """
+
+    late: Floats
+    row: int
+    hidden: bool = False
+    instead: Sequence[int] = ()
+
+
+def _spoke(view: View, ranks: Sequence[int]) -> _Seen | None:
+    """What is seen by when ranks begin to speak, where each speaks to one alone."""
+    to = _receivers(view, ranks)
+    late = _lateness(view, ranks) if to else None
+    return _Seen(late, _late_twice(late, to)) if late is not None else None
+
+
+def _kept_waiting(view: View, ranks: Sequence[int]) -> _Seen | None:
+    """What is seen by how the ring of some ranks waits, some of whose lanes are inside hosts."""
+    members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
+    sent = [view.sent[view.code[view.job.endpoints[rank]]] for rank in ranks]
+    own = [rows[members[view.flows.dst[rows]]] for rows in sent]
+    kept = kept_waiting(view, ranks, own, sending(view.flows), _begins(view, ranks), now=max(view.now, view.until))
+    if kept is None:
+        return None
+    late = kept.whole.copy()
+    late[:, 0] = np.nan  # nobody saw its begin
+    row = _late_twice(late, ())
+    host = view.host(view.job.endpoints[ranks[row]])
+    mates = [i for i, rank in enumerate(ranks) if ranks[row] in kept.unsure and view.host(view.job.endpoints[rank]) == host]
+    return _Seen(late, row, True, mates)
+
+
+def _begins(view: View, ranks: Sequence[int]) -> Ints:
+    """When each step of some ranks begins, and the one that goes on, ns."""
+    last = max((int(view.timeline.steps[rank][-1, 1]) for rank in ranks if len(view.timeline.steps[rank])), default=0)
+    return np.append(begins_of(view, ranks), max(last, int(view.ends[-1])))
 
 
 def _receivers(view: View, ranks: Sequence[int]) -> list[int]:
@@ -65,9 +109,7 @@ def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
 
     Who has not spoken in that one has been late until now; None before most have. float64[ranks, steps + 1].
     """
-    begins = begins_of(view, ranks)
-    last = max((int(view.timeline.steps[rank][-1, 1]) for rank in ranks if len(view.timeline.steps[rank])), default=0)
-    begins = np.append(begins, max(last, int(view.ends[-1])))
+    begins = _begins(view, ranks)
     members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
     start, first = sending(view.flows), np.full((len(ranks), len(begins)), np.nan)
     for i, rank in enumerate(ranks):
@@ -84,7 +126,7 @@ def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
 def _late_twice(late: Floats, to: Sequence[int]) -> int:
     """The row that is latest in the newest two columns, but for those that wait for it; -1 where that is not one and the same.
 
-    `to` is to whom each sends: where the receiver has to be ready, who sends to a late one is as late.
+    `to` is to whom each sends: where the receiver has to be ready, who sends to a late one is as late. Without, nobody waits.
     """
     least = float(np.nanmax(late[:, -2])) / 2
     both = [_waited_for(set(np.flatnonzero(late[:, column] >= least).tolist()), to) for column in (-2, -1)]
@@ -93,25 +135,27 @@ def _late_twice(late: Floats, to: Sequence[int]) -> int:
 
 def _waited_for(late: Collection[int], to: Sequence[int]) -> int:
     """The only one of some that are late whose receiver is not; -1 where there is none, or several."""
-    found = [i for i in late if to[i] not in late]
+    found = [i for i in late if not to or to[i] not in late]
     return found[0] if len(found) == 1 else -1
 
 
-def _finding(view: View, ranks: Sequence[int], row: int, late: Floats, score: float) -> Finding:
-    n, lost = len(view.ends), np.zeros(len(view.job.endpoints))
+def _finding(view: View, ranks: Sequence[int], seen: _Seen, score: float) -> Finding:
+    n, late, row, lost = len(view.ends), seen.late, seen.row, np.zeros(len(view.job.endpoints))
     lost[ranks] = np.maximum(late[:, -2], 0.0) * view.period
     lost[[rank for i, rank in enumerate(ranks) if i != row and late[i, -2:].min() < late[row, -2] / 2]] = 0.0
+    lost[[ranks[i] for i in seen.instead]] = lost[ranks[row]]
     finding = told(view, ranks[row], Shift(n - 1, n, float(late[row, -2]), score), lost, score)
     before, now = (late[row, -2:] * view.period / 1e6).tolist()
-    message = (
-        f"{finding.ids[0]} begins to send {before:.1f} ms after the others in step {n - 1}, "
-        f"which takes {finding.slowdown:.2f}× as long, and {now:.1f} ms or more after them in the step that goes on"
-    )
+    who, step = finding.ids[0], f"in step {n - 1}, which takes {finding.slowdown:.2f}× as long, and"
+    first, then = f"begins to send {before:.1f} ms after the others", f"{now:.1f} ms or more after them"
+    if seen.hidden:
+        first, then = f"keeps its ring waiting for {before:.1f} ms", f"for {now:.1f} ms or more"
     evidence = {
         **finding.evidence,
         "steps": [n - 1, n + 1],
         "late_ms": round(before, 3),
         "late_again_ms": round(now, 3),
         "alone": True,
-    }
+    } | ({"unseen": "lanes between ranks of a host"} if seen.hidden else {})
+    message = f"{who} {first} {step} {then} in the step that goes on"
     return replace(finding, detector="late_again", message=message, end_ns=max(view.now, view.until), evidence=evidence)

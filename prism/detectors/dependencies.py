@@ -34,7 +34,8 @@ def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints
     codes = {address: code for code, address in enumerate(flows.endpoints)}
     ranks[[codes[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
     rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES}
-    _collectives(out, flows, ranks, ends, {kind: own for kind, own in rounds.items() if len(own[0])})
+    if any(told.any() for _, told in rounds.values()):
+        _collectives(out, flows, ranks, ends, {kind: own for kind, own in rounds.items() if len(own[0])})
     return out
 
 
@@ -58,6 +59,8 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
         moved[kind] = Moved(group(dst[rows], end), end, octets), Moved(group(src[rows], start[rows]), start[rows], octets)
     given = np.flatnonzero(other)
     for kind, (rows, told) in rounds.items():
+        if not told.any():
+            continue
         said = np.concatenate([rows[told], _words(flows, rows[told])])
         own, at = group(src[said], start[said]), start[said]
         need = last_before(dst[given], flows.end_ns[given], src[said], at)

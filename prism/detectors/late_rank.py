@@ -7,21 +7,21 @@ late one and its neighbour are late alike: then nobody is named here, and slow_r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from prism.detectors.hostring import in_turn, kept_waiting
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.lateness import Sent, lateness
-from prism.kernels.ordered import in_order
+from prism.kernels.lateness import lateness
 from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, unlike_others, usual
-from prism.kernels.stuck import kept, waits
+from prism.kernels.stuck import kept
 from prism.model import Finding
 
 
@@ -81,7 +81,7 @@ def lateness_of(view: View) -> Late | None:
         inside[[view.code[m] for m in whole]] = True
         begins = begins_of(view, ranks)
         own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
-        parted = _kept_waiting(view, ranks, own, start, begins)
+        parted = kept_waiting(view, ranks, own, start, begins)
         if parted is not None:
             late[ranks], lost[ranks], others = parted
             hidden, unsure = hidden.union(ranks), unsure | others
@@ -128,7 +128,7 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
     dst = view.flows.dst
     if any(not len(rows) or (dst[rows] != dst[rows[0]]).any() for rows in own):
         return None
-    sent = [_in_order(view, rows, start) for rows in own]
+    sent = [in_turn(view.flows, rows, start) for rows in own]
     late = lateness(sent, begins)
     if late is None:
         return None
@@ -136,65 +136,6 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
     np.add.at(whole, (found.edge, found.step), found.long)
     np.maximum.at(most, (found.edge, found.step), found.long)
     return np.maximum(late, whole) / view.period, np.maximum(late, most) / view.period
-
-
-def _in_order(view: View, rows: Ints, start: Ints) -> Sent:
-    """Some records in order of start."""
-    rows = rows[in_order(start[rows])]
-    return start[rows], view.flows.end_ns[rows], view.flows.octets[rows]
-
-
-class _Ring(NamedTuple):
-    """A ring of hosts: whoever of each sends to the next, whom of it the one before sends to, how many ranks each has."""
-
-    senders: list[int]
-    takers: list[int]
-    many: Ints
-
-
-def _ring(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> _Ring | None:
-    """The ring in which some ranks, by their places, send their `own` records; None where all of its lanes are on the wire."""
-    flows, names = view.flows, [view.job.endpoints[rank] for rank in ranks]
-    hosts, place = [view.host(name) for name in names], {view.code[name]: i for i, name in enumerate(names)}
-    speak = [i for i, rows in enumerate(own) if len(rows)]
-    one_way = all((flows.dst[own[i]] == flows.dst[own[i][0]]).all() and int(flows.dst[own[i][0]]) in place for i in speak)
-    at = {hosts[i]: i for i in speak}
-    if view.topology is None or not speak or not one_way or len(at) < max(len(speak), len(set(hosts))):
-        return None
-    goes_to = {i: place[int(flows.dst[own[i][0]])] for i in speak}
-    ring = [speak[0]]
-    while (after := at[hosts[goes_to[ring[-1]]]]) not in ring:
-        ring.append(after)
-    others = view.on_host - Counter(hosts)
-    many = np.array([max(view.topology.sizes[hosts[i]] - others[hosts[i]], 0) for i in ring], np.int64)
-    enters = {hosts[to]: to for to in goes_to.values()}
-    return _Ring(ring, [enters[hosts[i]] for i in ring], many) if len(ring) == len(speak) and many.max() > 1 else None
-
-
-def _kept_waiting(
-    view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints
-) -> tuple[Floats, Floats, set[int]] | None:
-    """For which share of a step each member of a ring kept it waiting, where lanes between ranks of a host are not on the wire.
-
-    In all, and at a time at most, for ranks work on the next bucket while they wait: float64[ranks, steps] each. And the ranks
-    instead of which it may be another one of their host. None where it is no such ring.
-    """
-    ring = _ring(view, ranks, own)
-    if ring is None:
-        return None
-    found = waits([_in_order(view, own[i], start) for i in ring.senders], ring.many, begins)
-    whole, most, unsure = np.zeros((len(ranks), len(begins))), np.zeros((len(ranks), len(begins))), set[int]()
-    for edge, (sender, taker, many) in enumerate(zip(ring.senders, ring.takers, ring.many.tolist(), strict=True)):
-        mine = found.edge == edge
-        step, long = found.step[mine], found.long[mine] / view.period
-        votes = np.bincount(found.ahead[mine] + 1, long, many + 1)
-        ahead = int(np.argmax(votes)) - 1 if votes.max() >= OFTEN * votes.sum() else -1
-        who = taker if ahead == many - 1 else sender
-        if ahead not in (0, many - 1):
-            unsure.add(ranks[who])
-        np.add.at(whole[who], step, long)
-        np.maximum.at(most[who], step, long)
-    return whole, most, unsure
 
 
 def first_in(times: Ints, begins: Ints) -> Floats:

@@ -6,13 +6,13 @@ in parts, each with work of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from prism.detectors.laggard import hidden, told, worked_longer
-from prism.detectors.late_rank import lateness_of
+from prism.detectors.late_rank import Late, lateness_of
 from prism.detectors.parts import lasted, worked
 from prism.detectors.twins import ordinary, strangers_of
 from prism.detectors.view import Floats, View
@@ -42,7 +42,10 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     if not height >= np.log(factor) or grew < sigmas or not _unlike(level[None], 0, slow):
         return []
     one = Shift(n - slow, n, height, grew)
-    best, grown, _ = _came_last(view, one) if hidden(view) else worked_longer(view, one)
+    seen = lateness_of(view)
+    if seen is not None and seen.hidden:
+        return _in_ring(view, seen, one, sigmas)
+    best, grown = _came_last(view, seen, one) if hidden(view) else worked_longer(view, one)[:2]
     alone = hidden(view)
     ways = [(worked, np.log(slower))]
     if view.parallelism.layout.pp == 1:
@@ -52,9 +55,28 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     for way, least in ways if best >= 0 else ():
         parts = way(view, best)
         score = 0.0 if parts is None else _all_through(parts, least, slow)
-        if parts is not None and score >= sigmas and _alone(view, best, way, slow):
+        if parts is not None and score >= sigmas and _alone(_every(view, way), best, slow):
             finding = _finding(view, best, one, grown, min(grew, score), int(np.isfinite(parts[-1]).sum()))
             return [replace(finding, evidence={**finding.evidence, "alone": True}) if alone else finding]
+    return []
+
+
+def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]:
+    """Whom a ring waited for, some of whose lanes are inside hosts, while all parts of a step took longer.
+
+    Of the wire alone nobody can tell who works there. All wait alike, but what a rank sends before it waits may be a part of
+    its step: so it is enough that somebody's parts all took longer.
+    """
+    slow, (best, grown) = one.stop - one.start, _came_last(view, seen, one)
+    every = _every(view, lasted) if best >= 0 else {}
+    for rank, parts in every.items():
+        score = _all_through(parts, one.height / 2, slow)
+        if score >= sigmas and _alone(every, rank, slow):
+            host = view.host(view.job.endpoints[best])
+            if best in seen.unsure:
+                grown[[view.host(address) == host for address in view.job.endpoints]] = grown[best]
+            finding = _finding(view, best, one, grown, min(one.score, score), int(np.isfinite(parts[-1]).sum()))
+            return [replace(finding, evidence={**finding.evidence, "alone": True, "unseen": "lanes between ranks of a host"})]
     return []
 
 
@@ -70,23 +92,23 @@ def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, par
 
 
 def _came_last(
-    view: View, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = 6.0
-) -> tuple[int, Floats, float]:
+    view: View, seen: Late | None, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = 6.0
+) -> tuple[int, Floats]:
     """Who was later than its group by the `share` of what a step grew by, and `apart` times as late as anybody else was.
 
     As `worked_longer` says it. Where only the first call tells, it is what the step grew by until then. No single step
     else shows anybody half as late (`_unlike`).
     """
-    seen, lost = lateness_of(view), float(np.exp(one.height) - 1)
+    lost = float(np.exp(one.height) - 1)
     if seen is None:
-        return -1, np.zeros(0), 0.0
+        return -1, np.zeros(0)
     late, slow = np.nan_to_num(seen.late - usual(seen.late)), one.stop - one.start
     now, due = late[:, -slow:].min(axis=1), share * lost * seen.within
     best = int(np.argmax(now))
     others = now[strangers_of(view, np.arange(len(late)), best)]
     least = max(due[best], apart * float(np.abs(others).max(initial=0.0)), sigmas * spread(late, floor=0.002))
-    sure = len(others) > 0 and now[best] >= least and best not in seen.hidden and _unlike(late, best, slow)
-    return best if sure else -1, np.minimum(now / seen.within, lost) * view.period, float(now[best] - least)
+    sure = len(others) > 0 and now[best] >= least and _unlike(late, best, slow)
+    return best if sure else -1, np.minimum(now / seen.within, lost) * view.period
 
 
 def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Floats]:
@@ -110,22 +132,30 @@ def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = 3) -> bool:
     return bool(newest > 0 and np.isfinite(others[row]).sum() + 2 >= 1 / RARE and not short.any())
 
 
-def _alone(view: View, rank: int, way: Parts, slow: int) -> bool:
+def _every(view: View, way: Parts) -> dict[int, Floats]:
+    """The parts of steps of each rank whose steps can be cut."""
+    every = ((rank, way(view, rank)) for rank in range(len(view.job.endpoints)))
+    return {rank: parts for rank, parts in every if parts is not None}
+
+
+def _alone(every: Mapping[int, Floats], rank: int, slow: int) -> bool:
     """Whether no rank works longer all through steps else, but for what lasts (`_unlike`)."""
-    every = {r: way(view, r) for r in range(len(view.job.endpoints))}
     low = 100 * (1 - OFTEN)  # all through: in nearly all parts
-    rows = {r: usual(parts - middle(parts, axis=0), share=low)[:, 0] for r, parts in every.items() if parts is not None}
-    return rank in rows and _unlike(np.stack(list(rows.values())), list(rows).index(rank), slow)
+    rows = [usual(parts - middle(parts, axis=0), share=low)[:, 0] for parts in every.values()]
+    return rank in every and _unlike(np.stack(rows), list(every).index(rank), slow)
 
 
 def _all_through(parts: Floats, height: float, slow: int) -> float:
     """By how many sigmas a rank works longer in parts of the newest `slow` steps; 0 if not by `height`, alike in nearly all.
 
+    Of a single step in all but its last, when the work may be over: hiccups that last for most of a step spare some of it.
     `parts` is the logarithm of a typical piece of its work in each part of each step: float64[steps, parts].
     """
     level = parts - middle(parts[:-slow], axis=0)
     now = level[-slow:][np.isfinite(level[-slow:])]
     usually = float(np.median(now)) if len(now) else 0.0
     if len(now) < 2 * slow or usually < height or np.mean((now >= usually / 2) & (now <= 2 * usually)) < OFTEN:
+        return 0.0
+    if slow == 1 and (level[-1, :-1] < usually / 2).any():
         return 0.0
     return float(usually * np.sqrt(len(now)) / spread(level[:-slow]))

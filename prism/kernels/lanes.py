@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.record import Flows, Mask
 from prism.kernels.intervals import Ints, union
 from prism.kernels.sums import counted, numbered, spans, totals
 
@@ -48,11 +48,10 @@ def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) 
     A pair of more than `most` connections, as clients of storage have, is one lane, as is one without ports or queue pairs.
     """
     out, start = np.zeros(len(rows), np.int64), flows.start_ns[rows]
-    for lines in _by_pair(flows, rows):
-        if len(lines) + (len({line.low for line in lines}) == 1) > 2 and len(lines) <= most:
-            for number, lane in enumerate(_joined(lines, tolerance, start)):
-                for line in lane:
-                    out[line.rows] = number
+    for lines in _by_pair(flows, rows, most):
+        for number, lane in enumerate(_joined(lines, tolerance, start)):
+            for line in lane:
+                out[line.rows] = number
     return out
 
 
@@ -74,8 +73,8 @@ def renewals(flows: Flows, rows: Rows, *, most: int = 8) -> Ints:
     return lives[1:] if len(lives) - 1 <= most else lives[:0]
 
 
-def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
-    """The lines of every pair; `rows` in them are places in `rows`."""
+def _by_pair(flows: Flows, rows: Rows, most: int) -> list[list[_Line]]:
+    """The lines of every pair that has several of a direction, up to `most`; `rows` in them are places in `rows`."""
     src, dst = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64)
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     there = src == low
@@ -85,6 +84,9 @@ def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
     port = np.where(queue > 0, 0, port)  # the source port of RoCEv2 is entropy
     number, at = numbered(low << 32 | high, port << 32 | queue << 1 | there)
     by = np.lexsort((queue[at], port[at], there[at], high[at], low[at]))
+    asked = _several(low[at[by]] << 32 | high[at[by]], there[at[by]], most)
+    if not asked.any():
+        return []
     place = np.empty(len(by), np.int32)
     place[by] = np.arange(len(by), dtype=np.int32)
     number, at = place[number], at[by]
@@ -97,9 +99,18 @@ def _by_pair(flows: Flows, rows: Rows) -> list[list[_Line]]:
     parts = np.where(messages > 0, messages, np.diff(begins))
     pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
     columns = zip(*(c.tolist() for c in (low[at], high[at], there[at], port[at], first, last, moved, parts)), strict=True)
-    for (one, other, way, own, begin, end, octets, many), (a, b) in zip(columns, pairwise(begins.tolist()), strict=True):
+    known = zip(columns, pairwise(begins.tolist()), strict=True)
+    for (one, other, way, own, begin, end, octets, many), (a, b) in compress(known, asked):
         pairs[one, other].append(_Line(way, own, begin, end, octets, many, order[a:b]))
     return list(pairs.values())
+
+
+def _several(pair: Ints, there: Mask, most: int) -> Mask:
+    """Which lines, in order of pair, are of pairs that have several of a direction, but no more than `most` in all."""
+    _, place, lines = np.unique(pair, return_inverse=True, return_counts=True)
+    lower = np.bincount(place, there, len(lines))
+    asked = (np.maximum(lower, lines - lower) > 1) & (lines <= most)
+    return np.asarray(asked[place], dtype=np.bool_)
 
 
 def _joined(lines: list[_Line], tolerance: float, start: Ints) -> list[list[_Line]]:

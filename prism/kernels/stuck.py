@@ -34,18 +34,20 @@ class Waits(NamedTuple):
 NOTHING = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05) -> Waits:
+def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05, now: int = 0) -> Waits:
     """Times at which a ring waited. `sent` is what was sent on its edges from host to host, in the order of the ring.
 
     `ranks` is how many ranks the host has from which each edge leaves, `begins` are the steps' begins, ns. Pauses are asked
     that last at least the `share` of a step. What two neighbours have sent differs by as many parts as the second one's host
-    has ranks, within the share `alike`; but what waits for room at the slow one may have sent less.
+    has ranks, within the share `alike`; but what waits for room at the slow one may have sent less. A pause may last until
+    `now`, ns, in the last of the steps, which goes on.
     """
     if len(sent) < 4 or len(begins) < 2 or not all(len(own[0]) for own in sent):
         return NOTHING
-    since, until, step = _pauses(sent, begins, share)
+    since, until, step = _pauses(sent, begins, share, now)
     so_far = np.stack([_moved(own, since) - _moved(own, begins)[step] for own in sent]).astype(np.float64)
-    whole = np.median([own[2].sum() for own in sent]) / len(begins)
+    over = max(len(begins) - (now > 0), 1)
+    whole = np.median([own[2][own[0] < begins[-1]].sum() if now else own[2].sum() for own in sent]) / over
     turns = 2 * (int(ranks.sum()) - 1)  # parts that each rank sends in a reduction
     first, part = _origins(so_far, ranks, whole / turns, alike)
     told = np.flatnonzero(first >= 0)
@@ -73,10 +75,15 @@ def kept(sent: Sequence[Sent], begins: Ints, *, share: float = 0.001, alike: flo
     return Waits(first[told], step[told], (until - since)[told], np.zeros(int(told.sum()), np.int64))
 
 
-def _pauses(sent: Sequence[Sent], begins: Ints, share: float) -> tuple[Ints, Ints, Ints]:
-    """When nothing was sent on any edge for at least a share of a step: since when, until when, ns, and the step of the end."""
+def _pauses(sent: Sequence[Sent], begins: Ints, share: float, now: int = 0) -> tuple[Ints, Ints, Ints]:
+    """When nothing was sent on any edge for at least a share of a step: since when, until when, ns, and the step of the end.
+
+    The last one may go on `now`.
+    """
     starts, ends = (np.concatenate([own[i] for own in sent]) for i in (0, 1))
     begin, end = union(starts, ends)
+    if now > end[-1]:
+        begin, end = np.append(begin, now), np.append(end, now)
     period = float(np.median(np.diff(begins[1:]))) if len(begins) > 2 else float(end[-1] - begin[0])
     pauses = np.flatnonzero(begin[1:] - end[:-1] >= share * period)
     since, until = end[pauses], begin[pauses + 1]

@@ -103,6 +103,24 @@ def test_a_wrong_clock_is_told_and_whose_and_health_fails_where_nothing_is_kept(
     sink.close()
 
 
+def test_what_lay_in_the_spool_is_left_until_it_is_stored(tmp_path):
+    away = Storing("clickhouse://127.0.0.1:9", tmp_path / "spool", rows=100)
+    away.write(stores.flows(200, now_ns=time.time_ns()))
+    away.flush()
+    assert away.left() == 0  # it was not there at the start
+    away.close(patience_s=0)
+    away = Storing("clickhouse://127.0.0.1:9", tmp_path / "spool", rows=100)
+    away.write(stores.flows(100, now_ns=time.time_ns()))
+    away.flush()
+    assert away.left() == 200
+    away.close(patience_s=0)
+    sink = Storing(str(tmp_path / "store"), tmp_path / "spool", rows=100)
+    assert sink.left() <= 300
+    until(lambda: sink.left() == 0)
+    assert sink.fates()["stored"] == 300
+    sink.close()
+
+
 def test_a_damaged_spool_costs_its_records_alone(tmp_path):
     sink = Storing(str(tmp_path / "store"), tmp_path / "spool", rows=100)
     sink.close()

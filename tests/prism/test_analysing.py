@@ -117,6 +117,22 @@ def test_after_a_restart_a_job_with_long_steps_is_judged_at_once():
     assert [len(job_ends(status.found.timeline)) >= 20 for status in board.jobs] == [True] * len(names)
 
 
+@pytest.mark.parametrize(("left", "asked"), [([300, 200, 0], 3), ([300] * 99, 4)])
+def test_after_a_restart_windows_wait_for_what_lay_in_the_spool_but_not_for_long(left, asked):
+    made = simulate(Spec("short", Cluster(hosts=4), (Job(dp=4, steps=8),)), seed=3)
+    past, answers = Asked(made.flows), iter(left)
+    until = int(made.flows.end_ns.max())
+
+    def spooled():
+        assert not past.for_what  # they are in what is read then
+        return next(answers)
+
+    analysis = Analysis(Watch(), Saved((), until), past=past, spooled=spooled, patience_s=0.2, clock=Clock(until))
+    analysis._resume(threading.Event())
+    assert len(left) - len(list(answers)) == asked
+    assert past.for_what
+
+
 def test_records_that_others_store_are_analysed_once_each():
     flows, _, topology, _ = capture("two_jobs")
     clock = Clock(int(flows.start_ns.min()))

@@ -57,6 +57,14 @@ def test_what_shows_in_it_is_nobodys_fault():
     assert beyond(99, 105, deaf=Deaf()) == [(99, 105)]
 
 
+def test_when_nobody_saw_it_begin_it_is_said_how_much_sooner_that_may_have_been():
+    (after,) = LOST.beyond([finding(99, 108)], 1.0 * S)
+    assert (after.start_ns, after.evidence["sooner_s"]) == (104 * S, 5.0)
+    assert "up to 5.0 s sooner" in after.message
+    for known in (finding(90, 105), finding(105, 109)):
+        assert list(LOST.beyond([known], 1.0 * S)) == [known]
+
+
 RUN = Run("A", dp=8, transport="tcp", steps=32, forward_ms=1300, backward_ms=2600, gradient_octets=40_000_000, jitter=0.02)
 SLOW = Fault("compute_slow", "A", ranks=(3,), first=24, factor=1.8)
 

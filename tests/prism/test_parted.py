@@ -1,6 +1,7 @@
 import numpy as np
 
-from prism.parted import asked, may_be, others, over, reach, returns
+from prism.model import Finding, Severity
+from prism.parted import asked, may_be, others, over, reach, returns, upheld
 
 S = 1_000_000_000
 
@@ -75,3 +76,53 @@ def test_a_newest_step_that_is_shorter_than_any_before_is_not_over_until_the_job
     assert over(part, 4.0 * S, int(part[-1]), late=1.25).tolist() == ends.tolist()
     assert over(part, 4.0 * S, int(ends[-1]) + 5 * S, late=1.25).tolist() == part.tolist()
     assert over(ends[:2], 4.0 * S, 0).tolist() == ends[:2].tolist()
+
+
+def claim(since, until, *, kind="slow_rank", severity=Severity.WARNING):
+    return Finding("x", kind, "j", severity, "endpoint", ("10.0.0.1",), since, until, 1.3, 9.0, "", {})
+
+
+def slow_at(ends, steps, factor):
+    took = np.diff(ends, prepend=0)
+    took[steps] = took[steps] * factor
+    return np.cumsum(took)
+
+
+def test_what_is_only_slow_where_work_rests_is_no_claim_while_steps_may_be_parts():
+    ends = parts(20, of=4)
+    rest = claim(int(ends[10]), int(ends[11]))
+    assert list(upheld([rest], ends)) == []
+    assert list(upheld([claim(int(ends[9]), int(ends[12]))], ends)) == []
+    slow = slow_at(ends, slice(12, 15), 1.3)
+    one = claim(int(slow[11]), int(slow[14]))
+    assert list(upheld([one], slow)) == [one]
+    goes_on = claim(int(slow[11]), int(slow[-1]) + S)
+    assert list(upheld([goes_on], slow[:15])) == [goes_on]
+    assert list(upheld([one], slow_at(ends, slice(12, 15), 1.03))) == []
+
+
+def test_a_rest_is_no_hang_while_steps_may_be_parts():
+    ends = parts(20, of=4)
+
+    def told(ends, since, until):
+        return len(list(upheld([claim(since, until, kind="hang")], ends)))
+
+    rest = int(ends[10]) + S // 10, int(ends[11]) - S
+    assert told(ends, *rest) == 0
+    assert told(slow_at(ends, 11, 1.5), rest[0], rest[1] + 2 * S) == 1  # longer than others
+    assert told(slow_at(ends, 13, 4), int(ends[12]) + S // 10, int(ends[12]) + 3 * S) == 1  # where nobody rests
+    before = ends[:11]
+    assert told(before, rest[0], int(ends[10]) + 5 * S) == 0  # it goes on
+    assert told(before, rest[0], int(ends[10]) + 6 * S) == 1
+    assert told(ends[:7], rest[0], rest[1]) == 1  # one rest is no group
+
+
+def test_other_findings_stand():
+    ends = parts(20, of=4)
+    note, gone = claim(int(ends[10]), int(ends[11]), severity=Severity.INFO), claim(int(ends[10]), int(ends[11]), kind="crash")
+    assert list(upheld([note, gone], ends)) == [note, gone]
+    rest = claim(int(ends[10]), int(ends[11]))
+    for known in (parts(29, of=4), parts(20, rest_s=0), parts(7, of=4), ends[:2], ends[:0]):
+        assert list(upheld([rest], known)) == [rest]  # groups that a window tells from steps; no groups
+    uneven = np.delete(ends, 13)
+    assert list(upheld([rest], uneven)) == [rest]

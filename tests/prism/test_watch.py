@@ -1,5 +1,6 @@
 """Captures are played live: the accuracy of what is told, window by window; and what a watch does with bad input."""
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from prism.playing import play, ticks
 from prism.stitching import job_ends
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Nuisances, Spec
+from prism.topology import parse
 from prism.watch import LATE, Watch
 from prism.windows import FUTURE, SECOND
 from tests.prism.played import boards, capture
@@ -184,3 +186,17 @@ def test_nobody_is_blamed_while_buckets_may_be_taken_for_steps(seed, algorithm):
     cluster = Cluster(hosts=8, hosts_per_leaf=4, nic_gbit=4.0, latency_us=60, buffer_octets=1 << 19)
     done = simulate(Spec("x", cluster, (job,)), seed)
     assert claims(play(Watch(), ticks(done.flows, done.transits))) == []
+
+
+def test_what_rests_long_between_the_parts_of_steps_is_nobodys_fault():
+    """Draws of healthy jobs that reduce in four buckets under the backward: for some steps these are taken for steps."""
+    kind = Job(
+        dp=8, steps=6, buckets=4, overlap=True, gradient_octets=1_345_521_554, batched=True, credits=False, jitter=0.03065
+    )
+    kind = replace(kind, forward_ms=4000 / 3, backward_ms=8000 / 3, optimizer_ms=2000 / 9, load_ms=400 / 9, world_reduce=False)
+    kind = replace(kind, retransmit=1e-5, uneven_ranks=0.01, spike_chance=0.002, channels=2)
+    made = simulate(Spec("parts", Cluster(hosts=4, gpus=2, spines=2, hosts_per_leaf=2), (kind,)), 17001)
+    told = tuple(play(Watch(parse(json.dumps(made.topology), "topology")), ticks(made.flows, made.transits)))
+    assert claims(told) == []
+    before = next(board for board in told if board.jobs).jobs[0]
+    assert len(job_ends(before.found.timeline)) > 2 * kind.steps  # they were

@@ -1,9 +1,13 @@
+import json
 from dataclasses import replace
 
 import pytest
 
+from prism import topology
 from prism.detectors.again import late_again
 from prism.model import Severity
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from tests.prism.faults import named
 from tests.prism.traffic import MS, Wire, address, placed, seen, training
 
@@ -58,6 +62,46 @@ def test_where_ranks_are_late_often_this_may_be_chance(often, told):
         return 2 * USUAL if hiccup else late(step, rank)
 
     assert named(late_again(job(work))) == told
+
+
+HOSTS, INNER = 4, 3  # the second of its host: nobody sees it send
+
+
+def hidden(*faults, after_s, buckets=1, tcp=True):
+    """A job whose hosts have two ranks each, as it is seen so long after its newest step began."""
+    spec = Job(dp=2 * HOSTS, steps=STEPS, buckets=buckets, overlap=buckets > 1, forward_ms=1000, backward_ms=2000)
+    octets = 40_000_000 if tcp else 1_000_000_000
+    spec = replace(spec, transport="tcp" if tcp else "rdma", gradient_octets=octets, jitter=0.02, spike_chance=0)
+    made = simulate(Spec("x", Cluster(hosts=HOSTS, gpus=2, nic_gbit=10.0 if tcp else 200.0), (spec,), faults), 3)
+    own = topology.parse(json.dumps(made.topology), "t.json")
+    now = int(seen(made.flows, own).ends[-2] + after_s * 1e9)
+    view = seen(made.flows.take(made.flows.end_ns <= now), own)
+    return replace(view, least=2, now=now, until=int(view.flows.end_ns.max()))
+
+
+def slow(rank, since, stop=None):
+    return Fault("compute_slow", ranks=(rank,), first=since, stop=stop, factor=1.6)
+
+
+@pytest.mark.parametrize("tcp", [True, False])
+@pytest.mark.parametrize(("buckets", "after_s"), [(1, 4.5), (4, 4.0)])
+def test_where_lanes_are_inside_hosts_the_ring_waits_again(buckets, after_s, tcp):
+    view = hidden(slow(INNER, STEPS - 2), buckets=buckets, after_s=after_s, tcp=tcp)
+    (one,) = late_again(view)
+    assert one.ids == ("10.10.1.2",)
+    assert (one.start_ns, one.end_ns) == (view.begins[-1], view.now)
+    assert one.severity is not Severity.INFO
+    assert one.evidence["late_again_ms"] >= one.evidence["late_ms"] / 2 > 500
+    assert "unseen" in one.evidence
+
+
+@pytest.mark.parametrize("buckets", [1, 4])
+def test_where_lanes_are_inside_hosts_once_is_not_again(buckets):
+    assert late_again(hidden(slow(INNER, STEPS - 2), buckets=buckets, after_s=1.0)) == []  # nobody has begun to speak
+    assert late_again(hidden(slow(INNER, STEPS - 2, STEPS - 1), buckets=buckets, after_s=3.0)) == []
+    other = (slow(INNER, STEPS - 2, STEPS - 1), slow(INNER + 3, STEPS - 1))
+    assert late_again(hidden(*other, buckets=buckets, after_s=4.5)) == []
+    assert late_again(hidden(buckets=buckets, after_s=3.0)) == []
 
 
 def test_a_healthy_job_that_waits_for_nobody_is_not_blamed():

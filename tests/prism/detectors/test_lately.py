@@ -111,6 +111,47 @@ def test_without_a_pipeline_the_one_that_is_last_in_all_parts_of_a_step(name):
     assert one.score >= 6
 
 
+@pytest.mark.parametrize(("tcp", "buckets"), [(True, 4), (False, 4), (False, 8)])
+def test_where_lanes_are_inside_hosts_it_is_whom_the_ring_waited_for(tcp, buckets):
+    """Rank 3 is the second of its host, which sends to nobody that is on the wire."""
+    octets, nic = (40_000_000, 4.0) if tcp else (2_000_000_000, 200.0)
+    kind = replace(LONG, transport="tcp" if tcp else "rdma", buckets=buckets, overlap=True, gradient_octets=octets)
+    own = Cluster(hosts=4, gpus=2, nic_gbit=nic)
+    for factor, told in ((1.5, ["10.10.1.2"]), (None, [])):
+        slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 1, factor=factor) if factor else None
+        pause = Fault("hang", ranks=(3,), first=LONG.steps - 1, seconds=1.5)
+        made = simulate(Spec("long", own, (kind,), (slow or pause,)), seed=3)
+        view = replace(seen(made.flows, topology.parse(json.dumps(made.topology), "t")), least=2)
+        assert view.durations[-1] > 1.3 * view.period
+        found = slow_lately(view)
+        assert [one.ids[0] for one in found] == told
+        assert all("unseen" in one.evidence and one.severity is not Severity.INFO for one in found)
+
+
+@pytest.mark.parametrize(("seed", "step"), [(0, 36), (9, 51)])
+def test_what_spares_a_part_of_a_step_is_not_all_through_it(seed, step):
+    """Draws in which a single backward took half as long again, under which gradients are reduced in eight buckets."""
+    kind = replace(SIMULATED["ddp over RDMA"][1], buckets=8, jitter=0.048, spike_chance=0.004, spike_factor=1.5, steps=60)
+    kind = replace(kind, forward_ms=1333, backward_ms=2666, message_octets=1 << 20, window_octets=1 << 22)
+    made = simulate(Spec("long", RDMA, (kind,)), seed)
+    own = topology.parse(json.dumps(made.topology), "t")
+    ends = seen(made.flows, own).ends
+    near = (made.flows.start_ns >= ends[step - 25]) & (made.flows.end_ns <= ends[step] + 20_000_000)
+    view = replace(seen(made.flows.take(near), own), least=2)
+    assert view.durations[-1] > 1.25 * view.period
+    assert slow_lately(view) == []
+
+
+def test_the_last_part_of_a_slow_step_may_be_as_long_as_ever():
+    """A draw in which hardly any work is left in it."""
+    kind = replace(SIMULATED["ddp over RDMA"][1], buckets=8, jitter=0.03, forward_ms=1333, backward_ms=2666)
+    kind = replace(kind, message_octets=1 << 20, window_octets=1 << 22)
+    slow = Fault("compute_slow", ranks=(6,), first=LONG.steps - 1, factor=1.74)
+    made = simulate(Spec("long", RDMA, (kind,), (slow,)), 5)
+    view = replace(seen(made.flows, topology.parse(json.dumps(made.topology), "t")), least=2)
+    assert [one.ids for one in slow_lately(view)] == [("10.10.6.1",)]
+
+
 @pytest.mark.parametrize("name", ["fsdp over RDMA", "moe", "moe over RDMA"])
 def test_of_two_long_steps_both_tell(name):
     slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 2, factor=1.5)

@@ -59,6 +59,19 @@ def test_few_lanes_say_nothing():
     assert not len(waits([], np.zeros(0, np.int64), begins).edge)
 
 
+def test_a_wait_may_go_on():
+    sent, ranks, begins = ring(6, 2, 5, calls=4)
+    until = int(begins[-1]) + 1070 * MS  # the second call of the last step, while all wait
+    cut = [(start[start < until], end[start < until], octets[start < until]) for start, end, octets in sent]
+    before, now = waits(cut, ranks, begins), waits(cut, ranks, begins, now=until)
+    assert len(now.edge) == len(before.edge) + 1
+    whole = waits(sent, ranks, begins)
+    assert (now.edge[-1], now.step[-1], now.ahead[-1]) == (whole.edge[0], len(begins) - 1, whole.ahead[0])
+    assert set(now.ahead) == set(whole.ahead) != {-1}  # by what is sent in steps that are over
+    assert now.long[-1] == pytest.approx(60 * MS, abs=10 * MS)
+    assert len(waits(cut, ranks, begins, now=until - 50 * MS).edge) == len(before.edge)  # too short
+
+
 def seen(ranks, late, *, calls=5, steps=6, part=1000):
     """What each rank of a ring sends in calls a second apart, all lanes seen: `late(step, rank)` ms late in each call.
 
