@@ -124,8 +124,8 @@ def _events(view: View, calls: Calls) -> Events:
     op = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
     order, bounds = counted(op, len(streams), in_order(start[rows]))
     rows = rows[order]
-    parts = [_transfers(view, start, rows, bounds, ranks, calls)]
-    marks = len(parts[0].mark) // 2
+    parts = _transfers(view, start, rows, bounds, ranks, calls)
+    marks = len(parts[0].mark)
     for number, stream in enumerate(streams):
         own = rows[bounds[number] : bounds[number + 1]]
         if stream.kind == "pp" or not len(own):
@@ -138,8 +138,11 @@ def _events(view: View, calls: Calls) -> Events:
     return Events(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Ints, calls: Calls) -> Events:
-    """The points of pipelines' pairs, message by message; `rows` are those of all streams, each between two of the `bounds`."""
+def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Ints, calls: Calls) -> list[Events]:
+    """The points of pipelines' pairs, message by message: where they begin, and where they have come.
+
+    `rows` are those of all streams, each between two of the `bounds`.
+    """
     flows, streams = view.flows, view.parallelism.streams
     pipes = np.flatnonzero([stream.kind == "pp" and len(stream.rows) > 0 for stream in streams])
     src, dst = (ranks[side[rows[bounds[pipes]]]] for side in (flows.src, flows.dst))
@@ -147,8 +150,7 @@ def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Ints, c
     of, first, come, resumed = transfers(*columns, bounds[pipes], bounds[pipes + 1], calls.known(dst, src), 0.01)
     both, none = np.arange(len(of)), np.zeros(len(of), np.int64)
     works = Events(columns[0][first], none + WORK, src[of], pipes[of], both, dst[of], view.needed[rows[first]])
-    moves = works._replace(time=come, kind=none + MOVE, need=resumed)
-    return Events(*(np.concatenate(pair) for pair in zip(works, moves, strict=True)))
+    return [works, works._replace(time=come, kind=none + MOVE, need=resumed)]
 
 
 def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)) -> Ints:
