@@ -8,6 +8,7 @@ from collectors.record import FIN, RST, SYN
 from prism.detectors.steps import unevenness
 from prism.detectors.view import View
 from prism.kernels.intervals import union
+from prism.kernels.sums import highest
 from prism.model import Event, EventKind, Finding
 
 
@@ -58,7 +59,10 @@ def _pauses(view: View, longer: float) -> list[tuple[int, int]]:
     begin, end = union(flows.start_ns[rows], flows.end_ns[rows])
     silence = begin[1:] - end[:-1]
     step = np.searchsorted(view.ends, begin[1:], "left")  # a silence belongs to the step that it delays
-    longest = {int(k): int(np.flatnonzero(step == k)[np.argmax(silence[step == k])]) for k in np.unique(step) if 0 < k < n}
+    most = np.zeros(n + 1, np.int64)
+    highest(step, silence, most)
+    first = np.flatnonzero(silence == most[step])[::-1]  # of several of one step the first is kept
+    longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
     if not longest:
         return []
     usual = float(np.median([silence[i] for i in longest.values()]))

@@ -148,7 +148,8 @@ class Phases:
 
 def shares(time: NDArray[np.float64]) -> dict[Phase, float]:
     """The share 0 … 1 of each phase in times by phase (in the order of `PHASES`); phases that took none are left out."""
-    return {phase: float(part / time.sum()) for phase, part in zip(PHASES, time, strict=True) if part > 0}
+    whole = float(time.sum())
+    return {phase: part / whole for phase, part in zip(PHASES, time.tolist(), strict=True) if part > 0}
 
 
 NO_PHASES = Phases(

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Flows
+from collectors.record import Flows, Mask
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Floats, Ints, active
+from prism.kernels.intervals import Ints, active
 from prism.kernels.ordered import in_order
-from prism.kernels.paint import NOTHING, Line, fused, line, painted, told
-from prism.kernels.sums import both_ends, highest
+from prism.kernels.owed import owed
+from prism.kernels.paint import NOTHING, Line, filled, line, painted, told
+from prism.kernels.sums import both_ends, highest, preceding
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
-from prism.silences import COMPUTE, IDLE, PP, Gaps, Mask, Said, Talk, by_ready, silences
+from prism.silences import COMPUTE, IDLE, PP, Gaps, Said, Talk, by_ready, silences
 from prism.turns import take_turns
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
@@ -65,8 +65,9 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
     for first in range(0, most, each):
         steps = [own[first : first + each] for own in timeline.steps]
         times = np.concatenate(steps)
-        near = (records.start <= times.max()) & (records.end >= times.min())
-        own = Records(*(column[near] for column in records)) if each < most else records
+        near = np.flatnonzero((records.start <= times.max()) & (records.end >= times.min()))
+        columns: Any = (column.take(near) for column in records)
+        own = Records(*columns) if each < most else records
         found.append(_phases(own, steps, stage, units, first))
     if len(found) < 2:
         return found[0] if found else NO_PHASES
@@ -87,21 +88,14 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
         own = np.flatnonzero(talk.kind == PHASES.index(name))
         if len(own):
             colours[PHASES.index(name)] = active(talk.start.take(own), talk.end.take(own), talk.octets.take(own))
-    begin, end, slot, colour = painted(on, colours)
-    quiet, busy = np.flatnonzero(colour == NOTHING), np.flatnonzero(colour != NOTHING)
-    gaps = silences(begin.take(quiet), end.take(quiet), slot.take(quiet), talk, on)
+    paint = painted(on, colours)
+    quiet = np.flatnonzero(paint[3] == NOTHING)
+    begin, end, slot = (column.take(quiet) for column in paint[:3])
+    gaps = silences(begin, end, slot, talk, on)
     said = _labelled(gaps, talk, stage, units, on)
-    parts = (
-        (begin.take(busy), end.take(busy), slot.take(busy), colour.take(busy)),
-        (gaps.begin, said.cut, gaps.slot, said.before),
-        (said.cut, gaps.end, gaps.slot, said.label),
-    )
-    begin, end, slot, colour = (np.concatenate(column) for column in zip(*parts, strict=True))
-    full = np.flatnonzero(end > begin)  # of those no two begin at once
-    order = full[in_order(begin[full])]
-    begin, end, slot, colour = fused(*(column.take(order) for column in (begin, end, slot, colour)))
-    rank, step = on.rank[slot].astype(np.int32), (on.step[slot] + number).astype(np.int32)
-    return Phases(on.time(slot, begin), on.time(slot, end), rank, step, colour.astype(np.int8))
+    begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *said, on.shift)
+    rank, step = on.rank.astype(np.int32)[slot], (on.step + number).astype(np.int32)[slot]
+    return Phases(begin, end, rank, step, colour)
 
 
 def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> Records:
@@ -123,9 +117,7 @@ def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
     order = both_ends(records.src, records.dst, records.start, in_order(records.start))
     times = records.start, records.end, records.ready, records.called
-    rows, start, end, slot, offered, called, sends = told(order, records.src, records.dst, times, *on[:4])
-    kind, way, octets = records.kind.take(rows), records.way.take(rows), records.octets.take(rows)
-    return Talk(start, end, slot, kind, way, octets, sends, offered, called)
+    return Talk(*told(order, records.src, records.dst, (records.kind, records.way, records.octets), times, *on[:4]))
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:
@@ -145,24 +137,28 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
     """
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
-    highest(gaps.slot[gaps.speaks], gaps.end[gaps.speaks], final)
-    over = (stage[on.rank[gaps.slot]] >= 0) | (gaps.begin >= final[gaps.slot])
-    for name in JOINT:
-        own = talk.only(talk.kind == PHASES.index(name))
-        if len(own.start):
-            waits = (_owed(gaps, own, on) > units[name] / 2) | _pending(gaps, own)
-            out |= waits & (over | (name != "dp"))
-    return out & ~gaps.speaks
+    speaks = np.flatnonzero(gaps.speaks)
+    highest(gaps.slot[speaks], gaps.end[speaks], final)
+    silent = np.flatnonzero(~gaps.speaks)
+    slot, begin, end = gaps.slot[silent], gaps.begin[silent], gaps.end[silent]
+    over = (stage[on.rank[slot]] >= 0) | (begin >= final[slot])
+    for name, unit in units.items():
+        own = talk.kind == PHASES.index(name)
+        some = over if name == "dp" else np.ones_like(over)
+        at = begin[some], slot[some]
+        more = owed(*at, talk.start, talk.slot, talk.sends, talk.octets, own, on.begin)
+        out[silent[some]] |= (more > unit / 2) | _pending(*at, end[some], talk, own)
+    return out
 
 
-def _pending(gaps: Gaps, talk: Talk) -> Mask:
+def _pending(begin: Ints, slot: Ints, end: Ints, talk: Talk, own: Mask) -> Mask:
     """Silences in which ranks that had been ready had not begun to send."""
-    joins = by_ready(talk)
-    at = np.searchsorted(talk.ready[joins], gaps.begin, "right") - 1
-    if not len(joins):
-        return np.zeros(len(at), np.bool_)
+    joins = by_ready(talk, talk.sends & own)
+    if not (talk.ready[joins] < talk.start[joins]).any():
+        return np.zeros(len(begin), np.bool_)
+    at = preceding(talk.ready[joins], begin, True) - 1
     last = joins[at]
-    return np.asarray((at >= 0) & (talk.start[last] >= gaps.end) & (talk.slot[last] == gaps.slot))
+    return np.asarray((at >= 0) & (talk.start[last] >= end) & (talk.slot[last] == slot))
 
 
 def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
@@ -178,33 +174,3 @@ def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
             total = np.cumsum(octets[order])
             units[kind] = float(size[order][np.searchsorted(total, total[-1] / 10)])
     return units
-
-
-def _owed(gaps: Gaps, talk: Talk, on: Line) -> Floats:
-    """By how many octets a rank had given more than it was given, since its step began, when each silence began.
-
-    What is given is scaled to what is taken over the step: lost records and uneven volumes cancel out.
-    """
-    return _over(gaps.begin, gaps.slot, talk.start, talk.slot, talk.sends, talk.octets, on.begin)
-
-
-@compiled
-def _over(at: Ints, step: Ints, start: Ints, slot: Ints, sends: Mask, octets: Ints, begins: Ints) -> Floats:
-    """`_owed` at ascending places `at`, of talk in order of `start`, in steps that begin at `begins`."""
-    gave, took = np.zeros(len(begins)), np.zeros(len(begins))
-    for i in range(len(start)):
-        if slot[i] >= 0:
-            (gave if sends[i] else took)[slot[i]] += octets[i]
-    scale, level = np.ones(len(begins)), np.zeros(len(start) + 1)
-    for k in range(len(begins)):
-        if gave[k] > 0 and took[k] > 0:
-            scale[k] = gave[k] / max(took[k], 1.0)
-    for i in range(len(start)):
-        level[i + 1] = level[i] + (1.0 if sends[i] else -scale[slot[i]]) * octets[i]
-    out, known = np.empty(len(at)), 0
-    since = np.searchsorted(start, begins)
-    for k in range(len(at)):
-        while known < len(start) and start[known] <= at[k]:
-            known += 1
-        out[k] = level[known] - level[since[step[k]]]
-    return out

@@ -5,21 +5,22 @@ Places are on the line of kernels.paint, where every rank has a stretch of its o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.record import Mask
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
-from prism.kernels.paint import NOTHING, Line
-from prism.kernels.sums import counted
+from prism.kernels.paint import NOTHING, Bytes, Line
+from prism.kernels.sums import counted, distinct, preceding
 from prism.model import PHASES
 
 PP, DP, COMPUTE, IDLE, FORWARD, BACKWARD, OPTIMIZER = (
     PHASES.index(name) for name in ("pp", "dp", "compute", "idle", "forward", "backward", "optimizer")
 )
-Mask = NDArray[np.bool_]
+Rows = Mask | NDArray[np.intp]
 
 
 class Talk(NamedTuple):
@@ -31,21 +32,12 @@ class Talk(NamedTuple):
     start: Ints
     end: Ints
     slot: Ints
-    kind: Ints | NDArray[np.int8]
-    way: Ints | NDArray[np.int8]
+    kind: Bytes
+    way: Bytes
     octets: Ints
     sends: Mask
     ready: Ints
     called: Ints
-
-    def only(self, rows: Mask | NDArray[np.intp]) -> Self:
-        """The given ends alone."""
-        if rows.dtype == np.bool_:
-            if rows.all():
-                return self
-            rows = np.flatnonzero(rows)
-        columns: Any = (column.take(rows) for column in self)  # sooner done than column[rows]
-        return type(self)(*columns)
 
 
 class Gaps(NamedTuple):
@@ -70,50 +62,55 @@ class Said(NamedTuple):
     before: Ints
     label: Ints
 
-    def put(self, rows: Mask, label: int) -> None:
+    def put(self, rows: Rows, label: int) -> None:
         """One label for whole silences."""
         self.label[rows], self.before[rows] = label, label
 
-    def split(self, rows: Mask, cut: Ints, before: int, label: int) -> None:
-        """Two labels for silences."""
-        self.cut[rows], self.before[rows], self.label[rows] = cut[rows], before, label
+    def split(self, rows: Rows, cut: Ints, before: int | Ints, label: int) -> None:
+        """Two labels for silences, each with its cut."""
+        self.cut[rows], self.before[rows], self.label[rows] = cut, before, label
 
 
 def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
     """The silences of the steps, cut where ranks were ready."""
-    tail = end == on.end[slot]
-    early = np.unique(talk.ready[talk.sends & (talk.ready < talk.start)])
-    at = np.searchsorted(begin, early, "left") - 1
-    inside = (at >= 0) & (early < end[at])
-    of, cuts = at[inside], early[inside]
-    order = in_order(np.concatenate([begin, cuts]))
-    begin, slot = (np.concatenate(pair)[order] for pair in ((begin, cuts), (slot, slot[of])))
-    end = np.sort(np.concatenate([end, cuts]))
     none = np.zeros(len(begin), np.bool_)
-    gaps = Gaps(begin, end, slot, none, none, np.concatenate([tail, tail[of]])[order])
-    rows = by_ready(talk)
+    gaps = _cut(Gaps(begin, end, slot, none, none, end == on.end[slot]), talk)
+    rows = by_ready(talk, talk.sends)
     own = talk.ready[rows]
     at, known = following(own, gaps, on)
     if not known.any():
         return gaps
     ready, at = own[at], rows[at]
-    start, word = talk.start[at], talk.called[at]
-    speaks = known & (ready <= end)
-    near = begin + (end - begin) * 11 // 10
-    called = speaks & (start == end) & (word > begin) & (end - word < (end - begin) / 10)
-    called |= known & ~speaks & (ready <= near)
+    start, word, length = talk.start[at], talk.called[at], gaps.end - gaps.begin
+    speaks = known & (ready <= gaps.end)
+    called = speaks & (start == gaps.end) & (word > gaps.begin) & (gaps.end - word < length / 10)
+    called |= known & ~speaks & (ready <= gaps.begin + length * 11 // 10)
     return gaps._replace(speaks=speaks, called=called)
 
 
-def by_ready(own: Talk) -> NDArray[np.intp]:
-    """The places of senders' ends among some, in the order in which they were ready."""
-    rows = np.flatnonzero(own.sends)
-    return rows[in_order(own.ready[rows])]
+def _cut(gaps: Gaps, talk: Talk) -> Gaps:
+    """Silences of which nobody knows who ends them, cut where ranks were ready."""
+    early = distinct(talk.ready[talk.sends & (talk.ready < talk.start)])
+    at = preceding(gaps.begin, early, False) - 1
+    inside = (at >= 0) & (early < gaps.end[at])
+    if not inside.any():
+        return gaps
+    of, cuts = at[inside], early[inside]
+    begin, end = (np.concatenate([column, cuts]) for column in (gaps.begin, gaps.end))
+    order = in_order(begin)
+    others: Any = (np.concatenate([column, column[of]])[order] for column in gaps[2:])
+    return Gaps(begin[order], np.sort(end), *others)
+
+
+def by_ready(talk: Talk, rows: Mask) -> NDArray[np.intp]:
+    """The places of some talk in the order in which its senders were ready."""
+    own = np.flatnonzero(rows)
+    return own[in_order(talk.ready[own])]
 
 
 def following(ready: Ints, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:
     """For each silence which of those who were ready, in order, was so first after it began, and whether in the same step."""
-    at = np.searchsorted(ready, gaps.begin, "right")
+    at = preceding(ready, gaps.begin, True)
     if not len(ready):
         return at, np.zeros(len(at), np.bool_)
     known = at < len(ready)

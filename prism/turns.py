@@ -5,15 +5,17 @@ Source: the order of a stage's work is that of 1F1B and GPipe (Narayanan et al.,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from collectors.record import Mask
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
-from prism.kernels.paint import NOTHING, Line
+from prism.kernels.paint import NOTHING, Bytes, Line
 from prism.kernels.shares import Moved, completes, first_of, needed, pieces_of
-from prism.kernels.sums import highest
+from prism.kernels.sums import highest, preceding
 from prism.silences import (
     BACKWARD,
     COMPUTE,
@@ -23,22 +25,26 @@ from prism.silences import (
     OPTIMIZER,
     PP,
     Gaps,
-    Mask,
     Said,
     Talk,
     following,
     medians,
 )
 
+Places = NDArray[np.intp]
+
 
 class Turns(NamedTuple):
-    """What ranks of a pipeline hand on, piece by piece, and their reductions, by when they were ready.
+    """What ranks of a pipeline hand on, piece by piece, and their reductions, by when they were `ready`, with that of `Talk`.
 
     `need` is when all had come that a piece needed, `NOTHING` where unknown; `since` when its rank could work on it. `come` is
     when pieces given to ranks were whole.
     """
 
-    own: Talk
+    ready: Ints
+    slot: Ints
+    kind: Bytes
+    way: Bytes
     need: Ints
     since: Ints
     come: Ints
@@ -47,102 +53,107 @@ class Turns(NamedTuple):
 def take_turns(said: Said, gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> None:
     """Label the silences of ranks in a pipeline by what they hand on next."""
     turns = turns_of(talk, stage, on)
-    if not len(turns.own.start):
+    if not len(turns.ready):
         return
-    at, known = following(turns.own.ready, gaps, on)
-    kind, way, need = (np.where(known, column[at], NOTHING) for column in (turns.own.kind, turns.own.way, turns.need))
+    at, known = following(turns.ready, gaps, on)
+    kind, way, need = (np.where(known, column[at], NOTHING) for column in (turns.kind, turns.way, turns.need))
     first, last = (stage[on.rank[gaps.slot]] == end for end in (0, stage.max()))
     fresh = gaps.begin == on.begin[gaps.slot]
-    said.put((kind == PP) & (way > 0) & ~(first & (need >= 0)), FORWARD)  # the first stage goes backward between
-    said.put((kind == PP) & (way < 0) & ~last, BACKWARD)
-    _no_longer(said, gaps, turns, on, (kind == PP) & (said.label != COMPUTE) & ~fresh)
+    forward = (kind == PP) & (way > 0) & ~(first & (need >= 0))  # the first stage goes backward between
+    backward = (kind == PP) & (way < 0) & ~last
+    said.put(forward, FORWARD)
+    said.put(backward, BACKWARD)
+    _no_longer(said, gaps, turns, on, at, (forward | backward) & ~fresh)
     said.put((kind == PP) & (need > gaps.begin), IDLE)
     begun = talk.start[talk.sends & (talk.kind == DP)]
-    none = np.searchsorted(begun, gaps.begin, "right") == np.searchsorted(begun, on.begin[gaps.slot], "left")
+    none = preceding(begun, gaps.begin, True) == preceding(begun, on.begin, False)[gaps.slot]
     reduces = (kind == DP) & none & ~fresh
-    _cool_down(said, gaps, turns, on, reduces & first)
+    _cool_down(said, gaps, turns, on, np.flatnonzero(reduces & first))
     said.put(reduces & ~first, BACKWARD)
-    _optimizer(said, gaps, turns, stage, on)
+    _optimizer(said, gaps, turns, stage, on, np.flatnonzero(fresh))
 
 
 def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     """The turns of all ranks."""
-    piped = talk.only((talk.kind == PP) & (talk.way != 0) & (talk.slot >= 0))
-    given, handed = piped.only(~piped.sends), piped.only(piped.sends)
-    at_stage = stage[on.rank[handed.slot]]
-    leads, ends = (at_stage == 0) & (handed.way > 0), (at_stage == stage.max()) & (handed.way < 0)
-    group = 2 * handed.slot + (handed.way > 0)
+    piped = (talk.kind == PP) & (talk.way != 0) & (talk.slot >= 0)
+    given, handed = np.flatnonzero(piped & ~talk.sends), np.flatnonzero(piped & talk.sends)
+    slot, way, ready = talk.slot[handed], talk.way[handed], talk.ready[handed]
+    at_stage = stage[on.rank[slot]]
+    leads, ends = (at_stage == 0) & (way > 0), (at_stage == stage.max()) & (way < 0)
+    group = 2 * slot + (way > 0)
     asks = np.where(leads | ends, group ^ 1, group)
-    came = Moved(2 * given.slot + (given.way > 0), given.end, given.octets)
-    goes = Moved(group, handed.ready, handed.octets)
+    end = talk.end[given]
+    came = Moved(2 * talk.slot[given] + (talk.way[given] > 0), end, talk.octets[given])
+    goes = Moved(group, ready, talk.octets[handed])
     outer = (at_stage == 0) | (at_stage == stage.max())
     inner = ~outer if not outer.all() else ends
     pieces = pieces_of(came, Moved(*(column[inner] for column in goes)), asks[inner])
     need = needed(came, goes, asks, turns=leads, pieces=pieces)
     need[outer & ~leads & ~ends] = NOTHING  # from the last stage on to the first: which of what is given is not told
-    first = first_of(goes, pieces)
+    first = np.flatnonzero(first_of(goes, pieces))
     last = np.full(len(on.begin), NOTHING, np.int64)
-    highest(handed.slot, handed.ready, last)
-    reduces = talk.only(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells no turn
-    columns: Any = (np.concatenate(pair) for pair in zip(handed.only(first), reduces, strict=True))
-    both = Talk(*columns)
-    order = in_order(both.ready)
-    own, need = both.only(order), np.concatenate([need[first], np.full(len(reduces.start), NOTHING)])[order]
-    before = np.r_[NOTHING, own.ready[:-1]]
-    since = np.maximum(np.maximum(need, before), on.begin[own.slot])
-    return Turns(own, need, since, np.sort(given.end[completes(came, pieces)]))
+    highest(slot, ready, last)
+    reduces = np.flatnonzero(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells none
+    own = np.concatenate([handed[first], reduces])
+    order = in_order(talk.ready[own])
+    own, need = own[order], np.concatenate([need[first], np.full(len(reduces), NOTHING)])[order]
+    ready, slot = talk.ready[own], talk.slot[own]
+    since = np.maximum(np.maximum(need, np.r_[NOTHING, ready[:-1]]), on.begin[slot])
+    return Turns(ready, slot, talk.kind[own], talk.way[own], need, since, np.sort(end[completes(came, pieces)]))
 
 
-def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Mask) -> None:
-    """Silences that end with a peer's word, whereupon the rank speaks: its usual piece of work, then waiting."""
-    own = turns.own
-    at, _ = following(own.ready, gaps, on)
-    which = 2 * on.rank[own.slot] + (own.way > 0)
-    free = np.zeros(len(own.start), np.bool_)
-    free[at[rows & gaps.speaks & ~gaps.called & (own.ready[at] <= gaps.end)]] = True
-    usual = medians(which[free], (own.ready - turns.since)[free], 2 * int(on.rank[-1]) + 2)[which[at]]
-    waits = rows & gaps.called & (usual >= 0)
-    label = said.label.copy()
-    said.label[waits] = IDLE
-    said.cut[waits] = np.clip(turns.since[at] + usual, gaps.begin, gaps.end)[waits]
-    said.before[waits] = label[waits]
+def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, at: Ints, rows: Mask) -> None:
+    """Silences that end with a peer's word, whereupon the rank speaks: its usual piece of work, then waiting.
+
+    `at` is the turn that follows each silence.
+    """
+    which = 2 * on.rank[turns.slot] + (turns.way > 0)
+    free = np.zeros(len(turns.ready), np.bool_)
+    own = np.flatnonzero(rows & gaps.speaks & ~gaps.called)
+    free[at[own[turns.ready[at[own]] <= gaps.end[own]]]] = True
+    usual = medians(which[free], (turns.ready - turns.since)[free], 2 * int(on.rank[-1]) + 2)
+    waits = np.flatnonzero(rows & gaps.called)
+    waits = waits[usual[which[at[waits]]] >= 0]
+    until = turns.since[at[waits]] + usual[which[at[waits]]]
+    said.split(waits, np.clip(until, gaps.begin[waits], gaps.end[waits]), said.label[waits], IDLE)
 
 
-def _cool_down(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Mask) -> None:
+def _cool_down(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Places) -> None:
     """The first stage after its last activations: it goes backward with each gradient, as long as with the last, or waits."""
-    own = turns.own
-    piped = np.flatnonzero(own.kind == PP)
-    given, handed = _last(turns.come, gaps.begin), _last(own.ready[piped], gaps.begin)
-    answered = _last(own.ready[piped], gaps.begin, turns.need[piped])
-    work = given > np.maximum(answered, on.begin[gaps.slot])
-    reduces = np.flatnonzero(own.kind == DP)
-    slot, at = np.unique(own.slot[reduces], return_index=True)
+    begin, end, slot = gaps.begin[rows], gaps.end[rows], gaps.slot[rows]
+    piped = np.flatnonzero(turns.kind == PP)
+    given, handed = _last(turns.come, begin), _last(turns.ready[piped], begin)
+    answered = _last(turns.ready[piped], begin, turns.need[piped])
+    work = given > np.maximum(answered, on.begin[slot])
+    reduces = np.flatnonzero(turns.kind == DP)
+    ending, at = np.unique(turns.slot[reduces], return_index=True)
+    ready = turns.ready[reduces[at]]
     length = np.full(len(on.begin), NOTHING, np.int64)
-    length[slot] = (own.ready - _last(turns.come, own.ready))[reduces[at]]
-    usual = length[gaps.slot]
-    until = np.clip(np.maximum(given, handed) + usual, gaps.begin, gaps.end)
-    said.put(rows & ~work, IDLE)
-    said.split(rows & work & (usual >= 0), until, BACKWARD, IDLE)
+    length[ending] = ready - _last(turns.come, ready)
+    usual = length[slot]
+    until = np.clip(np.maximum(given, handed) + usual, begin, end)
+    said.put(rows[~work], IDLE)
+    known = work & (usual >= 0)
+    said.split(rows[known], until[known], BACKWARD, IDLE)
 
 
 def _last(places: Ints, before: Ints, values: Ints | None = None) -> Ints:
     """The last of some sorted places up to each of others, or the value that goes with it; `NOTHING` where there is none."""
-    return np.concatenate([[NOTHING], places if values is None else values])[np.searchsorted(places, before, "right")]
+    return np.concatenate([[NOTHING], places if values is None else values])[preceding(places, before, True)]
 
 
-def _optimizer(said: Said, gaps: Gaps, turns: Turns, stage: Ints, on: Line) -> None:
-    """The silences that begin steps: the optimizer, then the first stage's forward, or waiting for it."""
-    own, n = turns.own, len(on.begin)
-    fresh, first = gaps.begin == on.begin[gaps.slot], stage[on.rank[gaps.slot]] == 0
-    pair = (own.way[1:] > 0) & (own.way[:-1] > 0) & (own.slot[1:] == own.slot[:-1]) & (own.slot[1:] >= 0)
-    pair &= (turns.need[1:] < 0) & (stage[on.rank[own.slot[1:]]] == 0)
-    took = medians(own.slot[1:][pair], np.diff(own.ready)[pair], n)
-    begins = first & fresh & (said.label == FORWARD)
-    known = begins & (took[gaps.slot] >= 0)
-    said.put(begins & ~known, COMPUTE)
-    cut = np.maximum(gaps.end - took[gaps.slot], gaps.begin)
-    said.split(known, cut, OPTIMIZER, FORWARD)
-    step = on.step[gaps.slot]
-    usual = medians(step[known], (cut - gaps.begin)[known], int(on.step.max()) + 1)
-    rest = fresh & ~first & (said.label == IDLE) & (usual[step] >= 0)
-    said.split(rest, np.minimum(gaps.begin + usual[step], gaps.end), OPTIMIZER, IDLE)
+def _optimizer(said: Said, gaps: Gaps, turns: Turns, stage: Ints, on: Line, fresh: Places) -> None:
+    """The silences that begin steps, the `fresh` ones: the optimizer, then the first stage's forward, or waiting for it."""
+    begin, end, slot, n = gaps.begin[fresh], gaps.end[fresh], gaps.slot[fresh], len(on.begin)
+    pair = (turns.way[1:] > 0) & (turns.way[:-1] > 0) & (turns.slot[1:] == turns.slot[:-1]) & (turns.slot[1:] >= 0)
+    pair &= (turns.need[1:] < 0) & (stage[on.rank[turns.slot[1:]]] == 0)
+    took = medians(turns.slot[1:][pair], np.diff(turns.ready)[pair], n)[slot]
+    first, step = stage[on.rank[slot]] == 0, on.step[slot]
+    begins = first & (said.label[fresh] == FORWARD)
+    known = begins & (took >= 0)
+    said.put(fresh[begins & ~known], COMPUTE)
+    cut = np.maximum(end - took, begin)
+    said.split(fresh[known], cut[known], OPTIMIZER, FORWARD)
+    usual = medians(step[known], (cut - begin)[known], int(on.step.max()) + 1)[step]
+    rest = ~first & (said.label[fresh] == IDLE) & (usual >= 0)
+    said.split(fresh[rest], np.minimum(begin + usual, end)[rest], OPTIMIZER, IDLE)

@@ -9,35 +9,34 @@ Source: Lin et al., OSDI 2025 (what-if analysis of stragglers), with the operati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism.detectors.view import View
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Ints, weighted_median
+from prism.kernels.intervals import Ints
 from prism.kernels.joins import evened, followed
-from prism.kernels.linking import CALL, DONE, JOINED, MOVE, WORK, Events, gathered, linked, messages
+from prism.kernels.linking import DONE, JOINED, MOVE, WORK, Events, gathered, linked, transfers
 from prism.kernels.ordered import bounded, in_order, quantile
 from prism.kernels.sums import counted, highest, last_before, numbered
 from prism.model import Stream
 
-__all__ = ["CALL", "DONE", "JOINED", "MOVE", "WORK", "Graph", "ends", "graph_of", "replay"]
+__all__ = ["DONE", "JOINED", "MOVE", "WORK", "Graph", "ends", "graph_of", "replay"]
 
 Floats = NDArray[np.float64]
 
 
-FIRST = (MOVE, JOINED, DONE, WORK, CALL)  # of points of one moment
+FIRST = (MOVE, JOINED, DONE, WORK)  # of points of one moment
 
 
 class Graph(NamedTuple):
     """Points in order of time. A point comes `gap` ns after the last of those before it, and `lag` after the `outer` one.
 
-    `kind` is WORK (a rank speaks), MOVE (a transfer has come), JOINED and DONE (of a collective: all have joined, one has
-    ended) or CALL (a receiver is ready). `rank` is whose point it is (the sender's for MOVE, −1 for JOINED), `op` the place of
-    its stream in the parallelism's. Arrays have one entry per point.
+    `kind` is WORK (a rank speaks), MOVE (a transfer has come), JOINED or DONE (of a collective: all have joined, one has
+    ended). `rank` is whose point it is (the sender's for MOVE, −1 for JOINED), `op` the place of its stream in the
+    parallelism's. Arrays have one entry per point.
     """
 
     time: Ints
@@ -48,7 +47,6 @@ class Graph(NamedTuple):
     outer: Ints  # −1 without
     gap: Floats
     lag: Floats
-    octets: Ints
     links: tuple[Ints, Ints]  # the points before all of them on end, and where those of each point begin
 
     def before(self, point: int) -> Ints:
@@ -76,13 +74,9 @@ def graph_of(view: View) -> Graph:
     as usual at most.
     """
     calls = _calls(view)
-    parts = list(_events(view, calls))
-    events = (
-        Events(*(np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*parts, strict=True)))
-        if parts
-        else NO_EVENTS
-    )
-    by_kind, _ = counted(np.argsort(FIRST)[events.kind], len(FIRST), np.arange(len(events.kind)))
+    events = _events(view, calls)
+    by_op, _ = counted(events.op, len(view.parallelism.streams), np.arange(len(events.op)))
+    by_kind, _ = counted(np.argsort(FIRST)[events.kind], len(FIRST), by_op)
     order = by_kind[in_order(events.time[by_kind])]
     events = Events(*(column.take(order) for column in events))
     pipe = np.array([stream.kind == "pp" for stream in view.parallelism.streams], np.bool_)
@@ -93,10 +87,7 @@ def graph_of(view: View) -> Graph:
     bounded(gap, links.shaded, events.rank, events.op, events.kind)
     lag = np.where(outer >= 0, time - time[np.maximum(outer, 0)], 0).astype(np.float64)
     columns = (time, events.kind.astype(np.int8), events.rank, events.op, view.step_of(time))
-    return Graph(*columns, outer, gap, lag, events.octets, (links.before, links.begins))
-
-
-NO_EVENTS = Events(*(np.zeros(0, np.int64) for _ in Events._fields))
+    return Graph(*columns, outer, gap, lag, (links.before, links.begins))
 
 
 class Calls(NamedTuple):
@@ -125,52 +116,41 @@ def _ranks(view: View) -> Ints:
     return ranks
 
 
-def _events(view: View, calls: Calls) -> Iterator[Events]:
-    """The points of each stream."""
+def _events(view: View, calls: Calls) -> Events:
+    """The points of all streams, in no order of time."""
     flows, start, ranks = view.flows, sending(view.flows), _ranks(view)
-    mark = 0
-    for op, stream in enumerate(view.parallelism.streams):
-        rows = stream.rows[in_order(start[stream.rows])]
-        if not len(rows):
+    streams = view.parallelism.streams
+    rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
+    op = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
+    order, bounds = counted(op, len(streams), in_order(start[rows]))
+    rows = rows[order]
+    parts = _transfers(view, start, rows, bounds, ranks, calls)
+    marks = len(parts[0].mark)
+    for number, stream in enumerate(streams):
+        own = rows[bounds[number] : bounds[number + 1]]
+        if stream.kind == "pp" or not len(own):
             continue
-        if stream.kind == "pp":
-            own = _transfers(view, start, rows, ranks, calls)
-        else:
-            cuts = _instances(view, start, rows, stream)
-            columns = (ranks[flows.src[rows]], ranks[flows.dst[rows]], start[rows], flows.end_ns[rows], flows.octets[rows])
-            time, kind, rank, number, peer, octets = gathered(*columns, cuts, len(view.job.endpoints))
-            own = Events(time, kind, rank, number, number, peer, np.full(len(time), -1), octets)
-        yield own._replace(op=np.full(len(own.time), op), mark=own.mark + mark)
-        mark += int(own.mark[-1]) + 1
+        cuts = _instances(view, start, own, stream)
+        columns = (ranks[flows.src[own]], ranks[flows.dst[own]], start[own], flows.end_ns[own])
+        time, kind, rank, mark, peer = gathered(*columns, cuts, len(view.job.endpoints))
+        parts.append(Events(time, kind, rank, np.full(len(time), number), mark + marks, peer, np.full(len(time), -1)))
+        marks += len(cuts) - 1
+    return Events(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _transfers(view: View, start: Ints, rows: Ints, ranks: Ints, calls: Calls) -> Events:
-    """The points of one direction of a pipeline's pair, message by message."""
-    flows = view.flows
-    begin, end, octets = start[rows], flows.end_ns[rows], flows.octets[rows]
-    close = weighted_median(end - begin, octets) / 4
-    parts = np.append(0, np.flatnonzero(begin[1:] - np.maximum.accumulate(end)[:-1] > close) + 1)
-    src, dst = (ranks[side[rows[:1]]] for side in (flows.src, flows.dst))
-    resumed = np.full(len(parts), -1)
-    if not calls.known(dst, src)[0]:
-        first, last = messages(np.add.reduceat(octets, parts), 0.01)
-        resumed = np.where(last > first, begin[parts[last]], -1)
-        parts = parts[first]
-    n, need = len(parts), view.needed[rows[parts]]
-    columns: tuple[tuple[Any, Any], ...] = (
-        (begin[parts], np.maximum.reduceat(end, parts)),
-        (WORK, MOVE),
-        (src, src),
-        (np.arange(n), np.arange(n)),
-        (np.arange(n), np.arange(n)),
-        (dst, dst),
-        (need, resumed),
-        (0, np.add.reduceat(octets, parts)),
-    )
-    out = np.empty((len(columns), n, 2), np.int64)
-    for column, both in zip(out, columns, strict=True):
-        column[:, 0], column[:, 1] = both
-    return Events(*out.reshape(len(columns), -1))
+def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Ints, calls: Calls) -> list[Events]:
+    """The points of pipelines' pairs, message by message: where they begin, and where they have come.
+
+    `rows` are those of all streams, each between two of the `bounds`.
+    """
+    flows, streams = view.flows, view.parallelism.streams
+    pipes = np.flatnonzero([stream.kind == "pp" and len(stream.rows) > 0 for stream in streams])
+    src, dst = (ranks[side[rows[bounds[pipes]]]] for side in (flows.src, flows.dst))
+    columns = (start[rows], flows.end_ns[rows], flows.octets[rows])
+    of, first, come, resumed = transfers(*columns, bounds[pipes], bounds[pipes + 1], calls.known(dst, src), 0.01)
+    both, none = np.arange(len(of)), np.zeros(len(of), np.int64)
+    works = Events(columns[0][first], none + WORK, src[of], pipes[of], both, dst[of], view.needed[rows[first]])
+    return [works, works._replace(time=come, kind=none + MOVE, need=resumed)]
 
 
 def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)) -> Ints:

@@ -19,21 +19,20 @@ def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
     A record waited for the receiver where it began at once when word came, as promptly as the promptest of its kind: within
     `share` of the time since the sender said that it was ready.
     """
-    start = sending(flows)
-    n = len(flows.endpoints)
-    pair = flows.src.astype(np.int64) * n + flows.dst
-    back = flows.dst.astype(np.int64) * n + flows.src
     words = np.flatnonzero(flows.control() & (flows.octets > 0))
     if not len(words):
         return np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
-    asked, said = back[rows], start[rows]
-    called = latest(pair[words], flows.end_ns[words], asked, said)
-    offered = latest(pair[words], start[words], pair[rows], np.where(called >= 0, called, -1))
+    start = sending(flows)
+    n = len(flows.endpoints)
+    src, dst = flows.src.astype(np.int64), flows.dst.astype(np.int64)
+    pair, spoken, said = src[rows] * n + dst[rows], src[words] * n + dst[words], start[rows]
+    called = latest(spoken, flows.end_ns[words], dst[rows] * n + src[rows], said)
+    offered = latest(spoken, start[words], pair, np.where(called >= 0, called, -1))
     answer = said - called
     heard = called >= 0
     prompt = 4 * np.percentile(answer[heard], 10) if heard.any() else 0.0
     waited = heard & (answer <= prompt)
     own = waited & (offered >= 0) & (answer <= share * (said - offered))
-    before = latest(pair[rows], flows.end_ns[rows], pair[rows], said)  # what it said then was of an earlier record
+    before = latest(pair, flows.end_ns[rows], pair, said)  # what it said then was of an earlier record
     own &= offered >= before
     return np.where(own, offered, -1), np.where(waited, called, -1)

@@ -50,7 +50,10 @@ def followed(seen: Floats, gap: Floats, before: Ints, begins: Ints, outer: Ints,
     for i in range(len(seen)):
         out[i] = seen[i]
         if begins[i] < begins[i + 1]:
-            out[i] = out[before[begins[i] : begins[i + 1]]].max() + gap[i]
+            last = -np.inf
+            for k in range(begins[i], begins[i + 1]):
+                last = max(last, out[before[k]])
+            out[i] = last + gap[i]
         if outer[i] >= 0:
             out[i] = max(out[i], out[outer[i]] + lag[i])
     return out

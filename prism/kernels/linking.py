@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Ints, Mask
-from prism.kernels.intervals import Floats
+from prism.kernels.intervals import Floats, at_half
 from prism.kernels.sums import counted, numbered
 
-WORK, MOVE, JOINED, DONE, CALL = range(5)
+WORK, MOVE, JOINED, DONE = range(4)
 
 
 class Events(NamedTuple):
@@ -28,7 +28,6 @@ class Events(NamedTuple):
     mark: Ints
     peer: Ints
     need: Ints
-    octets: Ints
 
     @property
     def who(self) -> Ints:
@@ -77,11 +76,11 @@ def linked(events: Events, pipe: Mask, heard: Ints, soon: Floats, *, prompt: flo
 
 
 @compiled
-def _below(points: Ints, low: int, high: int, time: Ints, at: int) -> int:
-    """The place, from `low` to `high`, of the first of some points that is not before a moment."""
+def _below(times: Ints, low: int, high: int, at: int) -> int:
+    """The place, from `low` to `high`, of the first of some times that is not before a moment."""
     while low < high:
         middle = (low + high) // 2
-        if time[points[middle]] < at:
+        if times[middle] < at:
             low = middle + 1
         else:
             high = middle
@@ -114,7 +113,8 @@ def _linked(
 ) -> tuple[Ints, Ints, Ints, Ints, Mask]:
     n = len(time)
     before, begins, base = np.empty(room, np.int64), np.zeros(n + 1, np.int64), np.empty(n, np.int64)
-    outer, shaded, first = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.empty(n, np.int64)
+    outer, shaded = np.full(n, -1, np.int64), np.zeros(n, np.bool_)
+    acting, ended, first = time[acted], time[came], np.empty(len(came), np.int64)  # in the order in which they are looked for
     latest, sent = np.full(len(pipes), -1, np.int64), np.full(len(pipe), -1, np.int64)
     joined = np.full(len(begin), -1, np.int64)
     acts_end, comes_end, begin_end = acts.copy(), comes.copy(), begin.copy()  # what of each there was so far
@@ -123,8 +123,8 @@ def _linked(
         if kind[i] == WORK:
             r = rank[i]
             for s in range(slots[r], slots[r + 1]):
-                known = pipes[s] and need[i] >= 0
-                p = _given(came, comes[s], comes_end[s], time, first, need[i]) if known and latest[s] >= 0 else latest[s]
+                known = pipes[s] and need[i] >= 0 and latest[s] >= 0
+                p = _given(came, ended, first, comes[s], comes_end[s], need[i]) if known else latest[s]
                 if p >= 0:
                     before[k] = p
                     k += 1
@@ -137,7 +137,7 @@ def _linked(
             before[k : k + len(own)] = own
             k += len(own)
         begins[i + 1] = k
-        base[i] = time[before[begins[i] : k]].max() if k > begins[i] else time[i]
+        base[i] = _since(before[begins[i] : k], time, i)
         if kind[i] == JOINED:
             joined[mark[i]] = i
             continue
@@ -150,22 +150,32 @@ def _linked(
             elif queue >= 0 and time[queue] > base[i] and time[i] - time[queue] <= most:
                 shaded[i], outer[i] = True, queue
         elif kind[i] == MOVE:
-            first[i] = time[before[begins[i]]] if k > begins[i] else time[i]
+            began = time[before[begins[i]]] if k > begins[i] else time[i]
             sent[op[i]] = i
-            at = _below(acted, acts[peer[i]], acts_end[peer[i]], time, need[i]) - 1
-            if need[i] >= 0 and at >= acts[peer[i]] and need[i] - time[acted[at]] <= prompt * (need[i] - first[i]):
+            at = _below(acting, acts[peer[i]], acts_end[peer[i]], need[i]) - 1 if need[i] >= 0 else -1
+            if at >= acts[peer[i]] and need[i] - acting[at] <= prompt * (need[i] - began):
                 shaded[i], outer[i] = True, acted[at]  # the rest was sent when the receiver was ready
+            first[comes_end[slot[i]]] = began
             comes_end[slot[i]] += 1
         latest[slot[i]] = i
         acts_end[peer[i] if kind[i] == MOVE else rank[i]] += 1
-    return before[:k].copy(), begins, outer, base, shaded
+    return before[:k], begins, outer, base, shaded
 
 
 @compiled
-def _given(came: Ints, low: int, high: int, time: Ints, first: Ints, need: int) -> int:
+def _since(points: Ints, time: Ints, point: int) -> int:
+    """When the last of some points was; when a `point` was, without any."""
+    out: int = time[points[0]] if len(points) else time[point]
+    for one in points:
+        out = max(out, time[one])
+    return out
+
+
+@compiled
+def _given(came: Ints, ended: Ints, first: Ints, low: int, high: int, need: int) -> int:
     """The transfer, of those at `low` to `high`, that had come when what a rank needed had; −1 without."""
-    at = _below(came, low, high, time, need)
-    if at == high or first[came[at]] > need:
+    at = _below(ended, low, high, need)
+    if at == high or first[at] > need:
         at -= 1
     return came[at] if at >= low else -1
 
@@ -182,22 +192,20 @@ def _last(points: Ints, time: Ints, heard: int) -> int:
 
 
 @compiled
-def gathered(
-    src: Ints, dst: Ints, begin: Ints, end: Ints, octets: Ints, cuts: Ints, ranks: int
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first, its octets.
+def gathered(src: Ints, dst: Ints, begin: Ints, end: Ints, cuts: Ints, ranks: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first.
 
     `src` and `dst` are the ranks of its records, in order of begin; those of collective k are at `cuts` k to k + 1. First its
     senders begin, then it is joined, then each of its members is done, as they appear.
     """
     room = 3 * len(src) + len(cuts)
     time, kind, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    mark, peer, moved = np.empty(room, np.int64), np.full(room, -1, np.int64), np.zeros(room, np.int64)
+    mark, peer = np.empty(room, np.int64), np.full(room, -1, np.int64)
     sent, known, last = np.full(ranks, -1, np.int64), np.full(ranks, -1, np.int64), np.zeros(ranks, np.int64)
     members = np.empty(ranks, np.int64)
     n = 0
     for c in range(len(cuts) - 1):
-        count, whole, joined, opened = 0, 0, 0, n
+        count, joined, opened = 0, 0, n
         for i in range(cuts[c], cuts[c + 1]):
             if sent[src[i]] != c:
                 sent[src[i]] = c
@@ -209,14 +217,13 @@ def gathered(
                     known[one], last[one], members[count] = c, end[i], one
                     count += 1
                 last[one] = max(last[one], end[i])
-            whole += octets[i]
         time[n], kind[n], rank[n] = joined + 1, JOINED, -1
         n += 1
         for one in members[:count]:
-            time[n], kind[n], rank[n], moved[n] = max(last[one], joined + 1), DONE, one, whole
+            time[n], kind[n], rank[n] = max(last[one], joined + 1), DONE, one
             n += 1
         mark[opened:n] = c
-    return time[:n], kind[:n], rank[:n], mark[:n], peer[:n], moved[:n]
+    return time[:n], kind[:n], rank[:n], mark[:n], peer[:n]
 
 
 @compiled
@@ -236,3 +243,37 @@ def messages(octets: NDArray[Any], slack: float) -> tuple[Ints, Ints]:
             n += 1
         lasts[n - 1] = i
     return starts[:n], lasts[:n]
+
+
+@compiled
+def transfers(
+    begin: Ints, end: Ints, octets: Ints, firsts: Ints, lasts: Ints, worded: Mask, slack: float
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The transfers of streams, none empty, whose records, in order of begin, lie at `firsts` to `lasts`: the stream of each,
+    the place of its first record, when all of it had come, when its last part began if it came in parts, else −1.
+
+    What is parted by more than a quarter of a typical record are parts. They are those of `messages`, but of a stream whose
+    receiver gives word (`worded`) each is one.
+    """
+    n, room = 0, (lasts - firsts).sum()
+    stream, place = np.empty(room, np.int64), np.empty(room, np.int64)
+    come, resumed = np.empty(room, np.int64), np.full(room, -1, np.int64)
+    for s in range(len(firsts)):
+        low, high, count = firsts[s], lasts[s], 0
+        close, reach = at_half(end[low:high] - begin[low:high], octets[low:high]) / 4, end[low]
+        parts, size = np.empty(high - low + 1, np.int64), np.zeros(high - low, np.int64)
+        for i in range(low, high):
+            if count == 0 or begin[i] - reach > close:
+                parts[count] = i
+                count += 1
+            size[count - 1] += octets[i]
+            reach = max(reach, end[i])
+        parts[count] = high
+        opens, closes = (np.arange(count), np.arange(count)) if worded[s] else messages(size[:count], slack)
+        for k in range(len(opens)):
+            stream[n], place[n] = s, parts[opens[k]]
+            come[n] = end[parts[opens[k]] : parts[closes[k] + 1]].max()
+            if closes[k] > opens[k]:
+                resumed[n] = begin[parts[closes[k]]]
+            n += 1
+    return stream[:n], place[:n], come[:n], resumed[:n]

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from collectors.record import Mask
 from prism.kernels.intervals import Ints, Union
 
 NOTHING = -1
+Bytes = NDArray[np.int8]
 
 
 class Line(NamedTuple):
@@ -31,9 +33,10 @@ class Line(NamedTuple):
         """Where times of ranks lie on the line."""
         return rank.astype(np.int64) * self.stretch + (time_ns - self.zero)
 
-    def time(self, slot: Ints, place: Ints) -> Ints:
-        """The times, ns, of places in the given steps (places in this tuple's arrays)."""
-        return np.asarray(place - self.rank[slot] * self.stretch + self.zero, dtype=np.int64)
+    @property
+    def shift(self) -> Ints:
+        """By how much the places of each step are more than its times, ns."""
+        return np.asarray(self.rank * self.stretch - self.zero, dtype=np.int64)
 
     def slot(self, place: Ints) -> Ints:
         """The step in which each place lies, its end included; `NOTHING` outside."""
@@ -101,45 +104,88 @@ def _painted(begin: Ints, end: Ints, names: Ints, starts: Ints, ends: Ints, boun
                 first[n], last[n], slot[n], colour[n] = now, until, s, seen
                 n += 1
             now = until
-    return first[:n].copy(), last[:n].copy(), slot[:n].copy(), colour[:n].copy()
+    return first[:n], last[:n], slot[:n], colour[:n]
 
 
 @compiled
 def told(
-    order: Ints, src: Ints, dst: Ints, times: tuple[Ints, Ints, Ints, Ints], zero: int, stretch: int, begins: Ints, ends: Ints
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Of both ends of n records, senders' 0 … n − 1 and receivers' n … 2n − 1, in some `order`: the record, where on a line it
-    starts and ends, in which step, and where its sender was ready and its receiver said so; whether the end sends.
+    order: Ints,
+    src: Ints,
+    dst: Ints,
+    said: tuple[Bytes, Bytes, Ints],
+    times: tuple[Ints, Ints, Ints, Ints],
+    zero: int,
+    stretch: int,
+    begins: Ints,
+    ends: Ints,
+) -> tuple[Ints, Ints, Ints, Bytes, Bytes, Ints, Mask, Ints, Ints]:
+    """Of both ends of n records, senders' 0 … n − 1 and receivers' n … 2n − 1, in some `order`: where on a line the record
+    starts and ends, in which step, what is `said` of it (three columns), whether the end sends, and where its sender was ready
+    and its receiver said so.
 
     `times` are start, end, ready and called, ns, these −1 where unknown: then a sender was ready when it started. The line has
     its `zero`, its `stretch`, and steps as in `Line`.
     """
     n, many = len(src), len(order)
-    rows, sends = np.empty(many, np.int64), np.empty(many, np.bool_)
     start, end, slot = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many, np.int64)
-    ready, called = np.empty(many, np.int64), np.full(many, NOTHING, np.int64)
+    kind, way, octets = np.empty(many, np.int8), np.empty(many, np.int8), np.empty(many, np.int64)
+    sends, called = np.empty(many, np.bool_), np.full(many, NOTHING, np.int64)
+    who, words = np.concatenate((src, dst)), max(times[2].max(), times[3].max()) >= 0 if n else False
+    ready = np.empty(many, np.int64) if words else start
     at = 0
     for k in range(many):
-        sends[k] = order[k] < n
-        i = order[k] if sends[k] else order[k] - n
-        shift = (src[i] if sends[k] else dst[i]) * stretch - zero
-        rows[k], start[k], end[k] = i, times[0][i] + shift, times[1][i] + shift
-        ready[k] = times[2][i] + shift if sends[k] and times[2][i] >= 0 else start[k]
-        if sends[k] and times[3][i] >= 0:
-            called[k] = times[3][i] + shift
+        one = order[k]
+        sends[k] = one < n
+        i = one - n * (one >= n)  # no branches: they cannot be foreseen
+        shift = who[one] * stretch - zero
+        start[k], end[k] = times[0][i] + shift, times[1][i] + shift
+        kind[k], way[k], octets[k] = said[0][i], said[1][i], said[2][i]
+        if words:
+            ready[k] = times[2][i] + shift if sends[k] and times[2][i] >= 0 else start[k]
+            called[k] = times[3][i] + shift if sends[k] and times[3][i] >= 0 else NOTHING
         while at > 0 and ends[at - 1] >= end[k]:
             at -= 1
         while at < len(ends) and ends[at] < end[k]:
             at += 1
         slot[k] = at if at < len(ends) and begins[at] <= end[k] else NOTHING
-    return rows, start, end, slot, ready, called, sends
+    return start, end, slot, kind, way, octets, sends, ready, called
 
 
-def fused(begin: Ints, end: Ints, slot: Ints, colour: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Intervals in order with neighbours of one slot and colour made one; empty ones are left out."""
-    full = end > begin
-    begin, end, slot, colour = begin[full], end[full], slot[full], colour[full]
-    if not len(begin):
-        return begin, end, slot, colour
-    first = np.flatnonzero(np.r_[True, (slot[1:] != slot[:-1]) | (colour[1:] != colour[:-1]) | (begin[1:] != end[:-1])])
-    return begin[first], end[np.r_[first[1:] - 1, len(end) - 1]], slot[first], colour[first]
+@compiled
+def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slot: int, colour: int) -> int:
+    """How many intervals there are with one more after the `n` of `out`: none is empty, neighbours of one colour are one."""
+    first, last, of, seen = out
+    if end <= begin:
+        return n
+    if n and of[n - 1] == slot and seen[n - 1] == colour and last[n - 1] == begin:
+        last[n - 1] = end
+        return n
+    first[n], last[n], of[n], seen[n] = begin, end, slot, colour
+    return n + 1
+
+
+@compiled
+def filled(
+    paint: tuple[Ints, Ints, Ints, Ints], begin: Ints, end: Ints, cut: Ints, before: Ints, label: Ints, shift: Ints
+) -> tuple[Ints, Ints, Ints, Bytes]:
+    """What is `painted`, with two colours in each of the gaps where it has none: `before` up to its `cut`, then `label`.
+
+    Gaps `begin` and `end` then, in order. Begin and end, ns, slot, colour, in order; neighbours of one slot and colour are one.
+    `shift` is by how much the places of each slot are more than its times, ns.
+    """
+    opens, closes, slot, colour = paint
+    room = (colour != NOTHING).sum() + (cut > begin).sum() + (end > cut).sum()
+    out = (np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8))
+    n, k = 0, 0
+    for i in range(len(slot)):
+        if colour[i] != NOTHING:
+            n = _laid(out, n, opens[i], closes[i], slot[i], colour[i])
+            continue
+        while k < len(cut) and end[k] <= closes[i]:
+            n = _laid(out, n, begin[k], cut[k], slot[i], before[k])
+            n = _laid(out, n, cut[k], end[k], slot[i], label[k])
+            k += 1
+    first, last, of, seen = out
+    for i in range(n):
+        first[i], last[i] = first[i] - shift[of[i]], last[i] - shift[of[i]]
+    return first[:n], last[:n], of[:n], seen[:n]

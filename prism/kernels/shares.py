@@ -104,7 +104,12 @@ def first_of(moved: Moved, pieces: int) -> Mask:
     if not pieces or not len(moved.group):
         return np.ones(len(moved.group), np.bool_)
     order = _ordered(moved)
-    number = (np.floor(share_of(moved)[0] * pieces) + moved.group * (pieces + 1.0))[order]
+    return _first(moved, order, _shares(moved, order)[0], pieces)
+
+
+def _first(moved: Moved, order: Ints, share: Floats, pieces: int) -> Mask:
+    """`first_of` records by group and time in an `order`, each the middle of a `share` of its group's octets."""
+    number = (np.floor(share * pieces) + moved.group * (pieces + 1.0))[order]
     out = np.empty(len(order), np.bool_)
     out[order] = np.r_[True, number[1:] != number[:-1]]
     return out
@@ -123,24 +128,33 @@ def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong
     Pieces are as large as one another and made of whole records; up to the share `wrong` of them may fail either way. About
     `asked` groups are looked at. 0 where no number fits.
     """
-    groups = np.unique(handed.group)
-    few = np.isin(handed.group, groups[:: max(len(groups) // asked, 1)])
+    groups = np.flatnonzero(np.bincount(handed.group))
+    few = _of(handed.group, groups[:: max(len(groups) // asked, 1)])
     handed, asks = Moved(*(column[few] for column in handed)), asks[few]
-    given = Moved(*(column[np.isin(given.group, asks)] for column in given))
+    near = _of(given.group, asks)
+    given = Moved(*(column[near] for column in given))
     if not len(given.group) or not len(handed.group):
         return 0
-    share, half = share_of(handed)
-    for pieces in range(1, min(most, int(np.bincount(handed.group).max())) + 1):
-        first = first_of(handed, pieces)
+    order, count = _ordered(handed), np.bincount(handed.group)
+    share, half = _shares(handed, order)
+    for pieces in range(1, min(most, int(count.max())) + 1):
+        first = _first(handed, order, share, pieces)
         begins = (share - half)[first] * pieces
         whole = np.abs(begins - np.round(begins)) <= np.minimum(half[first] * pieces, SLACK)
-        if first.sum() < (1 - wrong) * pieces * len(np.unique(handed.group)) or whole.mean() < 1 - wrong:
+        if first.sum() < (1 - wrong) * pieces * np.count_nonzero(count) or whole.mean() < 1 - wrong:
             continue
         own = Moved(*(column[first] for column in handed))
         come = moved_by(given, asks[first], own.time) * pieces
         if (come + SLACK >= np.round(begins) + 1).mean() >= 1 - wrong:
             return pieces
     return 0
+
+
+def _of(group: Ints, some: Ints) -> NDArray[np.intp]:
+    """The places of records of some groups."""
+    known = np.zeros(max(group.max(initial=-1), some.max(initial=-1)) + 1, np.bool_)
+    known[some] = True
+    return np.flatnonzero(known[group])
 
 
 def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
@@ -187,7 +201,11 @@ def _moved(group: Ints, octets: Ints) -> tuple[Floats, Floats]:
 
 def share_of(moved: Moved) -> tuple[Floats, Floats]:
     """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
-    order = _ordered(moved)
+    return _shares(moved, _ordered(moved))
+
+
+def _shares(moved: Moved, order: Ints) -> tuple[Floats, Floats]:
+    """`share_of` records by group and time in an `order`."""
     own, so_far = _moved(moved.group.take(order), moved.octets.take(order))
     share, half = np.empty(len(order)), np.empty(len(order))
     half[order] = own / 2

@@ -41,7 +41,7 @@ def test_who_speaks_as_soon_as_called_may_have_waited():
 
 def test_what_follows_is_of_the_same_step():
     own = talk((150, 160, 1, 150, -1), (60, 70, 1, 55, -1))
-    ready = own.ready[by_ready(own)]
+    ready = own.ready[by_ready(own, own.sends)]
     assert ready.tolist() == [55, 150]
     gaps = made((60, 70, 1, 60, -1), gaps=[(0, 50, 0), (70, 100, 0), (160, 200, 1)])
     at, known = following(ready, gaps, ON)

@@ -8,10 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.linking import DONE, JOINED, MOVE, WORK, Events, gathered, linked, messages
+from prism.kernels.intervals import weighted_median
+from prism.kernels.linking import DONE, JOINED, MOVE, WORK, Events, gathered, linked, messages, transfers
 
 RANKS, PIPE = 4, np.array([True, True, False, False])
-transfers = st.tuples(*(st.integers(0, n) for n in (1, 3, 3, 40, 9)), st.integers(-1, 50), st.integers(-1, 50))
+handed = st.tuples(*(st.integers(0, n) for n in (1, 3, 3, 40, 9)), st.integers(-1, 50), st.integers(-1, 50))
 groups = st.tuples(st.integers(2, 3), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 9)), min_size=1))
 words = st.lists(st.integers(0, 40), min_size=400, max_size=400)
 
@@ -21,15 +22,15 @@ def points(some, many):
     out = []
     for mark, (op, src, dst, at, took, need, rest) in enumerate(some):
         end = at + 1 + took
-        out += [(at, WORK, src, op, mark, dst, need, 0), (end, MOVE, src, op, mark, dst, min(rest, end), 1)]
+        out += [(at, WORK, src, op, mark, dst, need), (end, MOVE, src, op, mark, dst, min(rest, end))]
     for mark, (op, members) in enumerate(many, len(some)):
         own = {rank: (at, took) for rank, at, took in members}
         last = max(at for at, _ in own.values())
-        out += [(at, WORK, rank, op, mark, (rank + 1) % RANKS, -1, 0) for rank, (at, _) in own.items()]
-        out += [(last + 1, JOINED, -1, op, mark, -1, -1, 0)]
-        out += [(last + 1 + took, DONE, rank, op, mark, -1, -1, 1) for rank, (_, took) in own.items()]
+        out += [(at, WORK, rank, op, mark, (rank + 1) % RANKS, -1) for rank, (at, _) in own.items()]
+        out += [(last + 1, JOINED, -1, op, mark, -1, -1)]
+        out += [(last + 1 + took, DONE, rank, op, mark, -1, -1) for rank, (_, took) in own.items()]
     out.sort(key=lambda e: (e[0], e[1] == WORK, e[1]))
-    return Events(*(np.array(column, np.int64) for column in (zip(*out, strict=True) if out else [[]] * 8)))
+    return Events(*(np.array(column, np.int64) for column in (zip(*out, strict=True) if out else [[]] * 7)))
 
 
 class Known:
@@ -64,7 +65,7 @@ def naively(events, heard, soon, prompt=0.1):
     """The points before each, the outer one, and whether it is shaded."""
     time, known = events.time.tolist(), Known(events.time.tolist())
     begun, joined, sent = defaultdict(list), {}, {}
-    for i, (at, kind, rank, op, mark, peer, need, _) in enumerate(zip(*(c.tolist() for c in events), strict=True)):
+    for i, (at, kind, rank, op, mark, peer, need) in enumerate(zip(*(c.tolist() for c in events), strict=True)):
         before, other, dark = [], -1, False
         if kind == WORK:
             before = known.before(rank, need)
@@ -94,7 +95,7 @@ def naively(events, heard, soon, prompt=0.1):
         yield before, other, max((time[p] for p in before), default=at), dark
 
 
-@given(st.lists(transfers, max_size=12), st.lists(groups, max_size=6), words, st.sampled_from((0.0, 3.0, 50.0)))
+@given(st.lists(handed, max_size=12), st.lists(groups, max_size=6), words, st.sampled_from((0.0, 3.0, 50.0)))
 def test_points_follow_what_ranks_had_done_and_were_given(some, many, word, soon):
     events = points(some, many)
     n = len(events.time)
@@ -123,10 +124,10 @@ def test_who_joins_a_collective_when_and_is_done_when(some):
             for code in (one, other):
                 done[code] = max(done.get(code, 0), at + long)
         last = max(at for at, _ in join.values())
-        expected += [(at, WORK, one, mark, other, 0) for one, (at, other) in join.items()]
-        expected += [(last + 1, JOINED, -1, mark, -1, 0)]
-        expected += [(max(at, last + 1), DONE, one, mark, -1, 7 * (high - low)) for one, at in done.items()]
-    found = gathered(src, dst, begin, begin + length, np.full(len(some), 7), np.array(cuts), 4)
+        expected += [(at, WORK, one, mark, other) for one, (at, other) in join.items()]
+        expected += [(last + 1, JOINED, -1, mark, -1)]
+        expected += [(max(at, last + 1), DONE, one, mark, -1) for one, at in done.items()]
+    found = gathered(src, dst, begin, begin + length, np.array(cuts), 4)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 
@@ -140,3 +141,27 @@ def test_parts_are_joined_to_messages_as_large_as_the_largest(octets):
             expected.append((i, i))
     first, last = messages(np.array(octets, np.int64), 0.0)
     assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected
+
+
+parts = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=15)
+
+
+@given(st.lists(st.tuples(parts, st.booleans()), max_size=4))
+def test_transfers_are_parts_or_messages(some):
+    expected, offset = [], 0
+    for number, (own, worded) in enumerate(some):
+        begin, length, octets = (np.array(column, np.int64) for column in zip(*sorted(own), strict=True))
+        end, close = begin + length, weighted_median(length, octets) / 4
+        cuts = [0, *(i for i in range(1, len(own)) if begin[i] - end[:i].max() > close), len(own)]
+        first, last = messages(np.add.reduceat(octets, cuts[:-1]), 0.0)
+        whole = [(k, k) for k in range(len(cuts) - 1)] if worded else zip(first, last, strict=True)
+        for a, b in whole:
+            resumed = begin[cuts[b]] if b > a else -1
+            expected.append((number, offset + cuts[a], end[cuts[a] : cuts[b + 1]].max(), resumed))
+        offset += len(own)
+    rows = [row for own, _ in some for row in sorted(own)]
+    begin, length, octets = (np.array([row[i] for row in rows], np.int64) for i in range(3))
+    bounds = np.cumsum([0, *(len(own) for own, _ in some)])
+    worded = np.array([worded for _, worded in some], np.bool_)
+    found = transfers(begin, begin + length, octets, bounds[:-1], bounds[1:], worded, 0.0)
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected

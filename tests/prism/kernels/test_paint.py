@@ -1,10 +1,12 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.intervals import union
-from prism.kernels.paint import NOTHING, fused, line, painted, told
+from prism.kernels.paint import NOTHING, filled, line, painted, told
 
 PAIRS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 40)), max_size=12)
 
@@ -24,7 +26,7 @@ def test_a_line_has_a_stretch_for_every_rank():
     assert on.rank.tolist() == [0, 0, 2]
     assert on.step.tolist() == [0, 2, 0]  # an empty step is left out
     assert (np.diff(on.begin) > 0).all()
-    assert on.time(np.arange(3), on.begin).tolist() == [10, 20, 12]
+    assert (on.begin - on.shift).tolist() == [10, 20, 12]
     assert on.slot(on.place(ints(0, 0, 0, 1, 2), ints(10, 21, 5, 20, 30))).tolist() == [0, 1, NOTHING, NOTHING, 2]
 
 
@@ -55,8 +57,11 @@ def test_both_ends_of_records_lie_on_the_line(some, data):
     on = line([np.array(own, np.int64) for own in ([[5, 20], [20, 31]], [[8, 30], [30, 40]])], (0, 120))
     src, dst, start, long, ready, called = (np.array([one[i] for one in some], np.int64) for i in range(6))
     order = np.array(data.draw(st.permutations(range(2 * len(some)))), np.int64)
-    rows, begins, ends, slot, offered, asked, sends = told(order, src, dst, (start, start + long, ready, called), *on[:4])
-    assert (rows == order % max(len(some), 1)).all()
+    said = (np.arange(len(some)).astype(np.int8), -src.astype(np.int8), 100 + start)
+    times = start, start + long, ready, called
+    begins, ends, slot, *about, sends, offered, asked = told(order, src, dst, said, times, *on[:4])
+    rows = order % max(len(some), 1)
+    assert [column.tolist() for column in about] == [column[rows].tolist() for column in said]
     assert (sends == (order < len(some))).all()
     who = np.where(sends, src[rows], dst[rows])
     assert begins.tolist() == on.place(who, start[rows]).tolist()
@@ -66,6 +71,31 @@ def test_both_ends_of_records_lie_on_the_line(some, data):
     assert asked.tolist() == np.where(sends & (called[rows] >= 0), on.place(who, called[rows]), NOTHING).tolist()
 
 
-def test_neighbours_are_fused_unless_a_step_divides_them():
-    begin, end, slot, colour = fused(ints(0, 2, 4, 4, 6), ints(2, 4, 4, 6, 9), ints(0, 0, 0, 0, 1), ints(1, 1, 5, 1, 1))
-    assert (begin.tolist(), end.tolist(), slot.tolist(), colour.tolist()) == ([0, 6], [6, 9], [0, 1], [1, 1])
+def test_neighbours_of_one_colour_are_one_unless_a_step_divides_them():
+    paint = ints(0, 4, 6, 8), ints(4, 6, 8, 9), ints(0, 0, 0, 1), ints(NOTHING, 1, NOTHING, 1)
+    begin, end, slot, colour = filled(
+        paint, ints(0, 2, 6), ints(2, 4, 8), ints(0, 3, 7), ints(5, 5, 1), ints(5, 1, 1), ints(0, 2)
+    )
+    assert (begin.tolist(), end.tolist()) == ([0, 3, 6], [3, 8, 7])
+    assert (slot.tolist(), colour.tolist()) == ([0, 0, 1], [5, 1, 1])
+
+
+@given(PAIRS, PAIRS, st.data())
+def test_every_place_without_a_colour_is_filled(own, first, data):
+    steps = made([(a, n) for a, n in own if n])
+    paint = painted(line([np.stack(steps, axis=1)], (0, 240)), {1: made(first)})
+    begin, end = (column[paint[3] == NOTHING] for column in paint[:2])
+    cut, colours = (
+        np.array([data.draw(st.integers(a, b)) for a, b in zip(begin, end, strict=True)], np.int64),
+        st.integers(0, 2),
+    )
+    before, label = (np.array([data.draw(colours) for _ in cut], np.int64) for _ in range(2))
+    told = list(zip(*filled(paint, begin, end, cut, before, label, 0 * steps[0]), strict=True))
+    seen = {t: (slot, colour) for a, b, slot, colour in told for t in range(a, b)}
+    for a, b, slot, colour in zip(*paint, strict=True):
+        for t in range(a, b):
+            k = np.searchsorted(begin, t, "right") - 1
+            one = colour if colour != NOTHING else before[k] if t < cut[k] else label[k]
+            assert seen.pop(t) == (slot, one)
+    assert not seen
+    assert all(a[1] < b[0] or (a[1] == b[0] and a[2:] != b[2:]) for a, b in itertools.pairwise(told))

@@ -12,6 +12,7 @@ from prism.kernels.sums import (
     last_before,
     numbered,
     places_in,
+    preceding,
     ranges,
     spans,
     tallied,
@@ -78,6 +79,12 @@ def test_places_in_rows_of_their_own(rows, times):
     which = np.arange(len(times)) % len(rows)
     found = places_in([np.array(sorted(row), np.int64) for row in rows], which, np.array(times, np.int64))
     assert found.tolist() == [sum(t < when for t in rows[i]) for i, when in zip(which, times, strict=True)]
+
+
+@given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 21)), st.booleans())
+def test_places_that_precede_moments(places, moments, same):
+    found = preceding(np.array(sorted(places), np.int64), np.array(moments, np.int64), same)
+    assert found.tolist() == [sum(t <= when if same else t < when for t in places) for when in moments]
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(0, 5)), max_size=40))
