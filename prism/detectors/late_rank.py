@@ -153,9 +153,9 @@ def _standing_out(
     often = usual(late)[:, 0]
     found = []
     for at, rank in enumerate(ranks.tolist()):
-        others = [r for r in ranks.tolist() if r != rank]
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
         for one in shifts(late[rank] - often[rank], noise, least=least, height=share, score=sigmas):
+            others = ranks[ranks != rank]
             rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])))
             own = _unhidden(late, rank, others, one) - often[rank]
             steady = held(own, one, one.height / 2) >= OFTEN and even(own, one, noise)
@@ -165,9 +165,10 @@ def _standing_out(
             mostly = middle(level[:, one.start : one.stop], axis=1)[:, 0] >= one.height / 2
             if by_chance(unlike_others(level, at, one, np.flatnonzero(~mostly)), at, one) <= RARE:
                 found.append((rank, one))
+        always = often[rank] >= share and np.mean(late[rank] >= share / 2) >= OFTEN
         if (
-            often[rank] >= max(share, apart * float(np.nanmax(np.abs(often[others]))))
-            and np.mean(late[rank] >= share / 2) >= OFTEN
+            always
+            and often[rank] >= apart * float(np.nanmax(np.abs(often[ranks[ranks != rank]])))
             and often[rank] >= 2 * spread(late[rank], floor=0.0)  # jitter makes the slowest late by this much now, now by that
         ):
             score = often[rank] / noise * np.sqrt(late.shape[1])
@@ -175,7 +176,7 @@ def _standing_out(
     return found
 
 
-def _unhidden(late: Floats, rank: int, others: Sequence[int], one: Shift) -> Floats:
+def _unhidden(late: Floats, rank: int, others: Ints, one: Shift) -> Floats:
     """How late a rank was; NaN where others hid it, who kept all waiting for longer, if that is not most of a stretch."""
     latest = np.nansum(np.maximum(late[others], 0), axis=0)
     alone = np.where((latest > late[rank]) & (latest >= one.height / 2), np.nan, late[rank])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Floats, Ints, weighted_median
+from prism.kernels.intervals import Floats, Ints, at_half
 from prism.kernels.ordered import median
 
 
@@ -59,21 +59,26 @@ def _same(
 
 
 @compiled
-def likenesses(place: Floats, width: Floats, lags: Floats, slack: float, least: float) -> Floats:
-    """How much of the gaps is the same each of some lags later, 0 … 1; something less than `least` where it is less."""
+def likenesses(place: Floats, width: Floats, lags: Floats, slack: float, least: float, near: float) -> Floats:
+    """How much of the gaps is the same each of some lags later, 0 … 1.
+
+    Where that is less than `least`, or than the share `near` of the most so far, something less than it.
+    """
     apart, weight = np.empty(len(place)), np.empty(len(place))
     left = np.cumsum(width[::-1])[::-1].copy()
     out = np.empty(len(lags))
     for k in range(len(lags)):
         _, out[k] = _same(place, width, lags[k], slack, apart, weight, left, least)
+        least = max(least, near * out[k])
     return out
 
 
+@compiled
 def exact(place: Floats, width: Floats, lag: float, slack: float) -> float:
     """A lag as the gaps that are the same have it: the median, by their width."""
     apart, weight = np.empty(len(place)), np.empty(len(place))
     n, _ = _same(place, width, lag, slack, apart, weight, np.zeros(len(place)), 0.0)
-    return weighted_median(apart[:n], weight[:n])
+    return at_half(apart[:n], weight[:n]) if n else 0.0
 
 
 @compiled

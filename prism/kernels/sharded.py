@@ -7,16 +7,24 @@ job goes forward, then a run of long gaps two layers apart while it goes backwar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from prism.kernels.intervals import Floats, Ints, weighted_median
 from prism.kernels.lags import exact, likenesses, medians, recurring_lags, turns
+from prism.kernels.ordered import median
 from prism.kernels.rhythm import NONE, Rhythm, strides
 from prism.kernels.volumes import gaps
+
+Places = NDArray[np.intp]
+MOST, LEAST = 4000, 4  # gaps that are looked at; steps that there are at least
+ALIKE, NEARLY = 0.7, 0.85  # patterns are alike if so much of their gaps is the same; or nearly as much as of the best
+NEAR = 0.25  # of the octets between two gaps
+FEWEST, APART, EVEN = 2, 1.25, 0.1  # gaps of a run; how much longer the backward ones are; what is left around their means
+FORWARD = (0.25, 0.55)  # the share of the octets that moves forward
 
 
 class Sharded(NamedTuple):
@@ -39,124 +47,109 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
         if len(wide) == known:
             continue  # the same gaps
         known = len(wide)
-        found = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64))
-        if found is not None:
-            ends = np.maximum.accumulate(end)[wide[found.ends]]
-            steps = strides(start, end, octets, ends, round(found.lag), tolerance=found.slack / found.lag)
-            return Sharded(steps, found.uneven)
+        found, lag, slack, uneven, places = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64), MOST)
+        if found:
+            ends = np.maximum.accumulate(end)[wide[places]]
+            return Sharded(strides(start, end, octets, ends, round(lag), tolerance=slack / lag), uneven)
     return Sharded()
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """The octets of a step, `lag`, known within `slack`, which gaps end one, and how `uneven` its runs are."""
+@compiled
+def _step(place: Floats, width: Floats, most: int) -> tuple[bool, float, float, float, Places]:
+    """The step whose gaps, of some `width` behind so many octets, are the same every time; if there is one, its octets, within
+    which slack they are known, how uneven its runs are, and which gaps end one.
 
-    lag: float
-    slack: float
-    uneven: float
-    ends: NDArray[np.intp]
-
-
-def _step(
-    place: Floats,
-    width: Floats,
-    *,
-    most: int = 4000,
-    least: int = 4,
-    alike: float = 0.7,
-    near: float = 0.25,
-    repeats: int = 12,
-) -> _Step | None:
-    """The step whose gaps, of some `width` behind so many octets, are the same every time.
-
-    The first `most` gaps are looked at, and there are at least `least` steps. Two gaps are at the same place if they are
-    within the share `near` of the octets between two gaps; patterns are `alike` if at least so much of their gaps is the same.
-    What repeats up to `repeats` times within a lag is several steps.
+    The first `most` gaps are looked at. Two at the same place are no further apart than `NEAR` of the octets between two.
     """
     place, width = place[:most], width[:most]
-    if len(place) < 6 * least:
-        return None
-    limit = 3 * float(np.median(width))
+    none = np.zeros(0, np.intp)
+    if len(place) < 6 * LEAST:
+        return False, 0.0, 0.0, 0.0, none
+    limit = 3 * median(width)
     width = np.minimum(width, limit)
-    slack = near * float(np.median(np.diff(place)))
-    lags = _lags(place, slack, (place[-1] - place[0]) / least)
-    likeness = likenesses(place, width, lags, slack, alike)
-    for about in lags[likeness >= max(alike, 0.85 * float(likeness.max(initial=0.0)))]:
-        lag = exact(place, width, about, slack)
-        parts = lag / np.arange(1, repeats + 1)
-        one, *others = likenesses(place, width, parts[(parts > 2 * slack) | (parts == lag)], slack, 0.0)
-        if any(other > 0.9 * one for other in others):
-            continue  # several steps
-        pattern = _pattern(place, width, lag, slack)
-        whole = np.count_nonzero(np.exp(pattern.width) > 0.999 * limit) <= 1  # gaps that were cut are all alike
-        turn = _turn(pattern, lag) if whole else None
-        if turn is not None:
-            end, uneven = turn
-            return _Step(
-                lag, slack, uneven, np.flatnonzero(np.abs((place - place[0] - end + lag / 2) % lag - lag / 2) <= slack)
-            )
-    return None
+    slack = NEAR * median(np.diff(place))
+    lags = recurring_lags(place, _spaced(len(place)), slack, (place[-1] - place[0]) / LEAST)
+    likeness = likenesses(place, width, lags, slack, ALIKE, NEARLY)
+    least = max(ALIKE, NEARLY * likeness.max()) if len(lags) else 0.0
+    for i in range(len(lags)):
+        if likeness[i] < least:
+            continue
+        lag = exact(place, width, lags[i], slack)
+        if _repeats(place, width, lag, slack):
+            continue
+        at, wide = _pattern(place, width, lag, slack)
+        if np.count_nonzero(np.exp(wide) > 0.999 * limit) > 1:
+            continue  # gaps that were cut are all alike
+        end, uneven = _turn(at, wide, lag)
+        if uneven < np.inf:
+            off = np.abs((place - place[0] - end + lag / 2) % lag - lag / 2)
+            return True, lag, slack, uneven, np.flatnonzero(off <= slack)
+    return False, 0.0, 0.0, 0.0, none
 
 
-def _lags(place: Floats, slack: float, longest: float, *, anchors: int = 16) -> Floats:
-    """Distances between gaps that recur, ascending: candidates for the octets of a step."""
-    return recurring_lags(place, np.linspace(0, len(place) - 1, anchors).astype(np.int64), slack, longest)
+@compiled
+def _spaced(n: int, many: int = 16) -> Ints:
+    """About so `many` of n places, evenly spaced, the first and the last among them."""
+    out, apart = np.empty(many, np.int64), (n - 1) / (many - 1)
+    for i in range(many):
+        out[i] = int(i * apart)
+    out[-1] = n - 1
+    return out
 
 
-@dataclass(frozen=True, eq=False)
-class _Pattern:
-    """The gaps of a step, in order: octets before each since the first gap seen, and the log of its width."""
+@compiled
+def _repeats(place: Floats, width: Floats, lag: float, slack: float, most: int = 12) -> bool:
+    """Whether a lag is several steps: up to so many times what repeats within it."""
+    parts = lag / np.arange(1, most + 1)
+    same = likenesses(place, width, parts[(parts > 2 * slack) | (parts == lag)], slack, 0.0, 0.0)
+    return bool((same[1:] > 0.9 * same[0]).any())
 
-    place: Floats
-    width: Floats
 
-
-def _pattern(place: Floats, width: Floats, lag: float, slack: float) -> _Pattern:
-    """What most steps of `lag` octets show."""
+@compiled
+def _pattern(place: Floats, width: Floats, lag: float, slack: float) -> tuple[Floats, Floats]:
+    """What most steps of `lag` octets show of each gap: the octets before it since the first, and the log of its width."""
     offset = (place - place[0] + slack) % lag - slack
-    order = np.argsort(offset, kind="stable")
+    order = np.argsort(offset, kind="mergesort")
     at, wide = medians(offset[order], width[order], slack / 2, 0.5 * (place[-1] - place[0]) / lag)
-    return _Pattern(at, np.log(np.maximum(wide, 1.0)))
+    return at, np.log(np.maximum(wide, 1.0))
 
 
-def _turn(pattern: _Pattern, lag: float) -> tuple[float, float] | None:
-    """Where in a pattern the step ends, octets, and how uneven its runs are; None where it does not go forward and backward.
+@compiled
+def _turn(place: Floats, width: Floats, lag: float) -> tuple[float, float]:
+    """Where in a pattern the step ends, octets, and how uneven its runs are: infinite where none goes forward, then backward.
 
     Each run is as even as can be, or every second gap of it is: what is fetched ahead parts the gap of a layer in two.
     """
-    for parts in (1, 2) if len(pattern.width) >= 14 else (1,):  # a run of few gaps says little of every second one
-        split = _split(pattern, lag, parts)
-        if split is not None:
-            return float(pattern.place[split[0]]), split[1]
-    return None
+    for parts in range(1, 3 if len(width) >= 14 else 2):  # a run of few gaps says little of every second one
+        chosen, uneven = _split(place, width, lag, parts)
+        if uneven < np.inf:
+            return place[chosen], uneven
+    return 0.0, np.inf
 
 
-def _split(
-    pattern: _Pattern,
-    lag: float,
-    parts: int,
-    *,
-    least: int = 2,
-    apart: float = 1.25,
-    even: float = 0.1,
-    forward: tuple[float, float] = (0.25, 0.55),
-) -> tuple[int, float] | None:
-    """The first of the two gaps of the best split, and how uneven its runs are: of gaps `even`, the backward ones longer.
+@compiled
+def _split(place: Floats, width: Floats, lag: float, parts: int) -> tuple[int, float]:
+    """The first of the two gaps of the best split, and how uneven its runs are: of gaps `EVEN`, the backward ones longer.
 
     That is, of the squared distance of all gaps but the two from their mean no more than so much is left around the means of
-    the runs, those of each of `parts` in turn. A third of the octets move `forward` if layers are gathered again for the
+    the runs, those of each of `parts` in turn. A third of the octets move `FORWARD` if layers are gathered again for the
     backward pass, half of them if not: within half a gap's octets, which is asked first, of splits up to twice as bad. Of
     splits that are nearly as good the earliest gap is taken: a step's last gap may be as long as one of a layer; but parts in
     turn tell no such splits apart.
     """
-    n = len(pattern.width)
-    place, width = np.concatenate([pattern.place, pattern.place + lag]), np.concatenate([pattern.width, pattern.width])
-    rest, uneven, moved = turns(place, width, lag, parts, least, float(np.log(apart)), even, *forward)
+    n = len(width)
+    twice = np.concatenate((place, place + lag)), np.concatenate((width, width))
+    rest, uneven, moved = turns(twice[0], twice[1], lag, parts, FEWEST, np.log(APART), EVEN, FORWARD[0], FORWARD[1])
     if not np.isfinite(rest).any():
-        return None
-    good = rest <= rest.min() * (1 + (4 / (n - 4) if parts == 1 else 0))  # by four times what is usual for one gap
-    part = float(np.median(np.diff(pattern.place))) / lag
-    exact = (np.abs(moved[:, None] - np.array([1 / 3, 1 / 2])) < part / 2).any(axis=1) & (rest <= 2 * rest.min())
-    good = exact if exact.any() else good
-    chosen = int(np.argmax(good & ~np.roll(good, 1)))
-    return chosen, float(uneven[chosen])
+        return 0, np.inf
+    best = rest.min()
+    good = rest <= best * (1 + (4 / (n - 4) if parts == 1 else 0))  # by four times what is usual for one gap
+    half = median(np.diff(place)) / lag / 2
+    exactly = ((np.abs(moved - 1 / 3) < half) | (np.abs(moved - 1 / 2) < half)) & (rest <= 2 * best)
+    if exactly.any():
+        good = exactly
+    chosen = 0
+    for i in range(n - 1, -1, -1):
+        if good[i] and not good[i - 1]:
+            chosen = i
+    return chosen, uneven[chosen]

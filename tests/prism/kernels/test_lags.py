@@ -29,9 +29,12 @@ def likeness(place, width, lag, slack):
 def test_how_much_is_the_same_later(some, lags, slack):
     place, width = drawn(some)
     known = [likeness(place, width, lag, slack) for lag in lags]
-    whole, cut = (likenesses(place, width, np.array(lags, np.float64), slack, least) for least in (0.0, 0.5))
+    asked = [(0.0, 0.0), (0.5, 0.0), (0.0, 0.9)]
+    whole, cut, nearly = (likenesses(place, width, np.array(lags, np.float64), slack, *least) for least in asked)
     assert whole.tolist() == [same for same, _ in known]
     assert all(one == other if one > 0.5 else other < 0.5 + 1e-9 for one, other in zip(whole, cut, strict=True))
+    most = 0.9 * max(whole, default=0.0)
+    assert all(one == other if one > most else other < most + 1e-9 for one, other in zip(whole, nearly, strict=True))
     assert [exact(place, width, lag, slack) for lag in lags] == [lag for _, lag in known]
 
 
