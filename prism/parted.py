@@ -5,7 +5,7 @@ A window in which such rests hardly come back cannot tell. One that holds severa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -52,16 +52,23 @@ def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
     return 0 < len(rests) < RESTS and bool(ends[-1] - ends[rests[-1]] < ends[rests[-1]] - ends[0])
 
 
-def upheld(findings: Iterable[Finding], ends: Ints, *, grown: float = 1.05) -> Iterator[Finding]:
+def upheld(findings: Collection[Finding], ends: Ints, known_ns: int, *, grown: float = 1.05) -> Iterator[Finding]:
     """The findings of a window whose steps had such `ends`, without claims that would not be if its steps were parts of others.
 
     Where rests part equal groups they may be, until there are `CLEAR` rests. Then what lasts longer than others because work
     before it rests is as long in all groups: so what is said to be slow, or to have hung, must have `grown` beside what is at
     the same places. A hang may go on.
+
+    Before groups show, rests seem to be silences in the middle of steps. A hang that was over before the job was known, at
+    `known_ns`, may be such a rest: while a window tells of one, another must have lasted longer, by `grown` too.
     """
     size = _group(np.diff(ends))
+    before = (finding for finding in findings if finding.kind == "hang" and finding.end_ns < known_ns)
+    rest_ms = max((_silent_ms(finding) for finding in before), default=0.0)
     for finding in findings:
         hangs = finding.kind == "hang"
+        if hangs and finding.end_ns >= known_ns and _silent_ms(finding) < grown * rest_ms:
+            continue
         if not size or finding.severity is Severity.INFO or not (hangs or finding.kind.startswith("slow")):
             yield finding
             continue
@@ -81,6 +88,10 @@ def _at_places(steps: Ints, inside: Mask, size: int) -> float:
     places = (np.arange(k % size, len(steps), size) for k in np.flatnonzero(inside).tolist())
     others = [steps[own[~inside[own]]] for own in places]
     return sum(float(np.median(own)) if len(own) else np.inf for own in others)
+
+
+def _silent_ms(hang: Finding) -> float:
+    return float(hang.evidence["silent_ms"])
 
 
 def _group(steps: Ints, *, longer: float = 2.0, least: int = 3) -> int:

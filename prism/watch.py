@@ -188,16 +188,16 @@ class Watch:
                 continue
             seen = self._seen(one, glance, told, last) if glance else aged(one, now_ns)
             jobs.append(seen)
+            known_ns = seen.met_ns + int(KNOWN_S * SECOND)
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
                 ends = job_ends(told.jobs[0].timeline) if told.jobs else NO_STEPS
-                known = self._deaf.beyond(upheld(told.findings, ends), one.step_ns)
+                known = self._deaf.beyond(upheld(told.findings, ends, known_ns), one.step_ns)
                 findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
-                known_ns = seen.met_ns + int(KNOWN_S * SECOND)
                 running = seen.state == "running"
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, running, ends, final, began_ns, known_ns)
         self.jobs = tuple(jobs)

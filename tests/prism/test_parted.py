@@ -79,7 +79,13 @@ def test_a_newest_step_that_is_shorter_than_any_before_is_not_over_until_the_job
 
 
 def claim(since, until, *, kind="slow_rank", severity=Severity.WARNING):
-    return Finding("x", kind, "j", severity, "endpoint", ("10.0.0.1",), since, until, 1.3, 9.0, "", {})
+    evidence = {"silent_ms": (until - since) / 1e6} if kind == "hang" else {}
+    return Finding("x", kind, "j", severity, "endpoint", ("10.0.0.1",), since, until, 1.3, 9.0, "", evidence)
+
+
+def left(findings, ends, *, known_ns=0):
+    """What is upheld of a job that was known from the first, if not told else."""
+    return list(upheld(findings, ends, known_ns))
 
 
 def slow_at(ends, steps, factor):
@@ -91,21 +97,21 @@ def slow_at(ends, steps, factor):
 def test_what_is_only_slow_where_work_rests_is_no_claim_while_steps_may_be_parts():
     ends = parts(20, of=4)
     rest = claim(int(ends[10]), int(ends[11]))
-    assert list(upheld([rest], ends)) == []
-    assert list(upheld([claim(int(ends[9]), int(ends[12]))], ends)) == []
+    assert left([rest], ends) == []
+    assert left([claim(int(ends[9]), int(ends[12]))], ends) == []
     slow = slow_at(ends, slice(12, 15), 1.3)
     one = claim(int(slow[11]), int(slow[14]))
-    assert list(upheld([one], slow)) == [one]
+    assert left([one], slow) == [one]
     goes_on = claim(int(slow[11]), int(slow[-1]) + S)
-    assert list(upheld([goes_on], slow[:15])) == [goes_on]
-    assert list(upheld([one], slow_at(ends, slice(12, 15), 1.03))) == []
+    assert left([goes_on], slow[:15]) == [goes_on]
+    assert left([one], slow_at(ends, slice(12, 15), 1.03)) == []
 
 
 def test_a_rest_is_no_hang_while_steps_may_be_parts():
     ends = parts(20, of=4)
 
     def told(ends, since, until):
-        return len(list(upheld([claim(since, until, kind="hang")], ends)))
+        return len(left([claim(since, until, kind="hang")], ends))
 
     rest = int(ends[10]) + S // 10, int(ends[11]) - S
     assert told(ends, *rest) == 0
@@ -117,12 +123,27 @@ def test_a_rest_is_no_hang_while_steps_may_be_parts():
     assert told(ends[:7], rest[0], rest[1]) == 1  # one rest is no group
 
 
+def test_a_hang_lasts_longer_than_what_seemed_to_be_one_before_the_job_was_known():
+    ends = parts(7, of=4)  # one rest is no group
+
+    def hang(since_s, until_s):
+        return claim(int(since_s * S), int(until_s * S), kind="hang")
+
+    rest, again, hung = hang(3.1, 7.1), hang(11.1, 14.9), hang(11.1, 15.4)
+    assert left([rest, again], ends) == [rest, again]
+    assert left([rest, again], ends, known_ns=8 * S) == [rest]  # which was over before, so nobody is told
+    assert left([rest, hung], ends, known_ns=8 * S) == [rest, hung]
+    assert left([again], ends, known_ns=8 * S) == [again]
+    slow = claim(int(ends[5]), int(ends[6]))
+    assert left([slow, again, rest], ends, known_ns=8 * S) == [slow, rest]
+
+
 def test_other_findings_stand():
     ends = parts(20, of=4)
     note, gone = claim(int(ends[10]), int(ends[11]), severity=Severity.INFO), claim(int(ends[10]), int(ends[11]), kind="crash")
-    assert list(upheld([note, gone], ends)) == [note, gone]
+    assert left([note, gone], ends) == [note, gone]
     rest = claim(int(ends[10]), int(ends[11]))
     for known in (parts(29, of=4), parts(20, rest_s=0), parts(7, of=4), ends[:2], ends[:0]):
-        assert list(upheld([rest], known)) == [rest]  # groups that a window tells from steps; no groups
+        assert left([rest], known) == [rest]  # groups that a window tells from steps; no groups
     uneven = np.delete(ends, 13)
-    assert list(upheld([rest], uneven)) == [rest]
+    assert left([rest], uneven) == [rest]
