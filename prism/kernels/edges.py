@@ -31,7 +31,7 @@ def ends(key: Pair) -> set[int]:
     return {key[0], key[1]}
 
 
-class Moved(NamedTuple):
+class Columns(NamedTuple):
     """Records of directed pairs, pair by pair: their places in the flows they came from, start, end, ns, and octets."""
 
     rows: Rows
@@ -51,7 +51,7 @@ class Edge:
     dst: int
     lane: int | None
     volume: int
-    of: Moved
+    of: Columns
     low: int
     high: int
     _active: Union | None = None
@@ -107,19 +107,19 @@ class Edge:
 def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:
     """An edge of its own from some records in order of start."""
     lane = key[2] if len(key) > 2 else None
-    return Edge(key[0], key[1], lane, int(octets.sum()), Moved(rows, start, end, octets), 0, len(rows))
+    return Edge(key[0], key[1], lane, int(octets.sum()), Columns(rows, start, end, octets), 0, len(rows))
 
 
-def laid_out(edges: Collection[Edge]) -> tuple[Moved, Ints, Ints]:
+def laid_out(edges: Collection[Edge]) -> tuple[Columns, Ints, Ints]:
     """The records of some edges, and where those of each begin and end among them: as they are if they lie together."""
     every = {id(edge.of): edge.of for edge in edges}
     if len(every) == 1:
         (of,) = every.values()
         return of, np.array([edge.low for edge in edges], np.int64), np.array([edge.high for edge in edges], np.int64)
-    none = Moved(*(np.zeros(0, np.int64) for _ in range(4)))
+    none = Columns(*(np.zeros(0, np.int64) for _ in range(4)))
     columns = zip(*([none, *((edge.rows, *edge.moved) for edge in edges)]), strict=True)
     cuts = np.cumsum([0, *(edge.high - edge.low for edge in edges)])
-    return Moved(*map(np.concatenate, columns)), cuts[:-1], cuts[1:]
+    return Columns(*map(np.concatenate, columns)), cuts[:-1], cuts[1:]
 
 
 def activities(edges: Collection[Edge]) -> tuple[Union, Ints]:
@@ -167,7 +167,7 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     place[by] = np.arange(len(by), dtype=np.int32)
     order, begins = counted(place[number], len(at), order)
     rows, start = rows.take(order), start.take(order)
-    of = Moved(rows, start, flows.end_ns.take(rows), flows.octets.take(rows))
+    of = Columns(rows, start, flows.end_ns.take(rows), flows.octets.take(rows))
     volumes = np.add.reduceat(of.octets, begins[:-1]).tolist() if len(at) else []
     cuts = pairwise(begins.tolist())
     if lane is None:

@@ -47,7 +47,7 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
         if len(wide) == known:
             continue  # the same gaps
         known = len(wide)
-        found, lag, slack, uneven, places = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64), MOST)
+        found, lag, slack, uneven, places = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64))
         if found:
             ends = np.maximum.accumulate(end)[wide[places]]
             return Sharded(strides(start, end, octets, ends, round(lag), tolerance=slack / lag), uneven)
@@ -55,13 +55,13 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
 
 
 @compiled
-def _step(place: Floats, width: Floats, most: int) -> tuple[bool, float, float, float, Places]:
+def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Places]:
     """The step whose gaps, of some `width` behind so many octets, are the same every time; if there is one, its octets, within
     which slack they are known, how uneven its runs are, and which gaps end one.
 
-    The first `most` gaps are looked at. Two at the same place are no further apart than `NEAR` of the octets between two.
+    The first `MOST` gaps are looked at. Two at the same place are no further apart than `NEAR` of the octets between two.
     """
-    place, width = place[:most], width[:most]
+    place, width = place[:MOST], width[:MOST]
     none = np.zeros(0, np.intp)
     if len(place) < 6 * LEAST:
         return False, 0.0, 0.0, 0.0, none
