@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from collectors.clickhouse_tables import Columns
 from collectors.tables import StoreError as StoreError
 from collectors.tables import Table as Table
 from collectors.tables import TableColumn as TableColumn
-
-Columns = Mapping[str, NDArray[Any] | Sequence[Any]]
 
 
 class Database(Protocol):
@@ -35,10 +34,11 @@ class Database(Protocol):
     def register(self, table: Table, *, keep_s: int | None = None) -> None:
         """Note the version of a table, and for how long its rows are kept."""
 
-    def insert(self, table: Table, columns: Columns, *, token: str = "", again: bool = True) -> bool:
+    def insert(self, table: Table, columns: Columns, *, token: str = "", again: bool = True, absent: bool = False) -> bool:
         """Insert rows, all or none; with the same token twice they are there once. Whether they were inserted now.
 
-        `again=False` says that this token was never sent before, which spares asking. At most `MOST` rows, of one partition.
+        `again=False` says that this token was never sent before, `absent` that its rows are not there, whatever the engine has
+        noted of it; both spare asking. At most `MOST` rows, of one partition.
         """
 
     def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:

@@ -100,13 +100,13 @@ class Embedded(Tables):
         answer = pa.ipc.open_file(pa.py_buffer(octets)).read_all()
         return {name: _array(column) for name, column in zip(answer.column_names, answer.columns, strict=True)}
 
-    def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
+    def _put(self, table: Table, columns: dict[str, Any], token: str, *, noted: bool) -> None:
         ones = {name: f"{literal(values[0])} AS {name}" for name, values in columns.items() if _is_one(values)}
         ones = ones if len(ones) < len(columns) else {}
         varied = {name: _arrow(table, name, values) for name, values in columns.items() if name not in ones}
         prism_rows = pa.table(varied)  # noqa: F841 - Python() reads it
         names, asked = ", ".join(columns), ", ".join(ones.get(name, name) for name in columns)
-        once = {"insert_deduplication_token": f"'{_plain(token)}'"} if token else {"insert_deduplicate": 0}
+        once = {"insert_deduplication_token": f"'{_plain(token)}'"} if noted else {"insert_deduplicate": 0}
         known = SETTINGS | INSERTING | once
         settings = ", ".join(f"{name} = {value}" for name, value in known.items())
         sql = f"INSERT INTO {table.name} ({names}) SELECT {asked} FROM Python(prism_rows) SETTINGS {settings}"

@@ -105,7 +105,7 @@ class Server(Tables):
             return {name: np.zeros(0, object if "String" in kind else np.int64) for name, kind in kinds}
         return {name: _received(column, kind) for (name, kind), column in zip(kinds, columns, strict=True)}
 
-    def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
+    def _put(self, table: Table, columns: dict[str, Any], token: str, *, noted: bool) -> None:
         known, names = {c.name: c for c in table.kept(plain=self.plain)}, ", ".join(columns)
         kinds = {name: table.type_of(known[name], plain=self.plain) for name in columns}
         rows: list[Any] = [_sent(values, known[name].dtype, kinds[name]) for name, values in columns.items()]
@@ -115,7 +115,7 @@ class Server(Tables):
         settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
         if not self.plain:
             settings |= {"async_insert": 0, "insert_distributed_sync": 1}
-            settings |= {"insert_deduplication_token": token} if token else {"insert_deduplicate": 0}
+            settings |= {"insert_deduplication_token": token} if noted else {"insert_deduplicate": 0}
         ask = {"columnar": True, "settings": settings, "query_id": _query_id(table, token) if token else None}
         client.receive_sample_block = lambda: self._same(table, type(client).receive_sample_block(client))
         self._asked(client, lambda: client.execute(f"INSERT INTO {table.name} ({names}) VALUES", rows, **ask))

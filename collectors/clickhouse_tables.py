@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors import tables
-from collectors.tables import BATCH, Cluster, StoreError, Table, TableColumn
+from collectors.tables import BATCH, COUNT, Cluster, StoreError, Table, TableColumn
 
+Columns = Mapping[str, NDArray[Any] | Sequence[Any]]
 MOST = 1_000_000  # rows of one insert: one block, hence one part, there as a whole or not at all
 SPREAD = "Distributed"  # the engine of a table over those of a cluster
 REGISTRY = Table(
@@ -41,8 +42,8 @@ class Tables(ABC):
         """The columns of an answer."""
 
     @abstractmethod
-    def _put(self, table: Table, columns: dict[str, Any], token: str) -> None:
-        """Insert rows, all or none."""
+    def _put(self, table: Table, columns: dict[str, Any], token: str, *, noted: bool) -> None:
+        """Insert rows, all or none; but none where the engine `noted` the token before."""
 
     def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
         """See `Database`."""
@@ -96,9 +97,7 @@ class Tables(ABC):
         row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, at)
         self.insert(REGISTRY, {c.name: [value] for c, value in zip(REGISTRY.columns, row, strict=True)})
 
-    def insert(
-        self, table: Table, columns: Mapping[str, NDArray[Any] | Sequence[Any]], *, token: str = "", again: bool = True
-    ) -> bool:
+    def insert(self, table: Table, columns: Columns, *, token: str = "", again: bool = True, absent: bool = False) -> bool:
         """See `Database`."""
         kept = table.kept(plain=self.plain)
         rows = {c.name: columns[c.name] for c in kept if c.name in columns}
@@ -110,17 +109,23 @@ class Tables(ABC):
         (count,) = counts
         if not count:
             return False
-        if any(c.name == BATCH for c in kept):
-            number = tables.batch_number(token) if token else 0
-            if token and again and self._has(table, rows, number, count, token):
+        there: bool | None = None
+        numbered = any(c.name == BATCH for c in kept)
+        if token and again:
+            self._settled(token)
+            there = not absent and (self._has(table, rows, count, token) if numbered else self._added(table, rows))
+            if there:
                 return False
-            rows[BATCH] = np.broadcast_to(np.uint64(number), count)
-        self._put(table, {c.name: rows[c.name] for c in kept}, token)
+        if numbered:
+            rows[BATCH] = np.broadcast_to(np.uint64(tables.batch_number(token) if token else 0), count)
+        # a MergeTree without replicas notes a token before it has the rows, and whether it got them or not
+        noted = bool(token) and not (self.plain or table.replacing) and (there is None or self._replicated(table))
+        self._put(table, {c.name: rows[c.name] for c in kept}, token, noted=noted)
         return True
 
-    def _has(self, table: Table, rows: Mapping[str, Any], number: int, count: int, token: str) -> bool:
-        """Whether a batch is there. Raises StoreError where a part of it is, or it is on its way."""
-        self._settled(token)
+    def _has(self, table: Table, rows: Mapping[str, Any], count: int, token: str) -> bool:
+        """Whether a batch is there. Raises StoreError where a part of it is."""
+        number = tables.batch_number(token)
         sql, parameters = f"SELECT count() AS n FROM {table.name} WHERE {BATCH} = {{number:UInt64}}", {"number": number}
         if table.time:
             times = np.asarray(rows[table.time])
@@ -130,6 +135,31 @@ class Tables(ABC):
         if found not in (0, count) and not (table.replacing or table.summing):
             raise StoreError(f"{self.where}: table {table.name} has {found} of {count} rows of batch {token}: it was changed")
         return found > 0
+
+    def _added(self, table: Table, rows: Mapping[str, Any]) -> bool | None:
+        """Whether rows of a table of sums are in it, where what they sum is there: by what all sums lack of that, nothing or
+        just these rows. None where it is something else, and of other tables.
+        """
+        if table.summing is None or self._replicated(table):
+            return None
+        times, of = np.asarray(rows[table.time]), table.summing
+        common = {c.name for c in of.columns} - set(table.order)
+        names = [c.name for c in table.columns if c.name in common and not c.alias]
+        sums = ", ".join(f"sum({name}) AS {name}" for name in names)
+        within = {"first": int(times.min()), "last": int(times.max()) + table.bucket_ns - 1}
+        lacking = [0] * (1 + len(names))
+        for counted, kept, sign in (("count()", of, 1), (f"sum({COUNT})", table, -1)):
+            asked = f"SELECT {counted} AS {COUNT}, {sums} FROM {kept.name}"
+            found = self.query(f"{asked} WHERE {kept.time} >= {{first:Int64}} AND {kept.time} <= {{last:Int64}}", within)
+            lacking = [n + sign * int(found[name][0]) for n, name in zip(lacking, (COUNT, *names), strict=True)]
+        own = [int(np.sum(rows[name], dtype=np.uint64)) for name in (COUNT, *names)]
+        if any((n - added) % (1 << 64) for n, added in zip(lacking, own, strict=True)):
+            return None if any(lacking) else True
+        return False
+
+    def _replicated(self, table: Table) -> bool:
+        """Whether the engine notes a token and has the rows in one act."""
+        return self._kept_by(table.name)[0].startswith((SPREAD, *filter(None, tables.REPLICATED)))
 
     def _settled(self, token: str) -> None:  # noqa: B027 - an engine in this process leaves no insert going on
         """Raises StoreError while an insert with this token is still going on."""

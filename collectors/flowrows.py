@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from collectors.halves import HALVES, coded, known, table_of
 from collectors.picking import bounds, picked, runs, sort_keys, sums
 from collectors.record import COLUMNS, Codes, Column, Flows, Ints, Mask
-from collectors.tables import BATCH, Table, TableColumn
+from collectors.tables import BATCH, COUNT, Table, TableColumn
 
 DAY = 86_400
 KEEP_S, PAIRS_KEEP = 7 * DAY, 10  # rows of pairs are kept for so many times as long
@@ -72,7 +72,7 @@ PAIRS = Table(
         TableColumn("minute_ns", "Int64", codec=CODECS["Int64"]),
         *(TableColumn(name, "UInt64", codec=CODECS["Int64"]) for name in ENDS),
         *(TableColumn(end, "String", alias=SHOWN.format(end)) for end in ("src", "dst")),
-        _summed("records"),
+        _summed(COUNT),
         *map(_summed, SUMS),
         TableColumn("first_ns", "SimpleAggregateFunction(min, Int64)", plain="Int64", codec=CODECS["Int64"]),
         TableColumn("last_ns", "SimpleAggregateFunction(max, Int64)", plain="Int64", codec=CODECS["Int64"]),
@@ -80,7 +80,8 @@ PAIRS = Table(
     ("minute_ns", *ENDS),
     time="minute_ns",
     keep_s=KEEP_S * PAIRS_KEEP,
-    summing=True,
+    summing=FLOWS,
+    bucket_ns=MINUTE,
 )
 TABLES = (FLOWS, PAIRS)
 
@@ -155,7 +156,7 @@ def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
     order = np.argsort(minute, kind="stable").astype(np.uint32)  # of the table where upper halves are alike, as mostly
     records = np.diff(at, append=len(flows))
     first, last = bounds(flows.start_ns, flows.end_ns, at)
-    found: dict[str, Any] = {"minute_ns": minute * MINUTE, "records": records.astype(np.uint64)}
+    found: dict[str, Any] = {"minute_ns": minute * MINUTE, COUNT: records.astype(np.uint64)}
     found |= {name: _added(getattr(flows, name), at, records) for name in SUMS} | {"first_ns": first, "last_ns": last}
     ones = {name: values for name, values in found.items() if values.strides == (0,) and len(values)}
     ends = {end: getattr(flows, end)[at][order] for end in ("src", "dst")}

@@ -188,7 +188,7 @@ class Inserting:
         for piece in pieces:
             new = database.insert(flow_table, piece.rows, token=piece.token, again=again)
             for token, pairs in piece.pairs:
-                database.insert(pair_table, pairs, token=token, again=again)
+                database.insert(pair_table, pairs, token=token, again=again, absent=new)
             fates["stored" if new else "deduplicated"] += piece.records
         with self.lock:
             self.tally.update(fates)

@@ -21,7 +21,7 @@ PARTITIONS = 50  # of a table, whatever its time to live (akvorado)
 WINDOW = 10_000  # batches of which a table knows the token
 WEEK = 7 * 86_400  # a server that was away for so long still knows them
 MERGED = 1 << 30  # octets: parts as large as that are merged no further; questions say a time, and parts know theirs
-BATCH = "batch"
+BATCH, COUNT = "batch", "records"
 REPLICATED = ("", "Replicated", "Shared")  # before a kind of MergeTree: the same rows on one server, on replicas, in the cloud
 NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
@@ -55,8 +55,9 @@ class Table:
     """A table. `order` are expressions; `replacing` is the version column of rows that replace those of equal order.
 
     `time` is a column of ns since the epoch by which rows are kept in partitions, each `keep_s` / `PARTITIONS` long, and given
-    up after `keep_s`; without it they stay. `summing`: rows of equal order are added up, as the columns' types say, in the
-    full form; queries have to do so in any case.
+    up after `keep_s`; without it they stay. `summing` is the table of whose rows it has sums, by `bucket_ns` of their time,
+    `records` of them: rows of equal order are added up, as the columns' types say, in the full form; queries have to do so in
+    any case.
     """
 
     name: str
@@ -65,7 +66,8 @@ class Table:
     time: str = ""
     keep_s: int = 0
     replacing: str | None = None
-    summing: bool = False
+    summing: Table | None = None
+    bucket_ns: int = 0
     version: int = 1
 
     @property

@@ -21,7 +21,7 @@ class Answers(Tables):
         self.asked.append(sql)
         return {"n": np.array([self.count])}
 
-    def _put(self, table, columns, token):  # noqa: ARG002
+    def _put(self, table, columns, token, *, noted):  # noqa: ARG002
         self.rows.append(columns)
 
 
@@ -45,6 +45,64 @@ def test_an_insert_is_one_block():
         Answers(0).insert(LOG, {"at_ns": np.zeros(MOST + 1, np.int64)})
 
 
+SUMS = Table(
+    "sums",
+    tuple(TableColumn(name, "UInt64") for name in ("minute_ns", "records", "octets")),
+    ("minute_ns",),
+    time="minute_ns",
+    summing=Table("log", tuple(TableColumn(name, "UInt64") for name in ("at_ns", "octets")), ("at_ns",), time="at_ns"),
+    bucket_ns=60,
+)
+
+
+class Summed(Answers):
+    """A database in the full form that has records and octets: of the rows that are summed, and in the sums of them."""
+
+    plain = False
+
+    def __init__(self, engine, rows, sums):
+        super().__init__(0)
+        self.engine, self.has, self.noted = engine, {"log": rows, "sums": sums}, []
+
+    def _run(self, sql):
+        self.asked.append(sql)
+        if "system.tables" in sql:
+            return {"engine": [self.engine], "partition_key": [""]}
+        records, octets = self.has[sql.split("FROM ")[1].split()[0]]
+        return {"records": np.array([records]), "octets": np.array([octets])}
+
+    def _put(self, table, columns, token, *, noted):
+        super()._put(table, columns, token, noted=noted)
+        self.noted.append(noted)
+
+
+@pytest.mark.parametrize(
+    ("engine", "rows", "sums", "noted"),
+    [
+        ("AggregatingMergeTree", (5, 70), (5, 70), []),  # all of it is there
+        ("AggregatingMergeTree", (5, 70), (3, 50), [False]),  # just these are not, whatever the engine has noted
+        ("AggregatingMergeTree", (5, 70), (3, 60), [True]),  # who knows
+        ("ReplicatedAggregatingMergeTree", (5, 70), (3, 50), [True]),  # notes no token without its rows
+        ("Distributed", (5, 70), (3, 50), [True]),
+    ],
+)
+def test_whether_sums_are_there_is_told_by_what_they_lack(engine, rows, sums, noted):
+    database = Summed(engine, rows, sums)
+    columns = {"minute_ns": [60, 120], "records": [1, 1], "octets": [15, 5]}
+    assert database.insert(SUMS, columns, token="x") == bool(noted)
+    assert database.noted == noted
+    asked = [sql for sql in database.asked if "FROM log" in sql]
+    assert not asked or "at_ns >= 60 AND at_ns <= 179" in asked[0]
+
+
+def test_rows_that_replace_others_and_rows_that_are_not_there_do_not_ask_what_was_noted():
+    database = Summed("AggregatingMergeTree", (5, 70), (5, 70))
+    assert database.insert(SUMS, {"minute_ns": [60], "records": [1], "octets": [15]}, token="x", absent=True)
+    kept = Table("kept", (TableColumn("at_ns", "Int64"),), ("at_ns",), replacing="at_ns")
+    assert database.insert(kept, {"at_ns": [1]}, token="x")
+    assert database.noted == [False, False]
+
+
 class Spread(Tables):
     """A cluster's server, whose table is over replicas and of the first version."""
 
@@ -62,7 +120,7 @@ class Spread(Tables):
             return {"engine": ["Distributed"], "partition_key": [""]}
         return {key: np.array([1]) for key in ("version", "keep_s", "partition_ns", "last")}
 
-    def _put(self, table, columns, token):
+    def _put(self, table, columns, token, *, noted):
         pass
 
 

@@ -1,7 +1,9 @@
+import shutil
 import time
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from collectors.clickhouse import StoreError, opened
 from collectors.clickhouse_server import Server
@@ -51,8 +53,8 @@ def test_a_clock_that_is_set_back_brings_no_batch_twice(tmp_path, monkeypatch):
     """A server takes a batch and its answer is lost; before it is asked again, a batch comes that sorts before it."""
     spool, put, now, lost = Spool(tmp_path / "spool"), Server._put, time.time_ns(), []
 
-    def lossy(self, table, columns, token):
-        put(self, table, columns, token)
+    def lossy(self, table, columns, token, *, noted):
+        put(self, table, columns, token, noted=noted)
         if table.name == "flows" and not lost:
             lost.append(token)
             monkeypatch.setattr("collectors.spool.time", SimpleNamespace(time_ns=lambda: 1))
@@ -76,4 +78,34 @@ def test_a_clock_that_is_set_back_brings_no_batch_twice(tmp_path, monkeypatch):
     assert found.tolist() == list(range(200))
     assert rolled == 200
     assert inserting.tally == {"stored": 100, "deduplicated": 100}
+    spool.close()
+
+
+@pytest.mark.parametrize("lost", [("flow_pairs",), ("flows", "flow_pairs")])
+def test_rows_that_the_engine_noted_and_did_not_keep_go_in(tmp_path, lost):
+    """The engine notes a batch's token before it has the part: killed in between, it takes the batch for one it has."""
+    now, folder = time.time_ns(), tmp_path / "spool"
+    for first in (0, 100):
+        spool = Spool(folder)
+        batch = spool.add(stores.flows(100, now_ns=now, first=first, seed=first))
+        octets = (folder / batch.name).read_bytes()
+        brought(tmp_path, spool)
+    for table in lost:
+        (part,) = (tmp_path / "store" / "data" / "prism" / table).glob("*_2_2_0")
+        shutil.rmtree(part)
+    (folder / batch.name).write_bytes(octets)
+    brought(tmp_path, Spool(folder))
+    database = opened(str(tmp_path / "store"))
+    found = np.sort(database.query("SELECT busy_ns FROM flows")["busy_ns"])
+    rolled = database.query("SELECT sum(records) AS n, sum(octets) AS octets FROM flow_pairs")
+    whole = database.query("SELECT count() AS n, sum(octets) AS octets FROM flows")
+    database.close()
+    assert found.tolist() == list(range(200))
+    assert {name: int(sums[0]) for name, sums in rolled.items()} == {name: int(sums[0]) for name, sums in whole.items()}
+
+
+def brought(folder, spool):
+    """What is in the spool goes into the embedded store, which is closed then."""
+    Inserting(str(folder / "store"), spool, keep_s=86_400).stop(60)
+    assert len(spool) == 0
     spool.close()
