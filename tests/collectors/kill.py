@@ -2,12 +2,15 @@
 
     python -m tests.collectors.kill [--times 30] [--seed 0] [--only embedded,server,away,minute]
 
-embedded and server: the collector is killed. away: the server is. minute: the server is killed once and away for a minute. Each
+embedded and server: the collector is killed, of the embedded store every other time as soon as the engine has noted a batch,
+which it does before it has it. away: the server is. minute: the server is killed once and away for a minute. Each
 record has a number; a collector says up to which number its spool has acknowledged. None of those may be missing afterwards,
 and no record may be there twice.
 """
 
 import argparse
+import contextlib
+import os
 import random
 import subprocess
 import sys
@@ -43,13 +46,25 @@ def collect(where, spool, first):
             time.sleep(0.001)
 
 
-def life(where, spool, first, rng, most_s):
-    """Start a collector, kill it some time after its first acknowledgment; up to which number it acknowledged."""
+def noted(where, table):
+    """How much the embedded engine has noted of what it takes, octets."""
+    with contextlib.suppress(FileNotFoundError), os.scandir(f"{where}/data/prism/{table}/deduplication_logs") as files:
+        return sum(file.stat().st_size for file in files)
+    return 0
+
+
+def life(where, spool, first, rng, most_s, table=""):
+    """Start a collector, kill it some time after its first acknowledgment, as soon as a batch of a `table` is noted if there is
+    one; up to which number it acknowledged.
+    """
     command = [sys.executable, "-m", "tests.collectors.kill", "--collect", where, str(spool), str(first)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         said = process.stdout.readline()
         assert said, "the collector did not start"
         time.sleep(rng.uniform(0, most_s))
+        before, until = noted(where, table) if table else 0, time.monotonic() + 3
+        while table and noted(where, table) == before and time.monotonic() < until:
+            pass
         process.kill()
         whole = [said, *(line for line in process.stdout if line.endswith("\n"))]
         return int(whole[-1])
@@ -86,14 +101,15 @@ def counted(where, acknowledged):
     for first, end in acknowledged:
         there = np.searchsorted(found, end) - np.searchsorted(found, first)
         assert there == end - first, f"{end - first - there} of {end - first} acknowledged records are lost"
-    assert rolled == len(found)
+    assert rolled == len(found), f"the sums by pair are of {rolled} records, not of {len(found)}"
     return len(found)
 
 
 def kill_collectors(where, spool, times, *, seed=0, most_s=0.6):
     """Kill collectors so many times; records found, and how many of them a batch brought that was there already."""
     rng = random.Random(seed)
-    acknowledged = [(i * ROUND, life(where, spool, i * ROUND, rng, most_s)) for i in range(times)]
+    tables = ("",) if "://" in where else ("flows", "", "flow_pairs", "")
+    acknowledged = [(i * ROUND, life(where, spool, i * ROUND, rng, most_s, tables[i % len(tables)])) for i in range(times)]
     again = drained(where, spool)
     return counted(where, acknowledged), again
 
