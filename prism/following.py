@@ -92,7 +92,7 @@ def follow(
     for finding in sorted(findings, key=lambda f: (f.severity is Severity.INFO, -f.score)):
         step = jobs[finding.job].step_ns
         at = _match(out, finding, step, topology)
-        if at is None and _settled(out, finding):
+        if at is None and (_settled(out, finding) or _cut_anew(out, finding, jobs[finding.job])):
             continue
         if at is None:
             found.add(len(out))
@@ -157,6 +157,18 @@ def _settled(trails: Iterable[Trail], finding: Finding) -> bool:
     over = (t.case.finding for t in trails if t.told and t.case.state == "closed" and t.case.finding.kind in OUTAGES)
     known = [one for one in over if one.job == finding.job and finding.kind in OUTAGES]
     return any(one.start_ns < finding.end_ns and finding.start_ns < one.end_ns for one in known)
+
+
+def _cut_anew(trails: Iterable[Trail], finding: Finding, job: Watched, *, near: float = 0.1) -> bool:
+    """Whether somebody is named for a time for which another was told, by steps cut elsewhere: none begins when that did.
+
+    Who is late in steps that are put together of other parts is not who keeps the job waiting.
+    """
+    slow = (t.case.finding for t in trails if t.told and loud(t.case.finding) and t.case.finding.kind == "slow_rank")
+    known = [one for one in slow if one.job == finding.job and one.start_ns < finding.end_ns and finding.start_ns < one.end_ns]
+    if finding.kind != "slow_rank" or not len(job.ends):
+        return False
+    return any(np.abs(job.ends - one.start_ns).min() > near * job.step_ns for one in known if one.start_ns >= job.ends[0])
 
 
 def _alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:

@@ -52,6 +52,15 @@ def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
     return 0 < len(rests) < RESTS and bool(ends[-1] - ends[rests[-1]] < ends[rests[-1]] - ends[0])
 
 
+def may_rest(ends: Ints, talked_ns: int, now_ns: int) -> bool:
+    """Whether steps of a job's first windows may be parts of others (`may_be`), between which it perhaps rests just now.
+
+    Who has said nothing for longer than all its steps took does not rest.
+    """
+    still = len(ends) > 0 and now_ns - talked_ns <= ends[-1] - ends[0]
+    return may_be(ends) or (still and now_ns > ends[-1] and may_be(np.append(ends, now_ns)))
+
+
 def upheld(findings: Collection[Finding], ends: Ints, known_ns: int, *, grown: float = 1.05) -> Iterator[Finding]:
     """The findings of a window whose steps had such `ends`, without claims that would not be if its steps were parts of others.
 

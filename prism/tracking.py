@@ -17,7 +17,7 @@ from prism.board import JobState
 from prism.identity import Marks, distinct, marks, recognised
 from prism.jobs import rows_of
 from prism.model import Job, JobDiagnosis, Spans, Timeline
-from prism.parted import asked, may_be, others, reach
+from prism.parted import asked, may_rest, others, reach
 from prism.stitching import job_ends, stitched
 from prism.windows import SECOND, steps_back
 
@@ -191,7 +191,7 @@ def after(
     A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
     not heard from a window of far fewer steps, as the first ones after a restart are.
 
-    Nothing is agreed on before its members have been known for `known_s`, or while steps may be parts (`parted.may_be`); but
+    Nothing is agreed on before its members have been known for `known_s`, or while steps may be parts (`parted.may_rest`); but
     the `last` window of all is believed of a job of which no other was.
     """
     ends = job_ends(found.timeline)
@@ -199,7 +199,7 @@ def after(
     lately = (*one.lately, step)[-AGREE:]
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
-    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_be(ends))
+    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_rest(ends, talked, now_ns))
     if last and not one.trusted and step > 0 and len(ends) > AGREE:
         agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)

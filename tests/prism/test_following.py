@@ -140,6 +140,16 @@ def test_another_culprit_takes_its_place():
     assert {case.finding.ids[0]: case.state for case in told(trails)} == {"10.0.0.5": "closed", "10.0.0.9": "open"}
 
 
+def test_steps_that_are_cut_elsewhere_name_nobody_else_for_a_time_that_was_told():
+    trails = opened()
+    for now in range(14, 17):
+        elsewhere = {"j": replace(job(now)["j"], ends=job(now)["j"].ends + S // 3)}
+        trails = follow(trails, [finding(11, now, who="10.0.0.9")], elsewhere, now * S)
+    assert [case.finding.ids for case in told(trails)] == [("10.0.0.5",)]
+    later = follow(trails, [finding(15, 17, who="10.0.0.9")], elsewhere, 17 * S)
+    assert len(later) == 2  # that was told for no later time
+
+
 def test_one_that_goes_on_after_it_was_closed_opens_again_and_an_echo_of_it_does_not():
     trails = opened()
     for now in range(14, 20):

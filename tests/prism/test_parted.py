@@ -1,7 +1,7 @@
 import numpy as np
 
 from prism.model import Finding, Severity
-from prism.parted import asked, may_be, others, over, reach, returns, upheld
+from prism.parted import asked, may_be, may_rest, others, over, reach, returns, upheld
 
 S = 1_000_000_000
 
@@ -51,6 +51,21 @@ def test_steps_may_be_parts_while_a_rest_may_come_back():
     assert not may_be(slower)  # no rest between others
     cut = np.cumsum([1, *[1] * 7, 5, *[1] * 7, 3, 2, 1, 1, 1]).astype(np.int64) * S
     assert may_be(cut)  # where a border was seen amid a rest it is one all the same
+
+
+def test_a_job_that_rests_just_now_may_have_shown_parts_only():
+    ends = np.arange(2, 7, dtype=np.int64) * S  # five ends, four seconds
+
+    def known(talked_s, now_s):
+        return not may_rest(ends, int(talked_s * S), int(now_s * S))
+
+    assert known(7.5, 7.5)
+    assert not known(8.5, 8.5)  # a step that goes on and is long already: the first after a rest
+    assert not known(6, 9)
+    assert known(6, 10.5)  # silent for longer than all that was seen: it hangs
+    assert not known(10.5, 10.5)
+    assert known(6, 6)
+    assert not may_rest(ends[:0], 0, 9 * S)
 
 
 def test_only_a_window_that_holds_them_has_asked():

@@ -37,6 +37,15 @@ def test_a_job_is_believed_when_windows_agree_on_its_step():
     assert one.step_ns == S
 
 
+def test_a_job_is_not_believed_while_what_windows_agree_on_may_be_parts_between_which_it_rests():
+    one = Followed(job(1, 2, 3, 4), 3 * S)
+    for now in range(4, 14):  # after five steps it is silent for three seconds, and then the next one goes on
+        told = found(replace(one.job, end_ns=(now if now > 7 else 5) * S), 5)
+        one = after(one, told, now * S, kept=100)
+        assert not one.trusted
+    assert after(one, found(one.job, 13), 13 * S, kept=100).trusted
+
+
 def test_a_window_that_takes_parts_for_steps_is_doubted_and_changes_nothing():
     one = trusted(job(1, 2, 3, 4))
     odd = after(one, found(one.job, 30, ms=100), 10 * S, kept=100)
