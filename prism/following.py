@@ -187,7 +187,7 @@ def _blamed(finding: Finding, topology: Topology | None) -> set[str]:
 
 
 def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
-    """A trail with what a later window says of it; one that it fills from its beginning on cannot tell when it began."""
+    """A trail with what a later window says of it."""
     known, step = trail.case.finding, job.step_ns
     if loud(known) and not loud(finding):
         return replace(trail, active_ns=max(trail.active_ns, finding.end_ns))
@@ -195,8 +195,7 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
         if finding.end_ns <= trail.active_ns + 2 * step:
             return trail
         trail = replace(trail, case=replace(trail.case, state="open", closed_ns=0))
-    fills = finding.start_ns <= job.since_ns + 2 * step
-    start = known.start_ns if fills else min(known.start_ns, finding.start_ns)
+    start = _start(trail, finding, job)
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
     told = replace(finding, start_ns=start, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))
@@ -208,6 +207,17 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
         windows=trail.windows + 1,
         active_ns=max(trail.active_ns, finding.end_ns),
     )
+
+
+def _start(trail: Trail, finding: Finding, job: Watched) -> int:
+    """When what is told began. A later window knows more of that, but not one that it fills from its own beginning on, nor one
+    that saw it only stop and go on. Of an outage no window knows more than that which saw nothing sent for longest.
+    """
+    known = trail.case.finding.start_ns
+    if finding.start_ns <= job.since_ns + 2 * job.step_ns:
+        return known
+    begins = job.since_ns <= known and finding.start_ns <= trail.first_ns and finding.kind not in OUTAGES
+    return finding.start_ns if begins else min(known, finding.start_ns)
 
 
 def _aged(

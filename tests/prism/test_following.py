@@ -125,6 +125,29 @@ def test_what_a_case_costs_is_seen_from_its_own_steps_where_a_window_has_only_ot
     assert told(trails)[0].state == "open"
 
 
+@pytest.mark.parametrize(
+    ("start", "since", "begins"),
+    [
+        (11, 0, 11),  # what came before was another's
+        (8, 0, 8),
+        (16, 0, 10),  # it began when it was seen first, and goes on
+        (11, 9.5, 10),  # a window that it fills
+        (14, 11, 10),  # one that has not seen when it began
+    ],
+)
+def test_when_a_case_began_is_what_the_newest_window_says_that_saw_it(start, since, begins):
+    trails = follow((), [finding(10, 15)], job(15), 15 * S)
+    trails = follow(trails, [finding(10, 16)], job(16), 16 * S)
+    trails = follow(trails, [finding(start, 18)], {"j": replace(job(18)["j"], since_ns=int(since * S))}, 18 * S)
+    assert [case.finding.start_ns for case in told(trails)] == [begins * S]
+
+
+def test_when_an_outage_began_is_the_earliest_that_a_window_says():
+    trails = follow((), [finding(10, 12, kind="hang")], job(10), 12 * S)
+    trails = follow(trails, [finding(11, 14, kind="hang")], job(10), 14 * S)
+    assert [case.finding.start_ns for case in told(trails)] == [10 * S]
+
+
 def test_a_case_that_is_open_goes_on_after_a_time_in_which_nobody_listened():
     trails = follow(opened(), [finding(30, 36)], job(36), 36 * S)
     trails = follow(trails, [finding(30, 37)], job(37), 37 * S)
