@@ -38,6 +38,7 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     found = []
     for ranks in judged:
         found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
+    found = [(rank, one) for rank, one in found if _explains(view, one)]
     found = [
         (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
         for rank, one in found
@@ -174,6 +175,16 @@ def _standing_out(
             score = often[rank] / noise * np.sqrt(late.shape[1])
             found.append((rank, Shift(0, late.shape[1], float(often[rank]), float(score))))
     return found
+
+
+def _explains(view: View, one: Shift) -> bool:
+    """Whether a rank's lateness is most of what each of its steps took longer than others: who is the last to begin after all
+    have evaluated is not why they did.
+    """
+    own, other = view.durations[one.start : one.stop], np.delete(view.durations, np.arange(one.start, one.stop))
+    if not (np.isfinite(own).any() and np.isfinite(other).any()):
+        return True
+    return bool(2 * one.height * view.period >= np.nanmin(own) - np.nanmedian(other))
 
 
 def _unhidden(late: Floats, rank: int, others: Ints, one: Shift) -> Floats:
