@@ -178,13 +178,14 @@ def _standing_out(
 
 
 def _explains(view: View, one: Shift) -> bool:
-    """Whether a rank's lateness is most of what each of its steps took longer than others: who is the last to begin after all
-    have evaluated is not why they did.
+    """Whether a rank's lateness is most of what each of its steps took longer than others, or none of those is as long: who is
+    the last to begin after all have evaluated is not why they did.
     """
     own, other = view.durations[one.start : one.stop], np.delete(view.durations, np.arange(one.start, one.stop))
     if not (np.isfinite(own).any() and np.isfinite(other).any()):
         return True
-    return bool(2 * one.height * view.period >= np.nanmin(own) - np.nanmedian(other))
+    least = float(np.nanmin(own))
+    return bool(2 * one.height * view.period >= least - np.nanmedian(other) or np.nanmax(other) < least)
 
 
 def _unhidden(late: Floats, rank: int, others: Ints, one: Shift) -> Floats:

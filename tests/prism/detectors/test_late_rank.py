@@ -35,16 +35,16 @@ def test_nobody_else_is_named(fault, tcp):
     assert named(late_rank(case(fault, tcp=tcp))) == []
 
 
-@pytest.mark.parametrize(("pause", "says"), [(0.0, 1), (800.0, 0)])
-def test_who_is_late_in_steps_that_have_another_reason_to_be_long_is_not_named(pause, says):
-    """All evaluate in three steps on end, and one is the last to go on."""
+@pytest.mark.parametrize(("pause", "before", "says"), [(0.0, (), 1), (800.0, (), 1), (800.0, (3,), 0)])
+def test_who_is_late_in_steps_that_have_another_reason_to_be_long_is_not_named(pause, before, says):
+    """All evaluate in three steps on end, and one is the last to go on; they have evaluated before, when it was not."""
     steps = range(8, 11)
     wire = training(
         dp=8,
         rounds=20,
         wire=Wire(),
         work=lambda step, rank: 35.0 if rank == RANK and step in steps else 20.0,
-        pause=lambda step, _rank: pause if step in steps else 0.0,
+        pause=lambda step, _rank: pause if step in steps else 1.1 * pause if step in before else 0.0,
     )
     assert named(late_rank(seen(wire.flows()))) == [(address(RANK),)] * says
 
