@@ -1,7 +1,8 @@
 """Communicators of halving and doubling, whose rounds may stand so far apart that each looks like one of its own.
 
 Recursive halving (Rabenseifner's all-reduce) exchanges half of the octets with one partner, a quarter with the next, and so on:
-the pairs of 2^k ranks are the edges of a hypercube, each dimension of which moves half of what the one before moves.
+the pairs of 2^k ranks are the edges of a hypercube, each dimension of which moves half of what the one before moves. That is
+so of whole steps: where records end in the middle of one, what was moved between two rests tells.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.edges import Edge, Pair
+from prism.kernels.intervals import union
 
 Both = tuple[int, int]
 TOLERANCE = 0.01  # of volumes that are the same
+LOOSE = 0.2  # of those that may be but for part of a step; a dimension moves twice what the next does
 
 
 def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
@@ -41,12 +44,40 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
     for key in edges:
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
     moved = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
-    return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in _cubes(moved, least)]
+    found = list(_cubes(moved, least))
+    known = {frozenset(cube) for _, cube in found}
+    for _, cube in _cubes(moved, least, LOOSE):
+        if frozenset(cube) not in known:
+            whole = list(_cubes(_between_rests({pair: [edges[key] for key in lanes[pair]] for pair in cube}), least))
+            within = {pair for _, own in whole for pair in own}
+            found = [one for one in found if within.isdisjoint(one[1])] + whole
+    return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in found]
 
 
-def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Both]]]:
-    """Sets of pairs that are hypercubes of at `least` so many dimensions, and how many those are."""
-    low, high = _doubles(np.sort(np.array(list(moved.values()), np.float64)))
+def _between_rests(lanes: Mapping[Both, Sequence[Edge]], *, share: float = 0.5) -> dict[Both, int]:
+    """What pairs moved from the first to the last time at which all of them rested, for long; nothing if they never did twice.
+
+    Long is at least the `share` of their third longest rest: a job may have stood still once or twice.
+    """
+    columns = [[getattr(edge, name) for own in lanes.values() for edge in own] for name in ("start", "end")]
+    begin, end = union(*map(np.concatenate, columns))
+    rest = begin[1:] - end[:-1]
+    long = np.flatnonzero(rest >= share * np.sort(rest)[-min(3, len(rest))]) if len(rest) else rest
+    if len(long) < 2:
+        return {}
+    since, until = begin[long[0] + 1], begin[long[-1] + 1]
+    return {
+        pair: sum(int(edge.octets[(edge.start >= since) & (edge.start < until)].sum()) for edge in own)
+        for pair, own in lanes.items()
+    }
+
+
+def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> Iterator[tuple[int, list[Both]]]:
+    """Sets of pairs that are hypercubes of at `least` so many dimensions, and how many those are.
+
+    Volumes of one dimension, and halves of those of the next, are the `same` within that share.
+    """
+    low, high = _doubles(np.sort(np.array(list(moved.values()), np.float64)), same)
     if not (low < high).any():
         return
     at: dict[int, list[Both]] = defaultdict(list)
@@ -57,14 +88,14 @@ def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Bo
     for own in at.values():
         own.sort(key=moved.__getitem__)
         volume = np.array([moved[pair] for pair in own], np.float64)
-        low, high = _doubles(volume)
+        low, high = _doubles(volume, same)
         for b in np.flatnonzero(low < high).tolist():
             graph.add_edges_from((a, own[b]) for a in own[low[b] : high[b]])
     for part in nx.connected_components(graph):
         levels: list[dict[int, int]] = []
         last = 0.0
         for pair in sorted(part, key=lambda p: moved[p]):
-            if not levels or moved[pair] > last * (1 + TOLERANCE):
+            if not levels or moved[pair] > last * (1 + same):
                 levels.append({})
                 last = moved[pair]
             levels[-1] |= {pair[0]: pair[1], pair[1]: pair[0]}
@@ -72,9 +103,9 @@ def _cubes(moved: Mapping[Both, int], least: int) -> Iterator[tuple[int, list[Bo
             yield len(levels), sorted(part)
 
 
-def _doubles(volume: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _doubles(volume: NDArray[np.float64], same: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Of volumes, ascending, from where to before where those are that are twice as much as each."""
-    return np.searchsorted(volume, 2 * (1 - TOLERANCE) * volume), np.searchsorted(volume, 2 * (1 + TOLERANCE) * volume, "right")
+    return np.searchsorted(volume, 2 * (1 - same) * volume), np.searchsorted(volume, 2 * (1 + same) * volume, "right")
 
 
 def _is_cube(levels: Sequence[Mapping[int, int]], pairs: int) -> bool:

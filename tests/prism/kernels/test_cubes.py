@@ -56,3 +56,25 @@ def test_other_lanes_of_a_part_stay_a_part() -> None:
     edges = cube(3) | {(0, 9): edge((0, 9), 77), (9, 0): edge((9, 0), 77)}
     found = with_cubes([set(edges)], edges)
     assert found == [set(cube(3)), {(0, 9), (9, 0)}]
+
+
+def stepping(rounds: int, part: float) -> dict[Pair, Edge]:
+    """Halving and doubling of 16 ranks, a step each 100 ms, the last of which only those ranks that have no `part` begin."""
+    edges = {}
+    for rank in range(16):
+        for turn, bit in enumerate((8, 4, 2, 1, 1, 2, 4, 8)):
+            steps = rounds - (turn > 3 or rank & 1 == 0 or part < turn / 4)
+            edges.setdefault((rank, rank ^ bit), []).extend((100 * step + turn, bit << 20) for step in range(steps))
+    out = {}
+    for key, sent in edges.items():
+        start, octets = np.array(sorted(sent), np.int64).T
+        out[key] = edge_from(key, np.arange(len(start)), start * 1_000_000, start * 1_000_000 + 900_000, octets)
+    return out
+
+
+def test_a_step_that_is_cut_short_makes_no_other_cubes() -> None:
+    """A rank of one half is late: the other half has begun the next step, in which its volumes stay those of a cube."""
+    for part in (0.0, 0.5, 1.0):
+        for rounds in (8, 25):
+            edges = stepping(rounds, part)
+            assert with_cubes([{key} for key in edges], edges) == [set(edges)], (part, rounds)
