@@ -20,7 +20,7 @@ from prism.kernels.sums import last_before, numbered, places_in
 from prism.kernels.waits import Handed, flushed, needs
 from prism.model import Job, Parallelism
 
-COLLECTIVES = ("dp", "cp", "ep")
+COLLECTIVES = ("dp", "cp", "ep", "tp")
 
 
 def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints], hosts: Ints) -> Ints:

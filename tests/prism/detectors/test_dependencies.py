@@ -24,6 +24,7 @@ JOBS = {
     "context in a pipeline": (FAST, replace(PIPE, cp=2, context_octets=6_000_000)),
     "experts": (FAST, replace(DDP, ep=4, expert_octets=4_000_000, expert_spread=0.1)),
     "all with all": (FAST, replace(DDP, algorithm="pairs")),
+    "tensors on the wire": (FAST, replace(PIPE, dp=2, tp=2, tensor_octets=4_000_000, tensor_calls=4)),
 }
 OTHERS = {
     "ring over RDMA": (FAST, DDP),
