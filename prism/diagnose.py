@@ -13,7 +13,7 @@ from prism.causes import settled
 from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
-from prism.events import events, uneven
+from prism.events import after_pauses, events, uneven
 from prism.identity import distinct
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.kernels.bursts import Bursts, bursts
@@ -113,7 +113,7 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    findings = assessed(view, settled(raw, happened), seen)
+    findings = after_pauses(view, assessed(view, settled(raw, happened), seen))
     own = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(own[0], job, own[1], view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 
 from collectors.record import FIN, RST, SYN
@@ -12,31 +15,52 @@ from prism.kernels.sums import highest
 from prism.model import Event, EventKind, Finding
 
 
-def events(
-    view: View, findings: list[Finding], window: tuple[int, int], *, longer: float = 0.25, written: float = 0.01
-) -> tuple[Event, ...]:
+class Pause(NamedTuple):
+    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual ones do."""
+
+    step: int
+    start: int
+    end: int
+    over: int
+
+
+def events(view: View, findings: list[Finding], window: tuple[int, int], *, written: float = 0.01) -> tuple[Event, ...]:
     """Events of one job in order of time; silences that a hang explains are none.
 
     A job started, or stopped, if it opened or closed connections then, or if the `window` of what was seen, ns, goes on for
     more than a step beyond its traffic.
 
-    A pause is a silence of the whole job that made a step `longer` (a share of a step) than usual. It is a checkpoint if
-    members meanwhile sent others more than the share `written` of what a step moves, a restart if they opened connections.
+    A pause is a checkpoint if members meanwhile sent others more than the share `written` of what a step moves, a restart if
+    they opened connections.
     """
     out = _ends(view, window)
     hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]
-    for start, end in _pauses(view, longer):
-        if not any(low <= start and end <= high for low, high in hung):
-            out.append(Event(_kind(view, start, end, written), start, end))
+    for pause in _pauses(view):
+        if not any(low <= pause.start and pause.end <= high for low, high in hung):
+            out.append(Event(_kind(view, pause, written), pause.start, pause.end))
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
 
 
-def uneven(view: View, *, longer: float = 0.25) -> float:
+def uneven(view: View) -> float:
     """How uneven the steps of a job are but for its pauses (`unevenness`)."""
     lengths = view.durations.copy()
-    for start, end in _pauses(view, longer):
-        lengths[view.step_of(np.array([end]))] -= end - start
+    for pause in _pauses(view):
+        lengths[pause.step] -= pause.end - pause.start
     return min(view.uneven, unevenness(lengths))
+
+
+def after_pauses(view: View, findings: list[Finding], *, near: float = 0.1) -> list[Finding]:
+    """Findings, those of steps that a pause delayed from the start, as a checkpoint does, from when it had.
+
+    That begins with the step: within the share `near` of a usual one. `paused_ms` of their evidence is how long it delayed.
+    """
+    over = {int(view.begins[p.step]): p.over for p in _pauses(view) if p.start - view.begins[p.step] <= near * view.period}
+    return [_delayed(f, min(over[f.start_ns], f.end_ns - f.start_ns)) if f.start_ns in over else f for f in findings]
+
+
+def _delayed(finding: Finding, by_ns: int) -> Finding:
+    evidence = {**finding.evidence, "paused_ms": round(by_ns / 1e6, 3)}
+    return replace(finding, start_ns=finding.start_ns + by_ns, evidence=evidence)
 
 
 def _ends(view: View, window: tuple[int, int]) -> list[Event]:
@@ -50,8 +74,8 @@ def _ends(view: View, window: tuple[int, int]) -> list[Event]:
     return out
 
 
-def _pauses(view: View, longer: float) -> list[tuple[int, int]]:
-    """The longest silence of each step that is longer than such silences usually are."""
+def _pauses(view: View, *, longer: float = 0.25) -> list[Pause]:
+    """The longest silence of each step, if it made that `longer`, by a share of a step, than such silences usually do."""
     flows, n = view.flows, len(view.ends)
     rows = np.flatnonzero(~flows.control())
     if n < 3 or not len(rows):
@@ -69,11 +93,12 @@ def _pauses(view: View, longer: float) -> list[tuple[int, int]]:
     long = {
         k for k, i in longest.items() if silence[i] - usual >= longer * view.period and silence[i] >= 1.5 * usual
     }  # one beside another is no pause: then the steps themselves are slow
-    return [(int(end[longest[k]]), int(begin[longest[k] + 1])) for k in sorted(long) if not long & {k - 1, k + 1}]
+    alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
+    return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]
 
 
-def _kind(view: View, start: int, end: int, written: float) -> EventKind:
-    flows, around = view.flows, view.around
+def _kind(view: View, pause: Pause, written: float) -> EventKind:
+    flows, around, start, end = view.flows, view.around, pause.start, pause.end
     opened = (flows.tcp_flags & SYN != 0) & (flows.start_ns >= start) & (flows.start_ns <= end)
     if opened.any():
         return "restart"

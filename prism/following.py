@@ -168,7 +168,8 @@ def _cut_anew(trails: Iterable[Trail], finding: Finding, job: Watched, *, near: 
     known = [one for one in slow if one.job == finding.job and one.start_ns < finding.end_ns and finding.start_ns < one.end_ns]
     if finding.kind != "slow_rank" or not len(job.ends):
         return False
-    return any(np.abs(job.ends - one.start_ns).min() > near * job.step_ns for one in known if one.start_ns >= job.ends[0])
+    began = np.array([one.start_ns - round(1e6 * one.evidence.get("paused_ms", 0.0)) for one in known], np.int64)
+    return any(np.abs(job.ends - time).min() > near * job.step_ns for time in began[began >= job.ends[0]])
 
 
 def _alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:

@@ -17,7 +17,7 @@ def test_what_a_page_costs():
         place, *wanted = pages.PAGES["Finding"]
         seen = pages.visit(browser, f"http://127.0.0.1:{port}/{place.format(**ids)}", *wanted)
     assert set(pages.MEASURES) <= set(seen)
-    assert 0 < seen["paint"]
+    assert seen["paint"] > 0
     assert 0 < seen["told"] <= seen["pictures"] <= seen["whole"]  # a frame's script looks before the frame is painted
     assert 10_000 < seen["octets"] < 5e6
     assert seen["requests"] > 20

@@ -2,7 +2,8 @@ import pytest
 
 from collectors.record import SYN
 from prism.detectors.hang import hang
-from prism.events import events, uneven
+from prism.detectors.slow_rank import slow_rank
+from prism.events import after_pauses, events, uneven
 from tests.prism.traffic import MS, T0, Wire, closed, placed, seen, training
 
 
@@ -83,3 +84,21 @@ def test_pauses_are_no_unevenness():
     slow = training(dp=8, steps=24, work=lambda step, _rank: 20.0 * (1 + 7 * step % 5))
     view = seen(slow.flows(), placed(8))
     assert uneven(view) == view.uneven > 0.3
+
+
+@pytest.mark.parametrize("pause", [0.0, 1200.0])
+def test_what_is_slow_after_a_pause_is_so_since_its_end(pause):
+    wire = training(
+        dp=4,
+        pp=2,
+        steps=24,
+        work=lambda step, rank: 60.0 if (rank, step // 6) == (3, 2) else 20.0,
+        pause=lambda step, _rank: pause * (step == 12),
+    )
+    view = seen(wire.flows(), placed(8))
+    before = slow_rank(view)
+    (found,) = [f for f in after_pauses(view, before) if f.ids == ("10.0.3.1",)]
+    assert {f.start_ns for f in before} == {view.begins[12]}
+    assert (found.start_ns - view.begins[12]) / MS == pytest.approx(pause, abs=50)
+    assert found.evidence.get("paused_ms", 0.0) == pytest.approx((found.start_ns - view.begins[12]) / MS)
+    assert found.end_ns == view.ends[17]

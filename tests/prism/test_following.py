@@ -173,6 +173,13 @@ def test_steps_that_are_cut_elsewhere_name_nobody_else_for_a_time_that_was_told(
     assert len(later) == 2  # that was told for no later time
 
 
+def test_steps_are_not_cut_elsewhere_because_a_case_began_after_a_pause():
+    begun = replace(finding(10, 12), start_ns=10 * S + S // 3, evidence={"paused_ms": 333.333333})
+    trails = follow(follow((), [begun], job(12), 12 * S), [replace(begun, end_ns=13 * S)], job(13), 13 * S)
+    trails = follow(trails, [finding(11, 14, who="10.0.0.9")], job(14), 14 * S)
+    assert len(trails) == 2
+
+
 def test_one_that_goes_on_after_it_was_closed_opens_again_and_an_echo_of_it_does_not():
     trails = opened()
     for now in range(14, 20):
