@@ -21,6 +21,7 @@ from prism.kernels.volumes import gaps
 
 Places = NDArray[np.intp]
 MOST, LEAST = 4000, 4  # gaps that are looked at; steps that there are at least
+FEW = 6 * LEAST  # fewer gaps show no steps
 ALIKE, NEARLY = 0.7, 0.85  # patterns are alike if so much of their gaps is the same; or nearly as much as of the best
 NEAR = 0.25  # of the octets between two gaps
 FEWEST, APART, EVEN = 2, 1.25, 0.1  # gaps of a run; how much longer the backward ones are; what is left around their means
@@ -40,7 +41,7 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
     Gaps that are at least one of `shares` of the usual are those of layers and of the optimizer: the first that does.
     """
     edge, gap = gaps(start, end, octets)
-    usual = weighted_median(gap, gap)
+    usual = _usual(gap, shares[0])
     known = 0
     for share in shares:
         wide = np.flatnonzero(gap >= max(share * usual, 1.0))
@@ -54,6 +55,19 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
     return Sharded()
 
 
+def _usual(gap: Ints, share: float) -> float:
+    """The gap that half of the time without traffic lies in gaps longer than.
+
+    Gaps of which, and of more than that `share` of them, there are too `FEW` for those of layers do not count: a job may pause
+    for longer than it works.
+    """
+    left, usual = gap, weighted_median(gap, gap)
+    while usual > 0 and np.count_nonzero(gap >= share * usual) < FEW:
+        left = left[left < share * usual]
+        usual = weighted_median(left, left)
+    return usual
+
+
 @compiled
 def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Places]:
     """The step whose gaps, of some `width` behind so many octets, are the same every time; if there is one, its octets, within
@@ -63,7 +77,7 @@ def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Plac
     """
     place, width = place[:MOST], width[:MOST]
     none = np.zeros(0, np.intp)
-    if len(place) < 6 * LEAST:
+    if len(place) < FEW:
         return False, 0.0, 0.0, 0.0, none
     limit = 3 * median(width)
     width = np.minimum(width, limit)

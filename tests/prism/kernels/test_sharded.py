@@ -67,3 +67,15 @@ def test_forward_gaps_that_ranks_of_a_large_ring_part_unevenly_do_not_move_the_e
     gaps = [(100, gap) for gap in ahead] + [(100, 86), *[(200, 147)] * 10, (200, 150), (100, 119)]
     records, ends = stream(gaps, 12)
     assert sharded(*records).rhythm.quiet[:, 0].tolist() == ends.tolist()
+
+
+@pytest.mark.parametrize("pause", [40, 400])
+def test_pauses_may_last_longer_than_all_steps(pause):
+    """An evaluation after every third step, for some steps' time each."""
+    gaps = layers(12, 15)
+    step = sum(gap for _, gap in gaps)
+    often = [one for k in range(3) for one in gaps[: len(gaps) - (k == 2)]] + [(100, pause * step // 10)]
+    records, _ = stream(often, 5)
+    found = sharded(*records).rhythm
+    assert len(found.quiet) == 15
+    assert found.octets == sum(size for size, _ in gaps)
