@@ -33,12 +33,12 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     seen = lateness_of(view)
     if seen is None:
         return []
-    late, lost, judged, hidden, unsure, _ = seen
+    late, lost, judged, hidden, unsure, within = seen
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
     for ranks in judged:
         found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
-    found = [(rank, one) for rank, one in found if _explains(view, one)]
+    found = [(rank, one) for rank, one in found if _explains(view, one, float(within[rank]))]
     found = [
         (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
         for rank, one in found
@@ -177,15 +177,18 @@ def _standing_out(
     return found
 
 
-def _explains(view: View, one: Shift) -> bool:
+def _explains(view: View, one: Shift, within: float) -> bool:
     """Whether a rank's lateness is most of what each of its steps took longer than others, or none of those is as long: who is
     the last to begin after all have evaluated is not why they did.
+
+    What it was late by is so in the share `within` of a step: who works so much longer until then does all through it.
     """
     own, other = view.durations[one.start : one.stop], np.delete(view.durations, np.arange(one.start, one.stop))
     if not (np.isfinite(own).any() and np.isfinite(other).any()):
         return True
     least = float(np.nanmin(own))
-    return bool(2 * one.height * view.period >= least - np.nanmedian(other) or np.nanmax(other) < least)
+    excess = least - float(np.nanmedian(other))
+    return bool(2 * one.height * view.period >= excess * within or np.nanmax(other) < least)
 
 
 def _unhidden(late: Floats, rank: int, others: Ints, one: Shift) -> Floats:

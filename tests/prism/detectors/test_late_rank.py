@@ -6,8 +6,9 @@ import pytest
 
 from collectors.record import TCP, UDP
 from prism import topology
-from prism.detectors.late_rank import late_rank
+from prism.detectors.late_rank import _explains, late_rank
 from prism.detectors.slow_rank import slow_rank
+from prism.kernels.shifts import Shift
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -177,3 +178,16 @@ def test_in_health_the_slowest_is_late_by_its_jitter():
     view = seen(made.flows, topology.parse(json.dumps(made.topology), "t.json"), made.transits)
     assert late_rank(view) == []
     assert slow_rank(view) == []
+
+
+@pytest.mark.parametrize(("within", "says"), [(1.0, False), (0.3, True)])
+def test_who_is_late_for_the_first_of_many_reductions_is_late_for_all_of_them(within, says):
+    """Steps 8 to 10 take 120 ms longer, one with an evaluation does, too; a rank is late for the first reduction by 20 ms."""
+    wire = training(
+        dp=8,
+        wire=Wire(),
+        work=lambda step, _rank: 60.0 if step in range(8, 11) else 20.0,
+        pause=lambda step, _rank: 200.0 * (step == 3),
+    )
+    view = seen(wire.flows())
+    assert _explains(view, Shift(8, 11, 20 * MS / view.period, 9.0), within) is says
