@@ -112,7 +112,7 @@ def _calls(view: View) -> Calls:
 def _ranks(view: View) -> Ints:
     """The rank of each endpoint, −1 where it has none."""
     ranks = np.full(len(view.flows.endpoints), -1, np.int64)
-    ranks[[view.code[address] for address in view.job.endpoints]] = np.arange(len(view.job.endpoints))
+    ranks[view.codes] = np.arange(len(view.job.endpoints))
     return ranks
 
 

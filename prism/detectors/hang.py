@@ -62,7 +62,7 @@ def hang(
     spoken = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
     patience = _patience(view, spoken, calm, periods, soon_s * 1e9, beyond)
     told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) + 1 >= known]  # with the first step
-    for one in sorted(told, key=lambda s: s.start - s.end)[:most]:
+    for one in sorted((one for one in told if not _between(view, one)), key=lambda s: s.start - s.end)[:most]:
         near = calm[calm != one.step]
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
         cut = _cut(view, one, near)
@@ -75,6 +75,24 @@ def hang(
         if guilty and begun and not _writes(view, one, guilty) and _whole(view, one, near):
             found.append((cut.moved, one.end - one.start, _finding(view, one, guilty, cut)))
     return [f for moved, length, f in found if f.kind == "crash" or not _usual(moved, length, places, same)]
+
+
+def _between(view: View, one: Silence, *, slack: float = 0.005) -> bool:
+    """Whether a silence parts two steps: nobody sent payload after it in one in which nothing was left undone."""
+    moved = view.volumes.sum(axis=0)
+    if one.step >= len(moved) or any(s[one.step, 1] > one.end for s in _full(view)):
+        return False
+    return bool(moved[one.step] >= (1 - slack) * np.median(moved))
+
+
+def _since(view: View, one: Silence) -> np.ndarray:
+    """When each rank began the step of a silence, ns; int64[ranks]."""
+    return np.array([s[one.step - 1, 1] if one.step else s[0, 0] - 1 for s in _full(view)])
+
+
+def _full(view: View) -> list[np.ndarray]:
+    """The steps of each rank; those of the whole job for one that was not seen in all of them."""
+    return [s if len(s) >= len(view.ends) else _shared(view) for s in view.timeline.steps]
 
 
 def _usual(
@@ -142,11 +160,8 @@ def _broken(view: View, *, part: float = 0.75) -> bool:
 
 
 def _cut(view: View, one: Silence, near: np.ndarray) -> Cut:
-    codes = np.array([view.code[address] for address in view.job.endpoints])
-    full = [s if len(s) >= len(view.ends) else _shared(view) for s in view.timeline.steps]
-    like = np.stack([s[near] for s in full])
-    since = np.array([s[one.step - 1, 1] if one.step else s[0, 0] - 1 for s in full])
-    return overdue(view.flows, codes, like, since, one.start)
+    like = np.stack([s[near] for s in _full(view)])
+    return overdue(view.flows, view.by_lane, view.codes, like, _since(view, one), one.start)
 
 
 def _writes(view: View, one: Silence, guilty: list[int]) -> bool:

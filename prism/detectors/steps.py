@@ -16,6 +16,7 @@ from prism.kernels.edges import Edge, Pair, edges_of, laid_out
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, ranges, tallied, tallies
+from prism.kernels.undone import by_lane
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -48,6 +49,16 @@ class Steps:
     def code(self) -> dict[str, int]:
         """Address to code."""
         return {address: i for i, address in enumerate(self.flows.endpoints)}
+
+    @cached_property
+    def codes(self) -> Ints:
+        """The code of each rank; int64[ranks]."""
+        return np.array([self.code[address] for address in self.job.endpoints], np.int64)
+
+    @cached_property
+    def by_lane(self) -> list[Rows]:
+        """The records between ranks (`undone.by_lane`)."""
+        return by_lane(self.flows, self.codes)
 
     def host(self, address: str) -> str:
         """The host of a member; itself where that is not known."""

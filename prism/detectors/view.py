@@ -34,11 +34,10 @@ class View(Steps):
             stood = self.inside[self.continued]
             known[stood] = around.start_ns[stood]
         talks, hears = (counted(side, len(self.code), rows) for side in (around.src, around.dst))
-        codes = np.array([self.code[address] for address in self.job.endpoints])
         ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
-        together = parted(around.control(), around.start_ns, around.end_ns, talks, hears, codes, ends, cuts)
+        together = parted(around.control(), around.start_ns, around.end_ns, talks, hears, self.codes, ends, cuts)
         known[together] = around.start_ns[together]
-        *columns, begins = worked(told(around, known), talks, hears, codes)
+        *columns, begins = worked(told(around, known), talks, hears, self.codes)
         said, work, what = (np.split(column, begins[1:-1]) for column in columns)
         return list(zip(said, work, what, strict=True))
 
@@ -89,7 +88,7 @@ class View(Steps):
         typical, largest, total = (self._stacked(part) for part in zip(*(typical_work(*own) for own in said), strict=True))
         if self.parallelism.layout.pp > 1:
             every = [self.by_kind(rank, ends) for rank, (_, _, ends) in enumerate(said)]
-            alike = self.stages[[self.code[address] for address in self.job.endpoints]]
+            alike = self.stages[self.codes]
             typical = self._stacked([own.against for own in every]) * levels(every, alike)[:, None]
         return self._shared(typical), self._shared(largest), self._shared(total)
 

@@ -9,6 +9,7 @@ Of two that wait for one another it is who fell silent first.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.kernels.intervals import Ints
-from prism.kernels.undone import Stream, standing, streams_of
+from prism.kernels.undone import Rows, Stream, standing, streams_of
 
 Floats = NDArray[np.float64]
 
@@ -38,14 +39,23 @@ class Cut(NamedTuple):
 
 
 def overdue(
-    flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, *, slack: float = 0.005, near: float = 0.001
+    flows: Flows,
+    parts: Sequence[Rows],
+    codes: Ints,
+    like: Ints,
+    since: Ints,
+    until: int,
+    *,
+    slack: float = 0.005,
+    near: float = 0.001,
 ) -> Cut:
     """What the silence that began at `until`, ns, left undone of the step that each rank began at `since`, ns, int64[ranks].
 
-    `codes` are the ranks' endpoints, `like` begins and ends of the steps it is compared with, ns, int64[ranks, n, 2]. Of a
-    stream that moved all but the share `slack` nothing is due. Shares of a step below `near` are no time.
+    `parts` are the records by lane (`undone.by_lane`), `codes` the ranks' endpoints, `like` begins and ends of the steps it is
+    compared with, ns, int64[ranks, n, 2]. Of a stream that moved all but the share `slack` nothing is due. Shares of a step
+    below `near` are no time.
     """
-    streams = streams_of(flows, codes, like, since, until, slack)
+    streams = streams_of(flows, parts, codes, like, since, until, slack)
     begun = np.zeros(len(codes), np.bool_)
     for s in streams:
         begun[s.src] |= s.moved > np.median(s.octets) / 2

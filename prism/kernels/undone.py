@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from prism.kernels.lanes import lanes
 from prism.kernels.transfers import SHARE, borders, rested, unit_of
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 
 @dataclass(eq=False)
@@ -53,22 +55,40 @@ class Stream:
         return unit_of(self.octets, rested(self.begin, self.end), self.bounds)
 
 
-def streams_of(
-    flows: Flows, codes: Ints, like: Ints, since: Ints, until: int, slack: float, *, border: float = 0.05
-) -> list[Stream]:
-    """What goes from rank to rank, by lane; a step of it begins where it rests longest within the share `border` of one."""
-    start, control = sending(flows), flows.control()
-    place = np.full(len(flows.endpoints), -1)
+def by_lane(flows: Flows, codes: Ints) -> list[Rows]:
+    """The places of the records from one of the endpoints `codes` to another, in order of start, lane by lane, words apart."""
+    control, place = flows.control(), np.full(len(flows.endpoints), -1)
     place[codes] = np.arange(len(codes))
     inside = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & (flows.octets > 0))
     lane = np.zeros(len(inside), np.int64)
     lane[~control[inside]] = 1 + lanes(flows, inside[~control[inside]])
     key = (flows.src[inside].astype(np.int64) * len(place) + flows.dst[inside]) * (lane.max(initial=0) + 1) + lane
-    by = np.lexsort((start[inside], key))
+    by = np.lexsort((sending(flows)[inside], key))
+    return np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1) if len(by) else []
+
+
+def streams_of(
+    flows: Flows,
+    parts: Sequence[Rows],
+    codes: Ints,
+    like: Ints,
+    since: Ints,
+    until: int,
+    slack: float,
+    *,
+    border: float = 0.05,
+) -> list[Stream]:
+    """What goes from rank to rank, by lane, `parts` as `by_lane`.
+
+    A step of it begins where it rests longest within the share `border` of one.
+    """
+    start, control = sending(flows), flows.control()
+    place = np.full(len(flows.endpoints), -1)
+    place[codes] = np.arange(len(codes))
     zero = np.min(like[:, :, 0], axis=0)
-    waits = bool((flows.protocol[inside] == UDP).all())
+    waits = all(bool((flows.protocol[rows] == UDP).all()) for rows in parts)
     out, words = list[Stream](), dict[tuple[int, int], Ints]()
-    for rows in np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1):
+    for rows in parts:
         src, told = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
         octets = np.ones(len(rows)) if told else flows.octets[rows].astype(np.float64)
         reach = 0.0 if told else border * float(np.median(like[src, :, 1] - like[src, :, 0]))

@@ -3,6 +3,7 @@ import pytest
 
 from collectors.record import TCP, UDP, Flows
 from prism.kernels.overdue import overdue
+from prism.kernels.undone import by_lane
 
 MS = 1_000_000
 STEP = 100 * MS
@@ -21,12 +22,18 @@ def _flows(events: list[Sent], protocol: int = UDP) -> Flows:
     return Flows.build(columns, endpoints=names, exporters=("leaf",), paths=((),))
 
 
+def _overdue(flows: Flows, like):
+    """What the fifth of some steps, like the others, left undone."""
+    ranks = np.arange(4)
+    return overdue(flows, by_lane(flows, ranks), ranks, like, np.full(4, 4 * STEP - 1), 5 * STEP)
+
+
 def _cut(events: list[Sent], step: list[Sent], done: int, protocol: int = UDP):
     """What four steps of `step` say of a fifth of which the first `done` events happened; `events` come on top."""
     every = [(100 * k + at, *rest) for k in range(4) for at, *rest in step]
     every += [(400 + at, *rest) for at, *rest in step[:done]] + events
     like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
-    return overdue(_flows(every, protocol), np.arange(4), like, np.full(4, 4 * STEP - 1), 5 * STEP)
+    return _overdue(_flows(every, protocol), like)
 
 
 RELAY = [(10, 0, 1, 10**6), (30, 1, 2, 10**6), (50, 2, 3, 10**6), (70, 3, 2, 10**6), (80, 2, 1, 10**6), (90, 1, 0, 10**6)]
@@ -81,7 +88,7 @@ def test_of_messages_of_any_number_runs_are_counted():
     first, second = _turns(4)
     every += [(400 + at, *rest) for at, *rest in [*first, *(one for one in second if 1 not in one[1:3])]]
     like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
-    cut = overdue(_flows(every), np.arange(4), like, np.full(4, 4 * STEP - 1), 5 * STEP)
+    cut = _overdue(_flows(every), like)
     assert cut.votes.tolist() == [0, 1, 0, 0]
 
 
@@ -94,5 +101,5 @@ def test_what_came_after_something_else_in_all_steps_may_wait_for_it():
         for at, *rest in [(a, 0, 3, 10**6), (b, 1, 3, 10**6), (30, 2, 3, 10**6)]
     ]
     like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
-    cut = overdue(_flows(every), np.arange(4), like, np.full(4, 4 * STEP - 1), 5 * STEP)
+    cut = _overdue(_flows(every), like)
     assert cut.first == ((0, 3), (1, 3))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from collectors.record import TCP, UDP, Flows
-from prism.kernels.undone import standing, streams_of
+from prism.kernels.undone import by_lane, standing, streams_of
 
 MS = 1_000_000
 WINDOW, REST = 4_000_000, 12_000_000
@@ -19,7 +19,7 @@ def streams(step: list[Sent], done: list[Sent], protocol: int = UDP):
     }  # fmt: skip
     flows = Flows.build(columns, endpoints=("10.0.0.0", "10.0.0.1"), exporters=("leaf",), paths=((),))
     like = np.array([[[100 * k * MS - 1, 100 * (k + 1) * MS - 1] for k in range(4)]] * 2)
-    every = streams_of(flows, np.arange(2), like, np.full(2, 400 * MS - 1), 500 * MS, 0.005)
+    every = streams_of(flows, by_lane(flows, np.arange(2)), np.arange(2), like, np.full(2, 400 * MS - 1), 500 * MS, 0.005)
     (one,) = [s for s in every if (s.src, s.told) == (0, False)]
     return one
 
