@@ -57,7 +57,8 @@ class Trail:
     """A finding that is followed; `told` once its case was opened. `doubt` is the chance that all its windows are wrong.
 
     `active_ns` is up to when it went on; `missed` counts windows since. `windows` have said so. `usual_ns` is what a step took
-    before it began, 0 where that is not known; `first_ns` is up to when it had gone on when it was first seen.
+    before it began, 0 where that is not known; `first_ns` is up to when it had gone on when it was first seen, `seen_ns` up to
+    when the windows saw that agree.
     """
 
     case: Case
@@ -68,6 +69,7 @@ class Trail:
     windows: int = 1
     usual_ns: float = 0.0
     first_ns: int = 0
+    seen_ns: int = 0
 
 
 def follow(
@@ -84,8 +86,9 @@ def follow(
     """The trails after a window that ends at `now_ns`; of the `jobs` that were looked at in it.
 
     A case opens when the chance that all windows that said so are wrong falls below `doubt`, `windows` said so and it goes on;
-    that a job stands still is told at once. It is over when it has not gone on for `hold` steps and `windows` windows, and
-    steps are no longer as slow as it made them, or another claim tells why they are.
+    that a job stands still is told at once. Windows that saw no more of it than one before are as sure as the surest of them.
+    It is over when it has not gone on for `hold` steps and `windows` windows, and steps are no longer as slow as it made them,
+    or another claim tells why they are.
     """
     out = list(trails)
     found: set[int] = set()
@@ -99,7 +102,7 @@ def follow(
             case = Case(case_id(finding), finding, "open", now_ns, now_ns)
             usual = jobs[finding.job].before(finding.start_ns)
             end = finding.end_ns
-            out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end))
+            out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end, seen_ns=end))
         elif at not in found:
             found.add(at)
             out[at] = _again(out[at], finding, jobs[finding.job], now_ns)
@@ -201,10 +204,12 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
     told = replace(finding, start_ns=start, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))
     case = replace(trail.case, finding=told, updated_ns=now_ns)
+    more = finding.end_ns - trail.seen_ns >= 0.5 * step
     return replace(
         trail,
         case=case,
-        doubt=trail.doubt * (1 - finding.confidence),
+        doubt=trail.doubt * (1 - finding.confidence) if more else min(trail.doubt, 1 - finding.confidence),
+        seen_ns=finding.end_ns if more else trail.seen_ns,
         windows=trail.windows + 1,
         active_ns=max(trail.active_ns, finding.end_ns),
     )

@@ -164,7 +164,10 @@ def job_from(told: Mapping[str, Any]) -> Followed:
 def trail_json(trail: Trail) -> dict[str, Any]:
     """A case as it is followed."""
     case = {name: value for name, value in asdict(replace(trail.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
-    rest = {name: getattr(trail, name) for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns")}
+    rest = {
+        name: getattr(trail, name)
+        for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns", "seen_ns")
+    }
     return {"case": case, "finding": finding_json(trail.case.finding), **rest}
 
 

@@ -60,6 +60,16 @@ def test_windows_that_end_in_the_same_step_are_one_look_at_what_costs_little():
     assert told(follow(trails, [finding(10, 12, slowdown=1.2)], job(12), 13 * S)) != []
 
 
+def test_windows_that_saw_the_same_are_no_surer_together():
+    unsure = finding(10, 12, confidence=0.63)
+    trails = ()
+    for tenth in range(120, 126):
+        trails = follow(trails, [unsure], job(12), tenth * S // 10)
+    assert told(trails) == []
+    assert told(follow(trails, [replace(unsure, end_ns=13 * S)], job(13), 13 * S)) != []
+    assert told(follow(trails, [replace(unsure, confidence=0.85)], job(13), 13 * S)) != []
+
+
 def test_a_hang_that_no_window_saw_while_it_lasted_is_not_told():
     silent = finding(10, 13, kind="hang", severity=Severity.CRITICAL)
     assert told(follow((), [silent], job(30), 30 * S)) == []
