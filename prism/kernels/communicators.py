@@ -20,6 +20,7 @@ from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, Union
 from prism.kernels.lockstep import Collective, joined, together
+from prism.kernels.whole import at_rests
 
 Mask = NDArray[np.bool_]
 
@@ -163,8 +164,12 @@ def _parted(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, U
     ]
 
 
-def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, tolerance: float = 2e-3) -> list[set[Pair]]:
-    """Communicators; as one those that share an endpoint and whose lanes all move the same: branches of a tree."""
+def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float = 0.1) -> list[set[Pair]]:
+    """Communicators; as one those that share an endpoint and whose lanes all move the same: branches of a tree.
+
+    That they do in whole steps: all that is seen of them may be the same by chance, or not for part of a step, so much is
+    `loose`.
+    """
     at: dict[int, list[int]] = defaultdict(list)
     volumes = [np.array([edges[key].volume for key in part]) for part in parts]
     for i, part in enumerate(parts):
@@ -176,9 +181,16 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, tolerance: flo
         for n, i in enumerate(sharing):
             for j in sharing[:n]:
                 both = np.concatenate([volumes[i], volumes[j]])
-                if both.max() - both.min() <= tolerance * both.max():
+                if both.max() - both.min() <= loose * both.max() and _same(parts[i] | parts[j], edges):
                     graph.add_edge(i, j)
     return [set().union(*(parts[i] for i in part)) for part in nx.connected_components(graph)]
+
+
+def _same(lanes: set[Pair], edges: Mapping[Pair, Edge], *, tolerance: float = 2e-3) -> bool:
+    """Whether lanes move the same, most of the times at which all of them rest, if they do at all."""
+    moved = at_rests([[edges[key]] for key in lanes])
+    moved = moved if len(moved) else np.array([[edges[key].volume for key in lanes]])
+    return bool(2 * np.count_nonzero(np.ptp(moved, axis=1) <= tolerance * moved.max(axis=1)) > len(moved))
 
 
 def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.edges import Edge, Pair
-from prism.kernels.intervals import union
+from prism.kernels.whole import at_rests
 
 Both = tuple[int, int]
 TOLERANCE = 0.01  # of volumes that are the same
@@ -43,33 +43,16 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
     lanes: dict[Both, set[Pair]] = defaultdict(set)
     for key in edges:
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
-    moved = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
-    found = list(_cubes(moved, least))
+    total = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
+    found = list(_cubes(total, least))
     known = {frozenset(cube) for _, cube in found}
-    for _, cube in _cubes(moved, least, LOOSE):
+    for _, cube in _cubes(total, least, LOOSE):
         if frozenset(cube) not in known:
-            whole = list(_cubes(_between_rests({pair: [edges[key] for key in lanes[pair]] for pair in cube}), least))
+            moved = at_rests([[edges[key] for key in lanes[pair]] for pair in cube])
+            whole = list(_cubes(dict(zip(cube, moved[-1].tolist(), strict=True)), least)) if len(moved) else []
             within = {pair for _, own in whole for pair in own}
             found = [one for one in found if within.isdisjoint(one[1])] + whole
     return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in found]
-
-
-def _between_rests(lanes: Mapping[Both, Sequence[Edge]], *, share: float = 0.5) -> dict[Both, int]:
-    """What pairs moved from the first to the last time at which all of them rested, for long; nothing if they never did twice.
-
-    Long is at least the `share` of their third longest rest: a job may have stood still once or twice.
-    """
-    columns = [[getattr(edge, name) for own in lanes.values() for edge in own] for name in ("start", "end")]
-    begin, end = union(*map(np.concatenate, columns))
-    rest = begin[1:] - end[:-1]
-    long = np.flatnonzero(rest >= share * np.sort(rest)[-min(3, len(rest))]) if len(rest) else rest
-    if len(long) < 2:
-        return {}
-    since, until = begin[long[0] + 1], begin[long[-1] + 1]
-    return {
-        pair: sum(int(edge.octets[(edge.start >= since) & (edge.start < until)].sum()) for edge in own)
-        for pair, own in lanes.items()
-    }
 
 
 def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> Iterator[tuple[int, list[Both]]]:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.communicators import _meeting, _rings, communicators
+from prism.kernels.communicators import _alike, _meeting, _rings, communicators
 from prism.kernels.edges import edge_from, edges_of, ends
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes
@@ -90,3 +90,20 @@ def test_lanes_that_go_on_in_one_another_are_those_that_the_obvious_loop_finds(d
         for end in ends(edge.key):
             at.setdefault(end, []).append(edge)
     assert set(_rings(edges, at, _meeting(edges, at))) == naively_going_on(edges)
+
+
+def test_groups_that_have_moved_the_same_by_chance_are_no_tree():
+    """1 exchanges 103 octets a step with 2, all at its end, and 100 with 0, in four parts; 0 has begun the next step."""
+
+    def edge(pair, steps, times, octets):
+        start = np.array([1000 * step + at for step in range(25) for at in times][:steps]) * 1_000_000
+        return edge_from(pair, np.arange(len(start)), start, start + 1_000_000, np.full(len(start), octets))
+
+    times = (100, 300, 500, 700)
+    early, late = ({pair, pair[::-1]} for pair in ((0, 1), (1, 2)))
+    edges = {pair: edge(pair, 99, times, 25) for pair in early} | {pair: edge(pair, 24, (800,), 103) for pair in late}
+    moved = [{edges[pair].volume for pair in own} for own in (early, late)]
+    assert max(map(max, moved)) - min(map(min, moved)) < 0.002 * max(map(max, moved))
+    assert _alike([early, late], edges) == [early, late]
+    alike = edges | {pair: edge(pair, 96, tuple(at + 5 for at in times), 25) for pair in late}
+    assert _alike([early, late], alike) == [early | late]
