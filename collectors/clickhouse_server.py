@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.clickhouse_errors import refused
 from collectors.clickhouse_tables import MOST, Tables
-from collectors.clickhouse_texts import texts
+from collectors.clickhouse_texts import as_objects, texts
 from collectors.tables import StoreError, Table, batch_number, plain_form
 
 UNKNOWN_DATABASE = 81
@@ -68,6 +68,7 @@ class Server(Tables):
         except ImportError:
             raise StoreError("a server needs the package clickhouse-driver: pip install 'llm-prism[server]'") from None
         logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs what it raises, with tracebacks
+        as_objects()
         settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
         return Client(**(self._address | changed), client_name="prism", settings=settings)
 
@@ -183,6 +184,6 @@ def _sent(values: Any, kind: np.dtype[Any], kept: str) -> NDArray[Any]:
 
 
 def _received(values: Any, kind: str) -> NDArray[Any]:
-    if "String" in kind:
+    if "String" in kind and values.dtype != object:
         return np.array([*values.tolist(), None], object)[:-1]  # else numpy makes texts of a fixed width of them
     return np.asarray(values)

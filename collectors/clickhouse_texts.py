@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,16 +18,26 @@ class Texts(np.ndarray):  # the driver takes arrays, and these through to where 
 
 def texts(values: pa.DictionaryArray) -> Any:
     """A column for the driver, which is had to write it. Objects where another version of the driver cannot be had to."""
-    from clickhouse_driver.streams import native
-
-    theirs = getattr(native, "write_column", None)
-    if theirs is None:
+    if not _had("write_column", _write):
         return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
-    if not isinstance(theirs, partial):
-        native.write_column = partial(_write, theirs)
     found = values.indices.to_numpy().view(Texts)
     found.words = values.dictionary.to_pylist()
     return found
+
+
+def as_objects() -> None:
+    """Have the driver read texts as objects: of texts of a fixed width it makes most of what an answer costs."""
+    _had("read_column", _read)
+
+
+def _had(name: str, ours: Callable[..., Any]) -> bool:
+    """Whether the driver can be had to read or write columns our way, `ours`, which is given its own as well."""
+    from clickhouse_driver.streams import native
+
+    theirs = getattr(native, name, None)
+    if theirs is not None and not isinstance(theirs, partial):
+        setattr(native, name, partial(ours, theirs))
+    return theirs is not None
 
 
 def encoded(column: Texts) -> bytes:
@@ -41,6 +52,15 @@ def _write(theirs: Any, context: Any, name: str, kind: str, items: Any, buffer: 
         buffer.write(encoded(items))
     else:
         theirs(context, name, kind, items, buffer, **rest)
+
+
+def _read(theirs: Any, context: Any, kind: str, count: int, buffer: Any, **rest: Any) -> Any:
+    arrays = context.client_settings["use_numpy"] if rest.get("use_numpy") is None else rest["use_numpy"]
+    if kind != "String" or not arrays or rest.get("has_custom_serialization"):
+        return theirs(context, kind, count, buffer, **rest)
+    found = np.empty(count, object)
+    found[:] = buffer.read_strings(count, encoding="utf-8")
+    return found
 
 
 def _length(number: int) -> bytes:

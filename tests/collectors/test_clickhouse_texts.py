@@ -43,6 +43,9 @@ def test_a_server_has_them_as_they_were(tmp_path, one):
         database = opened(server.url)
         database.create(NOTES)
         database.insert(NOTES, {"id": np.arange(3000), "note": given_})
-        found = database.query("SELECT note FROM notes ORDER BY id")["note"].tolist()
+        notes = database.query("SELECT note FROM notes ORDER BY id")["note"]
+        none = database.query("SELECT note FROM notes WHERE id > 5000")["note"]
         database.close()
-    assert found == (["leaf ü"] * 3000 if one else [WORDS[code] for code in codes])
+    assert notes.dtype == none.dtype == object
+    assert len(none) == 0
+    assert notes.tolist() == (["leaf ü"] * 3000 if one else [WORDS[code] for code in codes])
