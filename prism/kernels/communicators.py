@@ -8,7 +8,7 @@ of their octets, or the same burst. Hand-overs down a pipeline come to the same 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
@@ -181,15 +181,26 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
         for n, i in enumerate(sharing):
             for j in sharing[:n]:
                 both = np.concatenate([volumes[i], volumes[j]])
-                if both.max() - both.min() <= loose * both.max() and _same(parts[i] | parts[j], edges):
+                if both.max() - both.min() <= loose * both.max() and _same(parts[i], parts[j], edges):
                     graph.add_edge(i, j)
     return [set().union(*(parts[i] for i in part)) for part in nx.connected_components(graph)]
 
 
-def _same(lanes: set[Pair], edges: Mapping[Pair, Edge], *, tolerance: float = 2e-3) -> bool:
-    """Whether lanes move the same, most of the times at which all of them rest, if they do at all."""
-    moved = at_rests([[edges[key]] for key in lanes])
-    moved = moved if len(moved) else np.array([[edges[key].volume for key in lanes]])
+def _same(one: set[Pair], other: set[Pair], edges: Mapping[Pair, Edge]) -> bool:
+    """Whether all lanes of two communicators move the same; a lane of each is asked first."""
+    return all(_as_much([edges[key] for key in lanes]) for lanes in ((min(one), min(other)), one | other))
+
+
+def _as_much(lanes: Sequence[Edge], *, tolerance: float = 2e-3) -> bool:
+    """Whether lanes move the same, most of the times at which all of them rest, if they do at all.
+
+    Where all that is seen of them is the same to the octet, or nearly, that is no chance.
+    """
+    whole = np.array([[edge.volume for edge in lanes]])
+    if np.ptp(whole) <= tolerance / 20 * whole.max():
+        return True
+    moved = at_rests([[edge] for edge in lanes])
+    moved = moved if len(moved) else whole
     return bool(2 * np.count_nonzero(np.ptp(moved, axis=1) <= tolerance * moved.max(axis=1)) > len(moved))
 
 
