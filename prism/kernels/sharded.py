@@ -55,15 +55,17 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
     return Sharded()
 
 
-def _usual(gap: Ints, share: float) -> float:
+def _usual(gap: Ints, share: float, *, least: float = 0.05) -> float:
     """The gap that half of the time without traffic lies in gaps longer than.
 
-    Gaps of which, and of more than that `share` of them, there are too `FEW` for those of layers do not count: a job may pause
-    for longer than it works.
+    Where gaps of at least that `share` of it are too `FEW` for those of layers they are pauses, and the others tell: a job may
+    pause for longer than it works. What is left must be `least` of the time, or it is what parts messages.
     """
     left, usual = gap, weighted_median(gap, gap)
-    while usual > 0 and np.count_nonzero(gap >= share * usual) < FEW:
+    while np.count_nonzero(gap >= share * usual) < FEW:
         left = left[left < share * usual]
+        if left.sum() <= least * gap.sum():
+            break
         usual = weighted_median(left, left)
     return usual
 
