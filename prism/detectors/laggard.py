@@ -57,7 +57,7 @@ def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 
     lost = float(view.period * (np.exp(one.height) - 1))
     best = int(np.argmax(grown))
     others = _strangers(view, best)
-    ahead = float(grown[best] - grown[others].max()) if len(others) else -np.inf
+    ahead = float(grown[best] - grown[others].max()) if len(others) and np.isfinite(grown[best]) else -np.inf
     return (best if grown[best] >= share * lost and ahead >= apart * lost else -1), grown, ahead
 
 
