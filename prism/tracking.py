@@ -59,6 +59,11 @@ class Followed:
         return self.job.id
 
     @property
+    def unclear(self) -> bool:
+        """Whether the newest window says nothing: its layout is another one, and not sure."""
+        return self.doubtful and not self.doubted_ns
+
+    @property
     def trusted(self) -> bool:
         """Whether windows have agreed on its step."""
         return self.step_ns > 0
@@ -185,11 +190,13 @@ def after(
     known_s: float = KNOWN_S,
     last: bool = False,
     whole: float = 0.75,
+    half: float = 0.5,
 ) -> Followed:
     """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
 
     A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
-    not heard from a window of far fewer steps, as the first ones after a restart are.
+    not heard from a window of far fewer steps, as the first ones after a restart are; and a window that is less than `half` as
+    sure of it, as one may be that ends in the middle of a step, says nothing.
 
     Nothing is agreed on before its members have been known for `known_s`, or while steps may be parts (`parted.may_rest`); but
     the `last` window of all is believed of a job of which no other was.
@@ -212,6 +219,10 @@ def after(
     if one.trusted and not strange:
         known = asked(ends, now_ns - found.job.start_ns, one.asked_ns)
         one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL), asked_ns=known)
+    sure = max((sure for known, sure in layouts if known == favoured(layouts)), default=0.0)
+    unsure = favoured(layouts) != layout and found.parallelism.layout.confidence < half * sure
+    if unsure and one.trusted and not strange and not one.doubted_ns:
+        return replace(one, job=_lasting(one, found), layouts=layouts, talked_ns=talked, doubtful=True)
     if (strange and not agreed) or favoured(layouts) != layout:
         unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
         kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet

@@ -188,6 +188,8 @@ class Watch:
                 continue
             seen = self._seen(one, glance, told, last) if glance else aged(one, now_ns)
             jobs.append(seen)
+            if seen.unclear:
+                continue
             known_ns = seen.met_ns + int(KNOWN_S * SECOND)
             if glance is not None and told is not None and seen.trusted:
                 words += told.unexplained

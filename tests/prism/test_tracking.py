@@ -16,8 +16,8 @@ def job(*numbers, name="a"):
     return Job(name, tuple(f"10.0.0.{n}" for n in numbers), (), 0, 0)
 
 
-def found(of, steps, *, ms=1000, dp=8):
-    return JobDiagnosis(of, Parallelism(Layout(dp=dp, confidence=0.9), (), ()), make_timeline(len(of.endpoints), steps, ms, 0))
+def found(of, steps, *, ms=1000, dp=8, sure=0.9):
+    return JobDiagnosis(of, Parallelism(Layout(dp=dp, confidence=sure), (), ()), make_timeline(len(of.endpoints), steps, ms, 0))
 
 
 def trusted(of):
@@ -89,6 +89,20 @@ def test_steps_of_which_those_known_were_parts_have_no_past():
 def test_a_layout_of_one_window_is_doubted():
     one = trusted(job(1, 2, 3, 4))
     assert after(one, found(one.job, 9, dp=2), 10 * S, kept=100).doubtful
+
+
+def test_a_window_that_is_not_sure_of_another_layout_says_nothing():
+    one = trusted(job(1, 2, 3, 4))
+    for now in range(10, 13):
+        odd = after(one, found(one.job, now, dp=2, sure=0.3), now * S, kept=100)
+        assert odd.unclear
+        assert (odd.found, odd.step_ns, odd.doubted_ns) == (one.found, one.step_ns, 0)
+        one = after(odd, found(one.job, now), now * S, kept=100)
+        assert not one.unclear
+    assert not after(one, found(one.job, 13, dp=2), 13 * S, kept=100).unclear  # that one is doubted
+    for now in range(14, 30):
+        one = after(one, found(one.job, now, dp=2, sure=0.3), now * S, kept=100)
+    assert not one.doubtful  # so it is
 
 
 def test_members_change_when_several_looks_agree():
