@@ -57,7 +57,12 @@ def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[F
 def _decided(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
     """Whether a finding leaves nobody else to blame; not where a link stands out that much more."""
     links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
-    return finding.detector == DECIDED and not any(_meet(f, finding) and f.score >= times * finding.score for f in links)
+    return _blames(finding) and not any(_meet(f, finding) and f.score >= times * finding.score for f in links)
+
+
+def _blames(finding: Finding) -> bool:
+    """Whether one rank worked for all that was lost: nothing else kept it waiting."""
+    return finding.detector == DECIDED or "worked_ms" in finding.evidence
 
 
 def _says_more(finding: Finding, claim: Finding) -> bool:
@@ -75,7 +80,7 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
     if link and _meet(claim, other) and claim.score >= times * other.score:
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
-    whatever = claim.kind in ("crash", "hang") or claim.detector == DECIDED
+    whatever = claim.kind in ("crash", "hang") or _blames(claim)
     waited = claim.detector in LAST and other.detector == "slow_rank"
     return _meet(claim, other) and (whatever or waited or bool(named & set(other.ids)))
 

@@ -90,6 +90,8 @@ def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
 
 def _cut(gaps: Gaps, talk: Talk) -> Gaps:
     """Silences of which nobody knows who ends them, cut where ranks were ready."""
+    if not len(gaps.begin):
+        return gaps
     early = distinct(talk.ready[talk.sends & (talk.ready < talk.start)])
     at = preceding(gaps.begin, early, False) - 1
     inside = (at >= 0) & (early < gaps.end[at])

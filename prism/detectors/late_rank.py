@@ -8,7 +8,7 @@ late one and its neighbour are late alike: then nobody is named here, and slow_r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from prism.detectors.hostring import in_turn, kept_waiting
 from prism.detectors.slow_rank import severity
+from prism.detectors.trees import spoke_after, tree_of
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
@@ -33,7 +34,7 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     seen = lateness_of(view)
     if seen is None:
         return []
-    late, lost, judged, hidden, unsure, within = seen
+    late, lost, judged, within = seen.late, seen.lost, seen.judged, seen.within
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
     for ranks in judged:
@@ -43,14 +44,15 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
         (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
         for rank, one in found
     ]
-    return _one_per_host(view, found, hidden, unsure)
+    return _one_per_host(view, found, seen)
 
 
 class Late(NamedTuple):
     """For which share of each step ranks were later than their group, in all and at a time at most, float64[ranks, steps].
 
     `judged` are the groups that were looked at, `hidden` ranks of rings some of whose lanes are not seen, and `unsure` those of
-    them that may be others of their host. `within` is in which share of a step each could become late, float64[ranks].
+    them that may be others of their host. `within` is in which share of a step each could become late, float64[ranks]; `worked`
+    for which share of each step those in trees were silent before they spoke, after all they had done before, like `late`.
     """
 
     late: Floats
@@ -59,22 +61,24 @@ class Late(NamedTuple):
     hidden: set[int]
     unsure: set[int]
     within: Floats
+    worked: Floats
 
 
 def lateness_of(view: View) -> Late | None:
     """How late ranks were for the collectives of their groups; None where that tells nothing."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
-    groups = [(g.members, _first_to_send(view, g.members)) for g in view.parallelism.groups if g.kind == "dp"]
-    groups = [(whole, members) for whole, members in groups if len(members) > 2]
+    groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
     if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
         return None  # down a pipeline everybody is late whom the late one feeds
-    late, lost = (np.full((len(place), len(view.ends)), np.nan) for _ in range(2))
+    late, lost, worked = (np.full((len(place), len(view.ends)), np.nan) for _ in range(3))
     within = np.ones(len(place))
     judged = list[list[int]]()
     hidden, unsure = set[int](), set[int]()
     met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
     sent, start = view.sent, sending(view.flows)
-    for whole, members in sorted(groups, key=lambda g: -len(g[0])):
+    for whole in sorted(groups, key=len, reverse=True):
+        tree = tree_of(view, whole)
+        members = tree.leaves if tree is not None else whole
         ranks = [place[m] for m in members]
         if set.intersection(*(met[rank] for rank in ranks)):
             continue  # of a part of those who meet, all may be late who meet a late one elsewhere
@@ -91,26 +95,25 @@ def lateness_of(view: View) -> Late | None:
         calls = _calls(view, own, start, begins)
         if calls is not None and not view.one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
+        first = np.stack([first_in(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
         if calls is not None:
             late[ranks], lost[ranks] = calls
+        elif not view.one_sided and np.isnan(first).all(axis=1).any():
+            continue  # whoever the late one waits for may be one that is not on the wire
         else:
-            first = np.stack([first_in(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
-            if not view.one_sided and np.isnan(first).all(axis=1).any():
-                continue  # whoever the late one waits for may be one that is not on the wire
             late[ranks] = (first - middle(first, axis=0)) / view.period
             within[ranks] = middle((first - begins)[:, 1:], axis=1)[:, 0] / view.period
+        if tree is not None and view.one_sided:
+            inner = [place[m] for m in tree.inside]
+            spoke, needs = spoke_after(view, tree, begins)
+            late[inner] = (spoke - np.fmax(needs, middle(first, axis=0))) / view.period
+            within[inner] = middle((spoke - begins)[:, 1:], axis=1)[:, 0] / view.period
+            ranks = [*ranks, *inner]
+            worked[ranks] = (np.concatenate([first, spoke]) - _own_begins(view, ranks, begins)) / view.period
         for rank in ranks:
             met[rank].add(len(judged))
         judged.append(ranks)
-    return Late(late, lost, judged, hidden, unsure, within) if judged else None
-
-
-def _first_to_send(view: View, members: Sequence[str]) -> Sequence[str]:
-    """Those of a group whose first payload waits for nobody else's: all in rings and exchanges, in trees the leaves."""
-    codes = {view.code[m] for m in members}
-    partners = {a: view.partners[a] & codes for a in codes}
-    pairs = sum(map(len, partners.values())) // 2
-    return [m for m in members if len(partners[view.code[m]]) == 1] if pairs == len(codes) - 1 > 1 else members
+    return Late(late, lost, judged, hidden, unsure, within, worked) if judged else None
 
 
 def begins_of(view: View, ranks: Sequence[int]) -> Ints:
@@ -119,6 +122,12 @@ def begins_of(view: View, ranks: Sequence[int]) -> Ints:
     own = [ends for ends in own if len(ends) == len(view.ends)]
     ends = np.max(own, axis=0) if own else view.ends
     return np.concatenate([[np.iinfo(np.int64).min], ends[:-1]])
+
+
+def _own_begins(view: View, ranks: Sequence[int], begins: Ints) -> Ints:
+    """When each of some ranks had ended the step before each one, or all had where that is not known; int64[ranks, steps]."""
+    own = [view.timeline.steps[rank][:, 1] for rank in ranks]
+    return np.stack([np.append(begins[:1], ends[:-1]) if len(ends) == len(begins) else begins for ends in own])
 
 
 def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[Floats, Floats] | None:
@@ -204,10 +213,8 @@ def _grown(series: Floats, one: Shift) -> float:
     return float(np.nanmedian(series[one.start : one.stop]) - (np.nanmedian(other) if len(other) else 0.0))
 
 
-def _one_per_host(
-    view: View, found: list[tuple[int, Shift]], hidden: Collection[int], unsure: Collection[int]
-) -> list[Finding]:
-    """The latest rank of each host and time; the host, where others of it are late alike, or it is `unsure`: who keeps them
+def _one_per_host(view: View, found: list[tuple[int, Shift]], seen: Late) -> list[Finding]:
+    """The latest rank of each host and time; the host, where others of it are late alike, or it is unsure: who keeps them
     waiting is not on the wire.
     """
     late: dict[str, list[list[tuple[int, Shift]]]] = defaultdict(list)
@@ -222,19 +229,20 @@ def _one_per_host(
     out, slow = [], [(one.start, one.stop) for _, one in found]
     for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
         rank, one = own[0]
-        finding = _finding(view, rank, one, host, slow, unseen=rank in hidden)
-        if rank in unsure or any(r != rank and 1.1 * other.height > one.height for r, other in own):
+        finding = _finding(view, rank, one, host, slow, seen)
+        if rank in seen.unsure or any(r != rank and 1.1 * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)
     return out
 
 
-def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int, int]], *, unseen: bool) -> Finding:
+def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int, int]], seen: Late) -> Finding:
     address = view.job.endpoints[rank]
     start, end = view.during(one.start, one.stop)
     always = one.stop - one.start == len(view.ends)
     grew = 1 / max(1 - one.height, 0.1) if always else view.slowdown(one.start, one.stop, slow)
     late_ms = one.height * view.period / 1e6
+    worked = _grown(seen.worked[rank], one) if np.isfinite(seen.worked[rank]).any() else 0.0
     return Finding(
         detector="late_rank",
         kind="slow_rank",
@@ -251,5 +259,6 @@ def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int,
             f"others{'' if always else ' and later than it used to'}, who wait for it"
         ),
         evidence={"steps": [one.start, one.stop], "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)}
-        | ({"unseen": "lanes between ranks of a host"} if unseen else {}),
+        | ({"unseen": "lanes between ranks of a host"} if rank in seen.hidden else {})
+        | ({"worked_ms": round(worked * view.period / 1e6, 3)} if worked >= one.height / 2 else {}),
     )

@@ -8,15 +8,17 @@ from scipy.ndimage import median_filter
 
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.rhythm import Rhythm, strides
+from prism.kernels.together import inner
 
 
 def grouped(found: Rhythm, start: Ints, end: Ints, octets: Ints, *, least: int = 5, spacing: float = 0.6) -> Rhythm:
     """The rhythm of steps where the beats of a stream are only parts of one: every so many of them, one takes longer.
 
-    Longer is up to three times the beats around it, always by as much: evaluations last longer, and slow steps do not come
-    back. Where beats between two long ones are all but equal, and unlike those between others, they are of one step, however
-    long that one is. At least `least` times, the share `spacing` of them equally far apart; else the rhythm as it is. `start`,
-    `end`, `octets` are the stream's records in order of start.
+    Longer is first up to three times the beats around it, always by as much: evaluations last longer, and slow steps do not
+    come back; then by however much. Beats between two long ones are of one step only if they show it (`together.Inner`), and
+    if a long one is shorter than they are together: forward passes take less long than backward passes. At least `least`
+    times, the share `spacing` of them equally far apart; else the rhythm as it is. `start`, `end`, `octets` are the stream's
+    records in order of start.
     """
     beats = np.diff(found.quiet[:, 0]).astype(np.float64)
     if len(beats) < 3 * least:
@@ -28,21 +30,19 @@ def grouped(found: Rhythm, start: Ints, end: Ints, octets: Ints, *, least: int =
         every = int(np.median(np.diff(longer))) if len(longer) >= least else 0
         regular = np.flatnonzero(np.diff(longer) == every)
         often = len(regular) >= spacing * (len(longer) - 1) and len(longer) * every >= spacing * len(length)
-        if every >= 3 and often and (np.isfinite(most) or _of_one_step(beats, longer[regular], every)):
+        if every >= 3 and often and _of_one_step(found, beats, longer, every):
             ends = found.quiet[longer[np.union1d(regular, regular + 1)] + _turn(found, longer[regular], every), 0]
             return strides(start, end, octets, ends, found.octets * every, tolerance=min(0.02, 0.25 / every))
     return found
 
 
-def _of_one_step(beats: Floats, longer: NDArray[np.intp], every: int, *, alike: float = 1 / 3) -> bool:
-    """Whether beats between two long ones differ by a third or less of what those of one step differ from the next's.
-
-    And whether a long one is shorter than all others of a step: forward passes take less long than backward passes.
-    """
-    parts = np.log(np.stack([beats[i + 1 : i + every] for i in longer]))
-    within, across = np.median(np.ptp(parts, axis=1)), np.median(np.abs(np.diff(np.median(parts, axis=1))))
-    usual = float(np.median(beats[longer])) / float(np.exp(np.median(parts)))
-    return bool(within < alike * across and usual <= every)
+def _of_one_step(found: Rhythm, beats: Floats, longer: NDArray[np.intp], every: int) -> bool:
+    """Whether the beats between `longer` ones are of one step, and those shorter than all others of it."""
+    last = np.zeros(len(found.quiet), np.bool_)
+    last[longer] = True
+    parts, gaps = inner(beats, last), inner(np.diff(found.quiet, axis=1)[:, 0], last)
+    usual = float(np.median(beats[longer])) / float(np.exp(np.median(parts.length))) if parts.length.size else np.inf
+    return usual <= every and (parts.of_one_step() or gaps.by_place)
 
 
 def _turn(found: Rhythm, longer: NDArray[np.intp], every: int) -> int:

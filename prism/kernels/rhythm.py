@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.kernels.intervals import Floats, Ints
-from prism.kernels.ordered import in_order, median, quantile
+from prism.kernels.ordered import in_order, median
 from prism.kernels.runs import filled
+from prism.kernels.together import inner
 from prism.kernels.volumes import as_wide, full, gaps, levels, strays
 
 Places = NDArray[np.intp]
@@ -85,19 +86,22 @@ def rhythm(
     if len(asked):
         finest = levels.at(asked[np.argmax(levels.explained[asked])])
     else:
-        finest = _finest(levels, fit, edge, gap, tolerance, pauses)
+        finest = _finest(levels, fit, edge, gap, np.maximum.accumulate(end), tolerance, pauses)
     same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
     best_of = levels.at(same[np.argmax(levels.explained[same])])
     return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
 
 
-def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, tolerance: float, pauses: bool) -> _Level:
-    """The level of steps, of those that explain enough; with `pauses` as in `rhythm`."""
+def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, reach: Ints, tolerance: float, pauses: bool) -> _Level:
+    """The level of steps, of those that explain enough; with `pauses` as in `rhythm`.
+
+    `reach` is when the last of all records up to each one was over, ns.
+    """
     nearly = np.flatnonzero(levels.explained >= _NEARLY_ALL)
     sure = int(levels.reach[nearly[0]]) if len(nearly) else 0
     finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
     if pauses:
-        finest = _in_groups(levels, fit, int(edge[-1])) or finest
+        finest = _in_groups(levels, fit, edge, reach, tolerance) or finest
         finest = _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance)
     return finest
 
@@ -130,11 +134,6 @@ class _Level(NamedTuple):
         """Whether it leaves out a gap for each of its segments, of at least `share` of any that it cuts at."""
         inside = self.wide[self.k : 2 * self.k + 1]
         return len(inside) > self.k and bool(inside[-1] >= share * self.wide[self.k - 1])
-
-    def left_out(self, coarse: _Level) -> tuple[float, float]:
-        """The 10th and the 90th percentile of the gaps that it cuts at and a coarser level does not, ns; at least one."""
-        gaps = self.wide[coarse.k : self.k][::-1]
-        return quantile(gaps, 0.1), quantile(gaps, 0.9)
 
 
 class _Levels(NamedTuple):
@@ -182,23 +181,47 @@ def _as_wide(
 
 
 def _in_groups(
-    levels: _Levels, some: Places, total: int, *, even: float = 1.5, scarce: int = 6, finer: float = 0.7
+    levels: _Levels,
+    some: Places,
+    edge: Ints,
+    reach: Ints,
+    tolerance: float,
+    *,
+    even: float = 1.5,
+    scarce: int = 6,
+    finer: float = 0.7,
 ) -> _Level | None:
-    """Steps that come in fewer than `scarce` whole groups and have parts of their own, `finer` than themselves; else None.
+    """Steps that come in whole groups: the gaps between them are all alike, however long the pauses between groups; else None.
 
-    However long the pauses between groups: the gaps between steps are all alike, those between their parts are shorter. What
-    has no such parts may be itself the part of a step.
+    Two of three must hold: there are fewer than `scarce` groups, who evaluates does so seldom; steps have parts of their own,
+    `finer` than themselves, parted by shorter gaps, for what has none may be itself the part of a step; each step takes its own
+    time (`together.Inner`).
     """
     coarse, least = levels.at(some[0]), int(levels.volume[some].min())
-    if round(coarse.explained * total / coarse.volume) >= scarce:
-        return None
-    for level in sorted(map(levels.at, some[1:]), key=lambda level: level.volume):
-        if least >= finer * level.volume and not level.parted():
-            continue
-        low, high = level.left_out(coarse)
-        if high <= even * low and level.volume < coarse.volume:
+    few = round(coarse.explained * int(edge[-1]) / coarse.volume) < scarce
+    for place in _left_alike(levels, some, even):
+        level = levels.at(place)
+        parted = least < finer * level.volume or level.parted()
+        if (few and parted) or ((few or parted) and _own_time(level, coarse, edge, reach, tolerance)):
             return level
     return None
+
+
+def _left_alike(levels: _Levels, some: Places, even: float) -> Places:
+    """Those of some levels, the finest first, of whose gaps all that the first leaves out are alike: their 90th percentile is
+    `even` times their 10th.
+    """
+    k, more = levels.k[some[0]], levels.k[some[1:]]
+    tenth = (more - k) // 10
+    fit = (levels.volume[some[1:]] < levels.volume[some[0]]) & (levels.wide[k + tenth] <= even * levels.wide[more - 1 - tenth])
+    fine: Places = some[1:][fit]
+    return fine[np.argsort(levels.volume[fine], kind="stable")]
+
+
+def _own_time(level: _Level, coarse: _Level, edge: Ints, reach: Ints, tolerance: float) -> bool:
+    """Whether the segments of a level each take their own time, rather than being parts of those of a coarser one."""
+    cuts = full(level.cuts, edge, level.volume, tolerance)[1:]
+    return inner(np.diff(reach[cuts]), np.isin(cuts, coarse.cuts)).of_their_own()
 
 
 def _between_pauses(levels: _Levels, some: Places, edge: Ints, gap: Ints, tolerance: float, *, part: float = 0.25) -> _Level:

@@ -32,6 +32,11 @@ def test_a_silence_is_cut_where_its_rank_was_ready():
     assert gaps.tail.tolist() == [False, False, True]
 
 
+def test_who_is_never_silent_has_no_silences():
+    gaps = silences(ints(), ints(), ints(), talk((50, 60, 1, 30, -1)), ON)
+    assert [len(column) for column in gaps] == [0] * len(gaps)
+
+
 def test_who_speaks_as_soon_as_called_may_have_waited():
     assert made((50, 60, 1, 50, 48), gaps=[(0, 50, 0)]).called.tolist() == [True]
     assert made((50, 60, 1, 50, 20), gaps=[(0, 50, 0)]).called.tolist() == [False]

@@ -17,29 +17,37 @@ def beats(pattern, times, pause=0.5):
     return grouped(found, begin, ends, np.full(len(ends), 100))
 
 
+LAYERS = [10] * 3 + [20] * 5  # forward, and backward
+
+
 def test_layers_with_the_optimizer_after_the_last_are_one_step():
-    found = beats([20] + [10] * 7, 9)
+    found = beats([30, *LAYERS], 9)
     assert len(found.quiet) == 9
-    assert np.diff(found.quiet[:, 0]).tolist() == [90_000_000] * 8
-    assert found.octets == 800
+    assert np.diff(found.quiet[:, 0]).tolist() == [160_000_000] * 8
+    assert found.octets == 900
 
 
-@pytest.mark.parametrize("pattern", [[10], [10, 10, 10, 10, 60], [10, 14]], ids=["steps", "evaluations", "two in turn"])
+@pytest.mark.parametrize(
+    "pattern", [[10], [10, 10, 10, 10, 60], [10, 14], [25] + [10] * 7], ids=["steps", "long", "two in turn", "short"]
+)
 def test_steps_stay_steps(pattern):
+    """Whatever an evaluation takes, after every so many."""
     assert len(beats(pattern, 12).quiet) == 12 * len(pattern)
 
 
 def test_a_slow_stretch_is_grouped_as_well():
-    """Three of ten steps compute for half as long again."""
-    lengths = [x * (1.5 if 3 <= step < 6 else 1.0) for step in range(10) for x in [20] + [10] * 7]
+    """Three of ten steps compute for half as long again; sequences are of many lengths."""
+    took = (1 + 0.03 * np.random.default_rng(1).normal(size=10)) * np.where(np.isin(np.arange(10), (3, 4, 5)), 1.5, 1.0)
+    lengths = [x * step for step in took for x in [20] + [10] * 7]
     assert len(beats(lengths, 1).quiet) == 10
 
 
 @pytest.mark.parametrize(("together", "steps"), [(True, 20), (False, 100)])
-def test_however_long_one_beat_is_the_others_are_of_one_step_if_they_vary_together(together, steps):
+@pytest.mark.parametrize("long", [22.0, 38.0])
+def test_however_long_one_beat_is_the_others_are_of_one_step_if_they_vary_together(together, steps, long):
     """Four buckets of a backward pass after a forward pass; or four steps of which each takes its time, and a long one."""
     rng = np.random.default_rng(1)
-    lengths = [x for _ in range(20) for x in (38.0, *np.full(4, 10.0) * (1 + 0.04 * rng.normal(size=1 if together else 4)))]
+    lengths = [x for _ in range(20) for x in (long, *np.full(4, 10.0) * (1 + 0.04 * rng.normal(size=1 if together else 4)))]
     assert len(beats(lengths, 1).quiet) == steps
 
 

@@ -133,22 +133,33 @@ def test_pauses_of_two_kinds_are_no_steps():
     assert rhythm(start, end, octets, pauses=True).quiet[:, 0].tolist() == ends.tolist()
 
 
-def grouped(groups, every, *, parts=1, extra=0):
-    """Steps of `parts` equal records between evaluations, which come after `every` of them; `extra` steps follow the last."""
-    start, clock, ends = [], 0, []
+def grouped(groups, every, *, parts=1, extra=0, jitter=0.0, pause=400):
+    """Steps of `parts` equal records between evaluations, which come after `every` of them; `extra` steps follow the last.
+
+    The time between steps varies by `jitter`.
+    """
+    start, clock, ends, rng = [], 0.0, [], np.random.default_rng(1)
     for step in range(groups * every + extra):
         for part in range(parts):
             start.append(clock)
             clock += 2 + (12 if part < parts - 1 else 0)
         ends.append(clock)
-        clock += 40 if (step + 1) % every else 400
-    times = np.array(start, np.int64) * MS
-    return (times, times + 2 * MS, np.full(len(times), 1000, np.int64)), np.array(ends, np.int64) * MS
+        clock += (40 if (step + 1) % every else pause) * (1 + jitter * rng.normal())
+    times = np.rint(np.array(start) * MS).astype(np.int64)
+    return (times, times + 2 * MS, np.full(len(times), 1000, np.int64)), np.rint(np.array(ends) * MS).astype(np.int64)
 
 
 @pytest.mark.parametrize("extra", [0, 1])
 def test_few_groups_of_steps_that_have_parts_are_told_by_those(extra):
     records, ends = grouped(5, 5, parts=4, extra=extra)
+    assert rhythm(*records, pauses=True).quiet[:, 0].tolist() == ends.tolist()
+
+
+@pytest.mark.parametrize("pause", [60, 100, 150, 400])
+@pytest.mark.parametrize(("groups", "parts"), [(5, 1), (5, 4), (8, 4)])
+def test_groups_of_steps_that_take_each_its_own_time_are_none(groups, parts, pause):
+    """However long evaluations are, and however often they come."""
+    records, ends = grouped(groups, 5, parts=parts, jitter=0.03, pause=pause)
     assert rhythm(*records, pauses=True).quiet[:, 0].tolist() == ends.tolist()
 
 
