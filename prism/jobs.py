@@ -22,7 +22,8 @@ from collectors.record import Flows
 from prism.kernels.edges import Edge, Pair, edges_of, recurring, sending, spread
 from prism.kernels.intervals import Ints, Union, beat, union
 from prism.kernels.ordered import in_order
-from prism.kernels.rhythm import in_step, rhythm
+from prism.kernels.rhythm import rhythm
+from prism.kernels.unison import in_step
 from prism.model import Job
 from prism.topology import Topology
 

@@ -49,10 +49,21 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
     for _, cube in _cubes(total, least, LOOSE):
         if frozenset(cube) not in known:
             moved = at_rests([[edges[key] for key in lanes[pair]] for pair in cube])
-            whole = list(_cubes(dict(zip(cube, moved[-1].tolist(), strict=True)), least)) if len(moved) else []
+            whole = list(_cubes(dict(zip(cube, moved[-1].tolist(), strict=True)), least)) if _as_often(moved) else []
             within = {pair for _, own in whole for pair in own}
             found = [one for one in found if within.isdisjoint(one[1])] + whole
     return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in found]
+
+
+def _as_often(moved: NDArray[np.int64], *, times: float = 2.5) -> bool:
+    """Whether all pairs speak about as often between rests: a dimension does twice in a step, or once for both.
+
+    What pipelines hand on comes with every micro-batch; in the middle of a step it may be half of anything by chance.
+    """
+    if not len(moved):
+        return False
+    often = (np.diff(moved, axis=0, prepend=0) > 0).sum(axis=0)
+    return bool(often.max() <= times * often.min())
 
 
 def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> Iterator[tuple[int, list[Both]]]:

@@ -276,22 +276,3 @@ def _filled(
     if len(quiet) < least:
         return NONE
     return Rhythm(quiet, volume, float(min(len(quiet) * volume / max(int(edge[-1]), 1), 1.0)))
-
-
-def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:
-    """Whether two series of step ends, ns, belong to one clock: never far apart, and never drifting.
-
-    The distance of two jobs of equal period is a random walk; that of two parts of one job is not. `apart` bounds the
-    distance, `drift` its robust spread, both in periods.
-    """
-    if min(len(a), len(b)) < 3:
-        return False
-    period = float(np.median(np.diff(a)))
-    place = np.clip(np.searchsorted(b, a), 1, len(b) - 1)
-    near = np.where(np.abs(b[place] - a) < np.abs(b[place - 1] - a), b[place], b[place - 1])
-    distance = (near - a) / max(period, 1.0)
-    close = np.abs(distance) <= apart
-    if close.mean() < 0.8:
-        return False
-    inner = distance[close]
-    return bool(np.percentile(np.abs(inner - np.median(inner)), 80) <= drift)

@@ -13,7 +13,8 @@ from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.handovers import both
 from prism.kernels.intervals import Ints, covered
 from prism.kernels.lockstep import Collective, edge_volume, joined, merged, together
-from prism.kernels.rhythm import in_step, rhythm
+from prism.kernels.rhythm import rhythm
+from prism.kernels.unison import in_step
 
 
 def stitched(

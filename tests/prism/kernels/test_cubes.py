@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism.kernels.cubes import with_cubes
+from prism.kernels.cubes import _of_lanes, with_cubes
 from prism.kernels.edges import Edge, Pair, edge_from
 
 
@@ -78,3 +78,18 @@ def test_a_step_that_is_cut_short_makes_no_other_cubes() -> None:
         for rounds in (8, 25):
             edges = stepping(rounds, part)
             assert with_cubes([{key} for key in edges], edges) == [set(edges)], (part, rounds)
+
+
+def test_what_pipelines_hand_on_may_be_half_of_a_round_in_the_middle_of_a_step() -> None:
+    """Two squares, and pairs between them that speak with each of six micro-batches, by chance half as much in all."""
+    square = [(base + a, base + a ^ bit, bit) for base in (0, 4) for bit in (1, 2) for a in range(4)]
+    spoken: dict[Pair, list[tuple[int, int, int]]] = {}
+    for step in range(4):
+        begin = 10_000 * step
+        for micro in range(6 if step < 3 else 4):
+            for a in range(8):
+                spoken.setdefault((a, a ^ 4), []).append((begin + 1500 * micro, begin + 1500 * micro + 10, 1000))
+        for src, dst, bit in square if step < 3 else []:
+            spoken.setdefault((src, dst), []).append((begin + 8500, begin + 8600, 40_000 * bit // 3))
+    edges = {key: edge_from(key, np.arange(len(own)), *np.array(own, np.int64).T) for key, own in spoken.items()}
+    assert [dimensions for dimensions, _ in _of_lanes(edges, least=3)] == []

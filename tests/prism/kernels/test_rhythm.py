@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.rhythm import FOREVER, NONE, in_step, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, rhythm
 
 MS = 1_000_000
 
@@ -114,16 +114,6 @@ def test_rest_and_period():
 def test_time_has_no_beginning(by):
     (start, end, octets), ends = stream(6)
     assert (rhythm(start + by, end + by, octets).quiet[:, 0] == ends + by).all()
-
-
-def test_parts_of_one_job_are_in_step_and_two_jobs_are_not():
-    chance = np.random.default_rng(0)
-    one, other = (np.cumsum(chance.normal(100, 3, 60) * MS).astype(np.int64) for _ in range(2))
-    assert in_step(one, one + 20 * MS)
-    assert in_step(one, one[3:] + chance.integers(0, MS, 57))
-    assert not in_step(one, other)
-    assert not in_step(one, one + 50 * MS)
-    assert not in_step(one[:2], one[:2])
 
 
 def test_pauses_of_two_kinds_are_no_steps():
