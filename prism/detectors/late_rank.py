@@ -242,7 +242,8 @@ def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int,
     always = one.stop - one.start == len(view.ends)
     grew = 1 / max(1 - one.height, 0.1) if always else view.slowdown(one.start, one.stop, slow)
     late_ms = one.height * view.period / 1e6
-    worked = _grown(seen.worked[rank], one) if np.isfinite(seen.worked[rank]).any() else 0.0
+    silent = seen.worked[rank]
+    worked, least = (_grown(silent, one), np.nanmedian(silent) * one.height / 2) if np.isfinite(silent).any() else (0.0, 1.0)
     return Finding(
         detector="late_rank",
         kind="slow_rank",
@@ -260,5 +261,5 @@ def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int,
         ),
         evidence={"steps": [one.start, one.stop], "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)}
         | ({"unseen": "lanes between ranks of a host"} if rank in seen.hidden else {})
-        | ({"worked_ms": round(worked * view.period / 1e6, 3)} if worked >= one.height / 2 else {}),
+        | ({"worked_ms": round(worked * view.period / 1e6, 3)} if worked >= least else {}),
     )
