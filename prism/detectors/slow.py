@@ -61,6 +61,8 @@ def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slo
         own = view.code[view.job.endpoints[slow.rank]]
         for i, known in enumerate(out):
             same = abs(known.one.start - slow.one.start) <= 1 and abs(known.one.stop - slow.one.stop) <= 1
+            if same and known.rank == slow.rank:
+                break  # seen in two ways
             alike = same and max(slow.partner, known.partner) < 0 and known.one.height < clear * slow.one.height
             other = view.code[view.job.endpoints[known.rank]]
             if alike and own in pipes and other in pipes and nx.has_path(pipes, own, other):

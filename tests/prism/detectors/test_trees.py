@@ -35,7 +35,8 @@ def slow(rank: int) -> Fault:
 def test_who_is_slow_is_told_wherever_in_the_tree_it_is(rank, buckets):
     done = run(slow(rank), buckets=buckets)
     view = view_of(done)
-    (own,) = [f for f in late_rank(view) if f.evidence["steps"] == list(BAD)]
+    (own,) = late_rank(view)
+    assert np.abs(np.subtract(own.evidence["steps"], BAD)).max() <= 1  # one of them has a hiccup after it
     assert own.ids == (view.job.endpoints[rank],)
     assert own.evidence["worked_ms"] > 0.25 * own.evidence["late_ms"]  # until the first bucket, of all that it was late by
     assert claims(told(done.flows, view.topology)) == [("slow_rank", own.ids)]
