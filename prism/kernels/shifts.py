@@ -153,6 +153,7 @@ def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: 
     for _ in range(turns):
         start, stop, known, middle, high = _stretch(series, least, low, 4 * max(height, sigma))
         if known >= least and high >= 0.75 * known:
+            start, stop = _trimmed(series, start, stop, least, middle / 2)
             score = float(middle * np.sqrt(known) / max(sigma, 1e-9))
             return Shift(start, stop, middle, score) if middle >= height else None
         inside = series[start:stop]
@@ -161,6 +162,17 @@ def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: 
             return None
         low = float(np.median(above)) / 2
     return None
+
+
+@compiled
+def _trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
+    """A stretch without what is below `low` at its ends, or not known; as it is where fewer than `least` places are left."""
+    first, last = start, stop
+    while first < last and not series[first] >= low:
+        first += 1
+    while last > first and not series[last - 1] >= low:
+        last -= 1
+    return (first, last) if last - first >= least else (start, stop)
 
 
 @compiled

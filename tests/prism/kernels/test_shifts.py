@@ -93,12 +93,20 @@ def naively(values, sigma, least, height):
         i, j = max(every, key=lambda s: ((total[s[1]] - total[s[0]]) / np.sqrt(count[s[1]] - count[s[0]]), -s[0], -s[1]))
         inside = values[i:j][known[i:j]]
         if np.mean(inside >= low) >= 0.75:
+            high = [k for k in range(i, j) if values[k] >= np.median(inside) / 2]
+            i, j = (high[0], high[-1] + 1) if high[-1] + 1 - high[0] >= least else (i, j)
             return (i, j) if np.median(inside) >= height else None
         above = inside[inside >= low]
         if len(above) < least or np.median(above) / 2 <= low:
             return None
         low = np.median(above) / 2
     return None
+
+
+def test_what_is_low_at_its_ends_is_not_of_a_stretch():
+    values = np.array([0, 0, 0.157, 0.91, 0.99, 0.95, 0.93, 0.96, 0.196, 0, 0, 0])
+    (one,) = shifts(values, 0.002, height=0.04)
+    assert (one.start, one.stop) == (3, 8)
 
 
 def test_two_stretches_near_one_another_are_two():
