@@ -75,7 +75,8 @@ def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Plac
     """The step whose gaps, of some `width` behind so many octets, are the same every time; if there is one, its octets, within
     which slack they are known, how uneven its runs are, and which gaps end one.
 
-    The first `MOST` gaps are looked at. Two at the same place are no further apart than `NEAR` of the octets between two.
+    The first `MOST` gaps are looked at. Two at the same place are no further apart than `NEAR` of the octets between two. What
+    repeats within a lag is asked last: where other load makes layers long at random, several steps are more alike than one.
     """
     place, width = place[:MOST], width[:MOST]
     none = np.zeros(0, np.intp)
@@ -87,20 +88,30 @@ def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Plac
     lags = recurring_lags(place, _spaced(len(place)), slack, (place[-1] - place[0]) / LEAST)
     likeness = likenesses(place, width, lags, slack, ALIKE, NEARLY)
     least = max(ALIKE, NEARLY * likeness.max()) if len(lags) else 0.0
-    for i in range(len(lags)):
-        if likeness[i] < least:
-            continue
-        lag = exact(place, width, lags[i], slack)
-        if _repeats(place, width, lag, slack):
-            continue
-        at, wide = _pattern(place, width, lag, slack)
-        if np.count_nonzero(np.exp(wide) > 0.999 * limit) > 1:
-            continue  # gaps that were cut are all alike
-        end, uneven = _turn(at, wide, lag)
-        if uneven < np.inf:
-            off = np.abs((place - place[0] - end + lag / 2) % lag - lag / 2)
-            return True, lag, slack, uneven, np.flatnonzero(off <= slack)
+    for several in (False, True):
+        for i in range(len(lags)):
+            if likeness[i] < least:
+                continue
+            lag = exact(place, width, lags[i], slack)
+            parts = _repeats(place, width, lag, slack)
+            if several != (len(parts) > 0):
+                continue
+            for own in parts if several else np.array([lag]):
+                found, uneven, ends = _ended(place, width, own, slack, limit)
+                if found:
+                    return True, own, slack, uneven, ends
     return False, 0.0, 0.0, 0.0, none
+
+
+@compiled
+def _ended(place: Floats, width: Floats, lag: float, slack: float, limit: float) -> tuple[bool, float, Places]:
+    """Whether a step moves `lag` octets, how uneven its runs are then, and the gaps that end one. Gaps are cut at a `limit`."""
+    at, wide = _pattern(place, width, lag, slack)
+    if np.count_nonzero(np.exp(wide) > 0.999 * limit) > 1:
+        return False, np.inf, np.zeros(0, np.intp)  # gaps that were cut are all alike
+    end, uneven = _turn(at, wide, lag)
+    off = np.abs((place - place[0] - end + lag / 2) % lag - lag / 2)
+    return uneven < np.inf, uneven, np.flatnonzero(off <= slack)
 
 
 @compiled
@@ -114,11 +125,13 @@ def _spaced(n: int, many: int = 16) -> Ints:
 
 
 @compiled
-def _repeats(place: Floats, width: Floats, lag: float, slack: float, most: int = 12) -> bool:
-    """Whether a lag is several steps: up to so many times what repeats within it."""
+def _repeats(place: Floats, width: Floats, lag: float, slack: float, most: int = 12) -> Floats:
+    """What repeats within a lag, up to so many times, the longest first: a lag may be several steps."""
     parts = lag / np.arange(1, most + 1)
-    same = likenesses(place, width, parts[(parts > 2 * slack) | (parts == lag)], slack, 0.0, 0.0)
-    return bool((same[1:] > 0.9 * same[0]).any())
+    parts = parts[(parts > 2 * slack) | (parts == lag)]
+    same = likenesses(place, width, parts, slack, 0.0, 0.0)
+    repeats: Floats = parts[1:][same[1:] > 0.9 * same[0]]
+    return repeats
 
 
 @compiled

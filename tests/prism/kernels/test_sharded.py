@@ -79,3 +79,14 @@ def test_pauses_may_last_longer_than_all_steps(pause):
     found = sharded(*records).rhythm
     assert len(found.quiet) == 15
     assert found.octets == sum(size for size, _ in gaps)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_other_load_makes_layers_long_at_random_several_steps_may_be_more_alike_than_one(seed):
+    (start, end, octets), ends = stream(layers(12, 5), 27, jitter=0.03, seed=seed)
+    chance = np.random.default_rng(seed)
+    gap = np.append(start[1:], end[-1]) - end
+    gap = (gap * np.where(chance.random(len(gap)) < 0.3, 1 + 1.5 * chance.random(len(gap)), 1.0)).astype(np.int64)
+    later = np.concatenate([[0], np.cumsum(end - start + gap)[:-1]]) - start
+    found = sharded(start + later, end + later, octets).rhythm
+    assert found.quiet[:, 0].tolist() == (ends + later[np.searchsorted(end, ends)]).tolist()
