@@ -58,7 +58,16 @@ def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 
     best = int(np.argmax(grown))
     others = _strangers(view, best)
     ahead = float(grown[best] - grown[others].max()) if len(others) and np.isfinite(grown[best]) else -np.inf
-    return (best if grown[best] >= share * lost and ahead >= apart * lost else -1), grown, ahead
+    found = grown[best] >= share * lost and ahead >= apart * lost and not _as_long_before(view, best, one, lost)
+    return (best if found else -1), grown, ahead
+
+
+def _as_long_before(view: View, rank: int, one: Shift, lost: float) -> bool:
+    """Whether a rank worked about as long in a step that was no longer than usual: then that is not what some steps `lost`."""
+    other = calm(view, one.start, one.stop)
+    short = other & (view.durations <= middle(view.durations[other]) + lost / 4)
+    worked = view.work[2][rank]
+    return bool(np.nanmax(worked[short], initial=0.0) >= middle(worked[one.start : one.stop]) - lost / 2)
 
 
 def _strangers(view: View, rank: int) -> Ints:

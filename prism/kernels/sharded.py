@@ -97,6 +97,8 @@ def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Plac
             if several != (len(parts) > 0):
                 continue
             for own in parts if several else np.array([lag]):
+                if several and _halves_alike(place, width, own, slack):
+                    continue
                 found, uneven, ends = _ended(place, width, own, slack, limit)
                 if found:
                     return True, own, slack, uneven, ends
@@ -132,6 +134,13 @@ def _repeats(place: Floats, width: Floats, lag: float, slack: float, most: int =
     same = likenesses(place, width, parts, slack, 0.0, 0.0)
     repeats: Floats = parts[1:][same[1:] > 0.9 * same[0]]
     return repeats
+
+
+@compiled
+def _halves_alike(place: Floats, width: Floats, lag: float, slack: float) -> bool:
+    """Whether the halves or thirds of a lag are as alike, or `NEARLY`: those of a step go forward or backward."""
+    same = likenesses(place, width, lag / np.arange(1, 4), slack, 0.0, 0.0)
+    return bool((same[1:] > NEARLY * same[0]).any())
 
 
 @compiled

@@ -55,3 +55,18 @@ def test_ranks_of_one_host_that_wait_for_one_another_are_their_host():
     (one,) = laggard(seen(training(dp=8, wire=Wire(tcp=True), work=slow).flows(), topology))
     assert (one.subject, one.ids) == ("host", (topology.host(address(4)),))
     assert one.evidence["ranks"] == [address(4), address(5)]
+
+
+def test_who_worked_as_long_in_a_short_step_is_not_why_others_are_long():
+    """It waits as often as it works, as does the one it meets; when steps are short it seems to wait, but for one of them."""
+
+    def job(*seen_to_work):
+        view = seen(training(dp=8, steps=20, wire=Wire(tcp=True), work=slow).flows(), placed(8))
+        work = tuple(piece.copy() for piece in view.work)
+        work[2][RANK] = [work[2][RANK, 10] if step in (*range(4, 17), *seen_to_work) else 1e6 for step in range(20)]
+        view.__dict__["work"] = work
+        return laggard(view)
+
+    slow = lambda step, rank: 25.0 if rank == RANK and 4 <= step < 17 else 20.0  # noqa: E731
+    assert [f.ids for f in job()] == [(address(RANK),)]
+    assert job(18) == []

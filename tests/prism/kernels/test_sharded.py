@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.kernels.rhythm import NONE
-from prism.kernels.sharded import sharded
+from prism.kernels.sharded import _halves_alike, sharded
 
 MS = 1_000_000
 
@@ -90,3 +90,11 @@ def test_where_other_load_makes_layers_long_at_random_several_steps_may_be_more_
     later = np.concatenate([[0], np.cumsum(end - start + gap)[:-1]]) - start
     found = sharded(start + later, end + later, octets).rhythm
     assert found.quiet[:, 0].tolist() == (ends + later[np.searchsorted(end, ends)]).tolist()
+
+
+def test_the_halves_and_thirds_of_a_step_that_goes_forward_and_backward_are_unlike():
+    for gaps, steps, alike in ((layers(12, 5), 1, False), (layers(12, 5), 2, True), ([(100, 10)] * 3 + [(100, 40)], 3, True)):
+        (start, end, octets), _ = stream(gaps, 12)
+        place, width = np.cumsum(octets)[:-1].astype(np.float64), (start[1:] - end[:-1]).astype(np.float64)
+        lag = steps * sum(size for size, _ in gaps)
+        assert _halves_alike(place, width, float(lag), 25.0) == alike
