@@ -29,6 +29,7 @@ from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
 from prism.shape import Shape
+from prism.tied import within_stages, without_tied
 from prism.topology import Topology
 
 Members = frozenset[int]
@@ -59,14 +60,16 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     hands = {key: edge for key, edge in left.items() if flipped(key) in left and _balanced(edge, left[flipped(key)])}
     found += [_of_two(hands.pop(pair), hands.pop(flipped(pair))) for pair in _exchanges(hands)]
     hands |= {key: edges[key] for key in handed_on}
+    found, tied = without_tied(found, hands, edges)
     kinds = kinds_of(flows, found, pure=pure)
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
         hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
+    kinds, more = within_stages(kinds, stage, edges)
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
-    streams = _streams(flows, kinds, hands)
+    streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)
     pairs = _pairs(flows, payload, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
 
