@@ -66,7 +66,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
         hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
-    kinds, more = within_stages(kinds, stage, edges)
+    kinds, more = within_stages(kinds, chains, edges)
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)

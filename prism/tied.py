@@ -7,7 +7,7 @@ Source: the embedding groups of Megatron-LM (Narayanan et al., SC 2021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
@@ -46,15 +46,15 @@ def _are_stages(members: frozenset[int], a: Collective, b: Collective, pairs: se
 
 
 def within_stages(
-    kinds: list[tuple[GroupKind, Collective]], stage: Mapping[int, int], edges: Mapping[Pair, Edge]
+    kinds: list[tuple[GroupKind, Collective]], chains: Sequence[Sequence[int]], edges: Mapping[Pair, Edge]
 ) -> tuple[list[tuple[GroupKind, Collective]], list[Collective]]:
-    """The collectives with those that reduce gradients parted by stage, for no group has members in several; and what was
-    reduced between the first stage and the last.
+    """The collectives with those that reduce gradients parted where they join the first stage of a pipeline with its last, for
+    no group has members in several; and what was reduced between these.
     """
     kept, tied = list[tuple[GroupKind, Collective]](), list[Collective]()
-    far = {0, max(stage.values(), default=0)}
+    far = [{chain[0], chain[-1]} for chain in chains if len(chain) > 2]
     for kind, one in kinds:
-        cross = frozenset(key for key in one.edges if kind == "dp" and {stage.get(key[0]), stage.get(key[1])} == far != {0})
+        cross = frozenset(key for key in one.edges if kind == "dp" and ends(key) in far)
         if cross:
             kept += [(kind, part) for part in _parts_of(one, one.edges - cross, edges)]
             tied += _parts_of(one, cross, edges)

@@ -195,14 +195,14 @@ def _in_groups(
 
     Two of three must hold: there are fewer than `scarce` groups, who evaluates does so seldom; steps have parts of their own,
     `finer` than themselves, parted by shorter gaps, for what has none may be itself the part of a step; each step takes its own
-    time (`together.Inner`).
+    time (`together.Inner`). The last is enough where the pauses are not what parts of a step would leave.
     """
     coarse, least = levels.at(some[0]), int(levels.volume[some].min())
     few = round(coarse.explained * int(edge[-1]) / coarse.volume) < scarce
     for place in _left_alike(levels, some, even):
         level = levels.at(place)
         parted = least < finer * level.volume or level.parted()
-        if (few and parted) or ((few or parted) and _own_time(level, coarse, edge, reach, tolerance)):
+        if (few and parted) or _own_time(level, coarse, edge, reach, tolerance, unlikely=few or parted):
             return level
     return None
 
@@ -218,10 +218,13 @@ def _left_alike(levels: _Levels, some: Places, even: float) -> Places:
     return fine[np.argsort(levels.volume[fine], kind="stable")]
 
 
-def _own_time(level: _Level, coarse: _Level, edge: Ints, reach: Ints, tolerance: float) -> bool:
-    """Whether the segments of a level each take their own time, rather than being parts of those of a coarser one."""
+def _own_time(level: _Level, coarse: _Level, edge: Ints, reach: Ints, tolerance: float, *, unlikely: bool) -> bool:
+    """Whether the segments of a level each take their own time, rather than being parts of those of a coarser one; where that
+    is not `unlikely` anyway, they must also be none of a backward pass.
+    """
     cuts = full(level.cuts, edge, level.volume, tolerance)[1:]
-    return inner(np.diff(reach[cuts]), np.isin(cuts, coarse.cuts)).of_their_own()
+    found = inner(np.diff(reach[cuts]), np.isin(cuts, coarse.cuts))
+    return found.of_their_own() and (unlikely or not found.may_be_buckets())
 
 
 def _between_pauses(levels: _Levels, some: Places, edge: Ints, gap: Ints, tolerance: float, *, part: float = 0.25) -> _Level:

@@ -20,6 +20,7 @@ class Inner:
     """The lengths of beats, or of gaps in them, logarithms, float64[groups, places]: those of each group but its longest."""
 
     length: Floats
+    longest: Floats  # those of each group that are the longest, float64[groups]
 
     @property
     def by_place(self) -> bool:
@@ -53,6 +54,15 @@ class Inner:
         more, varies = self._across()
         return min(self.length.shape[0] - least, self.length.shape[1] - 2) >= 0 and more < chance * varies and not self.by_place
 
+    def may_be_buckets(self, *, shortest: float = 0.25) -> bool:
+        """Whether the longest beat may be one of so many buckets of a backward pass, and a forward pass: that takes half as
+        long as a backward pass, or `shortest`, and in a pipeline for all its micro-batches.
+        """
+        if not self.length.size:
+            return True
+        more = float(np.exp(np.median(self.longest) - np.median(self.length))) - 1
+        return bool(more >= shortest * (self.length.shape[1] + 1))
+
 
 def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
     """Those of some lengths of beats that are not the longest of a group, of the groups that have as many as most.
@@ -62,7 +72,8 @@ def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
     places = np.flatnonzero(last)
     size = np.diff(places)
     if not len(size):
-        return Inner(np.zeros((0, 0)))
+        return Inner(np.zeros((0, 0)), np.zeros(0))
     usual = int(np.bincount(size).argmax())
     begins = places[:-1][size == usual]
-    return Inner(np.log(np.maximum(beats[begins[:, None] + np.arange(1, usual)], 1).astype(np.float64)))
+    every = np.log(np.maximum(beats[begins[:, None] + np.arange(usual)], 1).astype(np.float64))
+    return Inner(every[:, 1:], every[:, 0])

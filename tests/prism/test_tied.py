@@ -65,9 +65,10 @@ def test_what_else_goes_through_those_who_hand_over_stays_whole(joined, handed) 
 def test_no_group_has_members_in_several_stages() -> None:
     edges = lanes(*both((0, 1), (6, 7), (0, 6), (1, 7)))
     one = collective(edges)
-    stage = {0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 7: 3}
-    kept, tied = within_stages([("dp", one)], stage, edges)
+    chains = [[0, 2, 4, 6], [1, 3, 5, 7]]
+    kept, tied = within_stages([("dp", one)], chains, edges)
     assert sorted(sorted(part.members) for _, part in kept) == [[0, 1], [6, 7]]
     assert sorted(sorted(part.members) for part in tied) == [[0, 6], [1, 7]]
-    assert within_stages([("dp", one)], {}, edges) == ([("dp", one)], [])
-    assert within_stages([("ep", one)], stage, edges) == ([("ep", one)], [])
+    assert within_stages([("dp", one)], [], edges) == ([("dp", one)], [])
+    assert within_stages([("dp", one)], [[0, 2, 4, 7], [1, 3, 5, 6]], edges) == ([("dp", one)], [])
+    assert within_stages([("ep", one)], chains, edges) == ([("ep", one)], [])

@@ -57,6 +57,12 @@ def test_parts_may_differ_by_their_place():
     assert not found.of_their_own()
 
 
+@pytest.mark.parametrize(("long", "may"), [(11.0, False), (18.0, False), (25.0, True), (50.0, True), (700.0, True)])
+def test_buckets_of_a_backward_pass_leave_a_forward_pass(long, may):
+    """Four of 10 ms, and one with a forward pass of 10 ms or more."""
+    assert beats(*[[10.0] * 4] * 6, long=long).may_be_buckets() == may
+
+
 @pytest.mark.parametrize("groups", [(), ((10, 10),), ((10,), (11,), (12,), (9,), (10,))])
 def test_of_too_few_nothing_is_told(groups):
     found = beats(*groups)
