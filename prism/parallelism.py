@@ -11,7 +11,7 @@ Source: LLMPrism (arXiv 2505.00342), parallelism identification; graph shape and
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
 from prism.shape import Shape
-from prism.tied import within_stages, without_tied
+from prism.tied import without_tied
 from prism.topology import Topology
 
 Members = frozenset[int]
@@ -60,18 +60,31 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     hands = {key: edge for key, edge in left.items() if flipped(key) in left and _balanced(edge, left[flipped(key)])}
     found += [_of_two(hands.pop(pair), hands.pop(flipped(pair))) for pair in _exchanges(hands)]
     hands |= {key: edges[key] for key in handed_on}
-    found, tied = without_tied(found, hands, edges)
+    found, tied = without_tied(found, handed_on, edges)
     kinds = kinds_of(flows, found, pure=pure)
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
         hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
-    kinds, more = within_stages(kinds, chains, edges)
+    kinds, more = _without_ends(kinds, chains, edges)
     shape = Shape(flows, members, host, topology, kinds, chains, stage)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)
     pairs = _pairs(flows, payload, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
+
+
+def _without_ends(
+    kinds: list[tuple[GroupKind, Collective]], chains: Sequence[Sequence[int]], edges: Mapping[Pair, Edge]
+) -> tuple[list[tuple[GroupKind, Collective]], list[Collective]]:
+    """The collectives without what the first and the last stage of pipelines reduce between them, and that."""
+    far = [(chain[0], chain[-1]) for chain in chains if len(chain) > 2]
+    kept, tied = list[tuple[GroupKind, Collective]](), list[Collective]()
+    for kind, one in kinds:
+        own, more = without_tied([one], far if kind == "dp" else [], edges, alone=True)
+        kept += [(kind, part) for part in own]
+        tied += more
+    return kept, tied
 
 
 def _pure(flows: Flows, payload: Rows, *, most: float = 0.95) -> bool:

@@ -7,25 +7,25 @@ Source: the embedding groups of Megatron-LM (Narayanan et al., SC 2021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import networkx as nx
 import numpy as np
 
 from prism.kernels.edges import Edge, Pair, ends
 from prism.kernels.lockstep import Collective, joined
-from prism.model import GroupKind
 
 
 def without_tied(
-    found: list[Collective], hands: Mapping[Pair, Edge], edges: Mapping[Pair, Edge]
+    found: Iterable[Collective], joined_by: Iterable[Pair], edges: Mapping[Pair, Edge], *, alone: bool = False
 ) -> tuple[list[Collective], list[Collective]]:
     """The collectives without what two stages reduce between them, and that.
 
-    Without the lanes between those who hand over it is two groups of one size, each of which is whole, and every member has one
-    partner in the other group.
+    `joined_by` are pairs of which each has a member in either stage: those of a pipeline of two hand on to one another, of a
+    longer one they are its ends. Without the lanes between them it is two groups of one size, each of which is whole, and every
+    member has one partner in the other group.
     """
-    pairs = {frozenset(ends(pair)) for pair in hands}
+    pairs = {frozenset(ends(pair)) for pair in joined_by}
     kept, tied = list[Collective](), list[Collective]()
     for one in found:
         cross = frozenset(key for key in one.edges if ends(key) in pairs)
@@ -33,6 +33,8 @@ def without_tied(
         if len(parts) == 2 and _are_stages(one.members, parts[0], parts[1], {frozenset(ends(key)) for key in cross}):
             kept += parts
             tied += _parts_of(one, cross, edges)
+        elif alone and cross == one.edges:
+            tied.append(one)
         else:
             kept.append(one)
     return kept, tied
@@ -43,24 +45,6 @@ def _are_stages(members: frozenset[int], a: Collective, b: Collective, pairs: se
     whole = all({key[0] for key in one.edges} == {key[1] for key in one.edges} == one.members for one in (a, b))
     matched = len(pairs) == len(a.members) and frozenset().union(*pairs) == members
     return whole and matched and len(a.members) == len(b.members) and all(len(pair & a.members) == 1 for pair in pairs)
-
-
-def within_stages(
-    kinds: list[tuple[GroupKind, Collective]], chains: Sequence[Sequence[int]], edges: Mapping[Pair, Edge]
-) -> tuple[list[tuple[GroupKind, Collective]], list[Collective]]:
-    """The collectives with those that reduce gradients parted where they join the first stage of a pipeline with its last, for
-    no group has members in several; and what was reduced between these.
-    """
-    kept, tied = list[tuple[GroupKind, Collective]](), list[Collective]()
-    far = [{chain[0], chain[-1]} for chain in chains if len(chain) > 2]
-    for kind, one in kinds:
-        cross = frozenset(key for key in one.edges if kind == "dp" and ends(key) in far)
-        if cross:
-            kept += [(kind, part) for part in _parts_of(one, one.edges - cross, edges)]
-            tied += _parts_of(one, cross, edges)
-        else:
-            kept.append((kind, one))
-    return kept, tied
 
 
 def _parts_of(one: Collective, keys: frozenset[Pair], edges: Mapping[Pair, Edge]) -> list[Collective]:

@@ -67,7 +67,7 @@ def _as_long_before(view: View, rank: int, one: Shift, lost: float) -> bool:
     other = calm(view, one.start, one.stop)
     short = other & (view.durations <= middle(view.durations[other]) + lost / 4)
     worked = view.work[2][rank]
-    return bool(np.nanmax(worked[short], initial=0.0) >= middle(worked[one.start : one.stop]) - lost / 2)
+    return bool(np.nan_to_num(worked[short]).max(initial=0.0) >= middle(worked[one.start : one.stop]) - lost / 2)
 
 
 def _strangers(view: View, rank: int) -> Ints:

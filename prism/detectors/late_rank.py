@@ -166,7 +166,10 @@ def _standing_out(
         noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
         for one in shifts(late[rank] - often[rank], noise, least=least, height=share, score=sigmas):
             others = ranks[ranks != rank]
-            rest = float(np.nanmax(np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])))
+            moved = np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])
+            if np.isnan(moved).all():
+                continue
+            rest = float(np.nanmax(moved))
             own = _unhidden(late, rank, others, one) - often[rank]
             steady = held(own, one, one.height / 2) >= OFTEN and even(own, one, noise)
             if one.height < apart * rest or not steady:

@@ -166,12 +166,18 @@ def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: 
 
 @compiled
 def _trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
-    """A stretch without what is below `low` at its ends, or not known; as it is where fewer than `least` places are left."""
+    """A stretch without what is below `low` at its ends; as it is where fewer than `least` places are left."""
     first, last = start, stop
-    while first < last and not series[first] >= low:
-        first += 1
-    while last > first and not series[last - 1] >= low:
-        last -= 1
+    for i in range(start, stop):
+        if series[i] >= low:
+            break
+        if series[i] < low:
+            first = i + 1
+    for i in range(stop - 1, first - 1, -1):
+        if series[i] >= low:
+            break
+        if series[i] < low:
+            last = i
     return (first, last) if last - first >= least else (start, stop)
 
 

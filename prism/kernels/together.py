@@ -49,10 +49,14 @@ class Inner:
         more, varies = self._across()
         return more > max(clear, chance * varies) or self.by_place
 
-    def of_their_own(self, *, least: int = 4, chance: float = 1.5) -> bool:
-        """Whether they differ within at least so many groups as much as from one to the next, and not by their place."""
+    def of_their_own(self, *, least: int = 4, chance: float = 1.5, uneven: float = 0.3) -> bool:
+        """Whether they differ within at least so many groups as much as from one to the next, not by their place, and little:
+        what differs by more than `uneven` from its neighbours is no step.
+        """
+        if self.length.shape[0] < least or self.length.shape[1] < 2 or self.by_place:
+            return False
         more, varies = self._across()
-        return min(self.length.shape[0] - least, self.length.shape[1] - 2) >= 0 and more < chance * varies and not self.by_place
+        return more < chance * varies and bool(np.median(np.abs(np.diff(self.length, axis=1))) <= uneven)
 
     def may_be_buckets(self, *, shortest: float = 0.25) -> bool:
         """Whether the longest beat may be one of so many buckets of a backward pass, and a forward pass: that takes half as

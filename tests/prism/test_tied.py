@@ -8,20 +8,20 @@ from prism.kernels.edges import Edge, Pair, edge_from
 from prism.kernels.lockstep import Collective
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
-from prism.tied import within_stages, without_tied
+from prism.tied import without_tied
 from tests.prism.traffic import told
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 @pytest.mark.parametrize("tied", [20_000_000, 100_000_000])
-@pytest.mark.parametrize(("pp", "dp"), [(2, 2), (2, 4), (4, 2), (4, 4)])
+@pytest.mark.parametrize(("pp", "dp"), [(2, 2), (2, 4), (4, 1), (4, 2), (4, 4)])
 def test_what_the_first_and_the_last_stage_reduce_between_them_joins_no_groups(pp, dp, tied, algorithm):
     job = Job(pp=pp, dp=dp, micro=4, steps=12, tied_octets=tied, algorithm=algorithm)
     done = simulate(Spec("tied", Cluster(hosts=pp * dp), (job,)))
     (found,) = told(done.flows, topology.parse(json.dumps(done.topology), "topology")).jobs
     layout = found.parallelism.layout
     assert (layout.pp, layout.dp, layout.tp, layout.cp, layout.ep) == (pp, dp, 1, 1, 1)
-    assert sorted(len(g.members) for g in found.parallelism.groups if g.kind == "dp") == [dp] * pp
+    assert sorted(len(g.members) for g in found.parallelism.groups if g.kind == "dp") == [dp] * pp * (dp > 1)
 
 
 def lanes(*pairs: tuple[int, int]) -> dict[Pair, Edge]:
@@ -62,13 +62,13 @@ def test_what_else_goes_through_those_who_hand_over_stays_whole(joined, handed) 
     assert without_tied([one], lanes(*both(*handed)), edges) == ([one], [])
 
 
-def test_no_group_has_members_in_several_stages() -> None:
+def test_the_ends_of_a_longer_pipeline_do_not_hand_on() -> None:
     edges = lanes(*both((0, 1), (6, 7), (0, 6), (1, 7)))
     one = collective(edges)
-    chains = [[0, 2, 4, 6], [1, 3, 5, 7]]
-    kept, tied = within_stages([("dp", one)], chains, edges)
-    assert sorted(sorted(part.members) for _, part in kept) == [[0, 1], [6, 7]]
+    kept, tied = without_tied([one], [(0, 6), (1, 7)], edges)
+    assert sorted(sorted(part.members) for part in kept) == [[0, 1], [6, 7]]
     assert sorted(sorted(part.members) for part in tied) == [[0, 6], [1, 7]]
-    assert within_stages([("dp", one)], [], edges) == ([("dp", one)], [])
-    assert within_stages([("dp", one)], [[0, 2, 4, 7], [1, 3, 5, 6]], edges) == ([("dp", one)], [])
-    assert within_stages([("ep", one)], chains, edges) == ([("ep", one)], [])
+    assert without_tied([one], [(0, 7), (1, 6)], edges) == ([one], [])
+    two = collective({pair: edges[pair] for pair in both((0, 6))})
+    assert without_tied([two], [(0, 6)], edges) == ([two], [])
+    assert without_tied([two], [(0, 6)], edges, alone=True) == ([], [two])

@@ -93,8 +93,10 @@ def naively(values, sigma, least, height):
         i, j = max(every, key=lambda s: ((total[s[1]] - total[s[0]]) / np.sqrt(count[s[1]] - count[s[0]]), -s[0], -s[1]))
         inside = values[i:j][known[i:j]]
         if np.mean(inside >= low) >= 0.75:
-            high = [k for k in range(i, j) if values[k] >= np.median(inside) / 2]
-            i, j = (high[0], high[-1] + 1) if high[-1] + 1 - high[0] >= least else (i, j)
+            high = np.flatnonzero(values[i:j] >= np.median(inside) / 2) + i
+            low = np.flatnonzero(values[i:j] < np.median(inside) / 2) + i
+            first, last = max(low[low < high[0]], default=i - 1) + 1, min(low[low > high[-1]], default=j)
+            i, j = (first, last) if last - first >= least else (i, j)
             return (i, j) if np.median(inside) >= height else None
         above = inside[inside >= low]
         if len(above) < least or np.median(above) / 2 <= low:
