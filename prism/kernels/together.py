@@ -24,11 +24,15 @@ class Inner:
 
     @property
     def by_place(self) -> bool:
-        """Whether beats differ by their place in a group, more than those at one place do; one place may be like none."""
+        """Whether beats differ by their place in a group, far more than those at one place do; one place may be like none.
+
+        The fewer groups there are, the further chance takes the medians of places apart.
+        """
         if self.length.shape[1] < 4:
             return False
         usual = np.median(self.length, axis=0)
-        return bool(np.ptp(np.sort(usual)[1:-1]) > 3 * np.median(np.abs(self.length - usual)))
+        apart = 3 * (1 + 4 / len(self.length)) * np.median(np.abs(self.length - usual))
+        return bool(np.ptp(np.sort(usual)[1:-1]) > apart)
 
     def _across(self) -> tuple[float, float]:
         """How often neighbours of two groups differ more than neighbours of one, less a half, which is that of chance; and by

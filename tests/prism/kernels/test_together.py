@@ -68,3 +68,7 @@ def test_of_too_few_nothing_is_told(groups):
     found = beats(*groups)
     assert not found.of_one_step()
     assert not found.of_their_own()
+
+
+def test_few_groups_hardly_ever_differ_by_place_by_chance():
+    assert np.mean([made(4, 4, apart=0.03, seed=seed).by_place for seed in range(200)]) < 0.03
