@@ -23,7 +23,7 @@ def without_tied(
 
     `joined_by` are pairs of which each has a member in either stage: those of a pipeline of two hand on to one another, of a
     longer one they are its ends. Without the lanes between them it is two groups of one size, each of which is whole, and every
-    member has one partner in the other group.
+    member has one partner in the other group. What is between such a pair `alone` is tied, too, if that is said.
     """
     pairs = {frozenset(ends(pair)) for pair in joined_by}
     kept, tied = list[Collective](), list[Collective]()
