@@ -86,22 +86,19 @@ def rhythm(
     if len(asked):
         finest = levels.at(asked[np.argmax(levels.explained[asked])])
     else:
-        finest = _finest(levels, fit, edge, gap, np.maximum.accumulate(end), tolerance, pauses)
+        finest = _finest(levels, fit, edge, gap, end, tolerance, pauses)
     same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
     best_of = levels.at(same[np.argmax(levels.explained[same])])
     return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
 
 
-def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, reach: Ints, tolerance: float, pauses: bool) -> _Level:
-    """The level of steps, of those that explain enough; with `pauses` as in `rhythm`.
-
-    `reach` is when the last of all records up to each one was over, ns.
-    """
+def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolerance: float, pauses: bool) -> _Level:
+    """The level of steps, of those that explain enough; with `pauses` as in `rhythm`."""
     nearly = np.flatnonzero(levels.explained >= _NEARLY_ALL)
     sure = int(levels.reach[nearly[0]]) if len(nearly) else 0
     finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
     if pauses:
-        finest = _in_groups(levels, fit, edge, reach, tolerance) or finest
+        finest = _in_groups(levels, fit, edge, np.maximum.accumulate(end), tolerance) or finest
         finest = _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance)
     return finest
 
@@ -195,7 +192,8 @@ def _in_groups(
 
     Two of three must hold: there are fewer than `scarce` groups, who evaluates does so seldom; steps have parts of their own,
     `finer` than themselves, parted by shorter gaps, for what has none may be itself the part of a step; each step takes its own
-    time (`together.Inner`). The last is enough where the pauses are not what parts of a step would leave.
+    time (`together.Inner`). The last is enough where the pauses are not what parts of a step would leave. `reach` is when the
+    last of all records up to each one was over, ns.
     """
     coarse, least = levels.at(some[0]), int(levels.volume[some].min())
     few = round(coarse.explained * int(edge[-1]) / coarse.volume) < scarce
