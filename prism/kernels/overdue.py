@@ -58,7 +58,7 @@ def overdue(
     streams = streams_of(flows, parts, codes, like, since, until, slack)
     begun = np.zeros(len(codes), np.bool_)
     for s in streams:
-        begun[s.src] |= s.moved > np.median(s.octets) / 2
+        begun[s.src] |= s.moved > min(np.median(s.octets) / 2, 4 * slack * s.usual)  # TCP may be all of a step in one record
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
     votes = _votes(streams, len(codes), until, near * length) if streams else np.zeros(len(codes))
