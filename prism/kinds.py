@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import combinations
 
 import networkx as nx
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import Pair, Rows, sending
+from prism.kernels.edges import Pair, Rows, ends, sending
 from prism.kernels.lockstep import Collective, merged
 from prism.kernels.ordered import in_order
 from prism.kernels.rhythm import Rhythm, rhythm
@@ -36,7 +37,7 @@ def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> li
         step = _step([beat for found in own.values() for beat in found])
         calm = {members: max(_rest(beat, step) for beat in found) for members, found in own.items()}
         reductions = _reductions(calm)
-        split = _split_exchanges(set(by_set) - reductions)
+        split = _split_exchanges(set(by_set) - reductions) or _crossing(set(by_set) - reductions, reductions)
         if not split:
             reductions |= _also_reduce(flows, by_set, reductions, calm, step)
             split = set() if pure else _split_reductions(by_set, reductions)
@@ -44,7 +45,8 @@ def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> li
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
     inner = _inner_kinds(flows, by_set, reductions)
-    return [(inner.get(one.members, "dp"), one) for one in found]
+    everyone = _among_all(flows, by_set, reductions, step)
+    return [("ep" if id(one) in everyone else inner.get(one.members, "dp"), one) for one in found]
 
 
 def _step(beats: list[Rhythm], *, few: int = 6) -> float:
@@ -75,11 +77,9 @@ def _also_reduce(
     calm: Mapping[Members, float],
     step: float,
     *,
-    most: float = 0.8,
     kept: float = 0.6,
 ) -> set[Members]:
-    """Sets inside a reduction that move when it does, as experts' gradients do: `most` of their octets, and together they rest
-    nearly as long, at least the share `kept`.
+    """Sets inside a reduction that move when it does, as experts' gradients do (`_goes_with`).
 
     Sets of one size inside sets of one size do the same if they rest alike; three of them are asked. Groups of experts and
     those across them may be of one size.
@@ -94,12 +94,25 @@ def _also_reduce(
     for own in asked.values():
         votes = 0
         for members, whole in own[:3]:
-            both = np.concatenate([one.rows for one in (*by_set[members], *by_set[whole])])
-            follows = _follows(flows, by_set[members], by_set[whole]) >= most
-            votes += follows and _rest(steps_of(flows, both), step) >= kept * calm[whole]
+            votes += _goes_with(flows, by_set[members], by_set[whole], calm[whole], step)
         if 2 * votes > len(own[:3]):
             out |= {members for members, _ in own}
     return out
+
+
+def _goes_with(
+    flows: Flows,
+    inner: list[Collective],
+    around: list[Collective],
+    calm: float,
+    step: float,
+    *,
+    most: float = 0.8,
+    kept: float = 0.6,
+) -> bool:
+    """Whether some collectives move when a reduction does: `most` of their octets, and together they rest nearly as long."""
+    both = np.concatenate([one.rows for one in (*inner, *around)])
+    return _follows(flows, inner, around) >= most and _rest(steps_of(flows, both), step) >= kept * calm
 
 
 def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, pause: float = 0.1) -> float:
@@ -149,6 +162,36 @@ def _split_exchanges(inner: set[Members]) -> set[Members]:
     return set()
 
 
+def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
+    """Two inner sets that are parts of one: they share more than one member of a reduction, and neither contains the other."""
+    for a, b in combinations(sorted(inner, key=sorted), 2):
+        if len(a & b) > 1 and not (a <= b or b <= a) and any(a | b <= whole for whole in reductions):
+            return {a, b}
+    return set()
+
+
+def _among_all(
+    flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members], step: float
+) -> set[int]:
+    """The collectives, by `id`, of all members of a reduction that exchange experts' tokens rather than reduce gradients.
+
+    Each member talks to more than to its neighbours, beside others that only do to these, and at other times.
+    """
+    out = set[int]()
+    for members in reductions:
+        dense = [one for one in by_set[members] if 2 * len(_partners(one)) > 3 * len(members)]
+        rings = [one for one in by_set[members] if one not in dense]
+        if dense and rings and len(members) > 3:
+            calm = max(_rest(steps_of(flows, one.rows), step) for one in rings)
+            out |= set() if _goes_with(flows, dense, rings, calm, step) else {id(one) for one in dense}
+    return out
+
+
+def _partners(one: Collective) -> set[Members]:
+    """Who talks to whom, whichever way."""
+    return {frozenset(ends(key)) for key in one.edges}
+
+
 def _inner_kinds(
     flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members]
 ) -> dict[Members, GroupKind]:
@@ -165,16 +208,16 @@ def _inner_kind(
 ) -> GroupKind:
     """Kind of a collective that is no gradient reduction: EP or CP inside a data-parallel group, TP across it.
 
-    Experts have gradients of their own, reduced across the expert groups. Context goes around in equal blocks.
+    Experts have gradients of their own, reduced across the expert groups. Context goes around in equal blocks, one way or both;
+    of three members every two are neighbours.
     """
     around = [r for r in reductions if members < r]
     if not around:
         return "tp"
     if any(r < whole and len(r & members) == 1 and len(r) * len(members) == len(whole) for whole in around for r in reductions):
         return "ep"
-    edges = [key for one in by_set[members] for key in one.edges]
-    if len(members) > 2:
-        partners = {(src, dst) for src, dst, *_ in edges}
+    partners = set().union(*map(_partners, by_set[members]))
+    if len(members) > 3:
         return "ep" if len(partners) > len(members) else "cp"
     rows = np.concatenate([one.rows for one in by_set[members]])
     sent = np.bincount(flows.src[rows], weights=flows.octets[rows])

@@ -148,7 +148,7 @@ def incidents(
         if not own:
             break
         worst, top = max(own, key=lambda o: o[1].score)
-        height_of = middle(moved[:, top.start : top.stop], axis=1)[:, 0]
+        height_of = middle(rest[:, top.start : top.stop], axis=1)[:, 0]
         bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
         good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
         chosen = set(bad)
@@ -288,7 +288,7 @@ def _finding(
         else ""
     )
     slowdown = view.slowdown(one.start, one.stop)
-    calm = how == "slow" and slowdown < 1.03 and times < 2
+    calm = slowdown < 1.03 and (how == "lossy" or times < 2)
     return Finding(
         detector="slow_link" if how == "slow" else "lossy_link",
         kind="slow_switch" if subject == "switch" else "slow_link",
