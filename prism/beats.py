@@ -19,7 +19,7 @@ from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
 from prism.kernels.layers import grouped
 from prism.kernels.ordered import ascending, in_order
-from prism.kernels.rhythm import AS_OFTEN, FOREVER, NONE, Rhythm, rhythm
+from prism.kernels.rhythm import AS_OFTEN, FOREVER, NONE, Rhythm, counts, rhythm
 from prism.kernels.sharded import Sharded, sharded
 from prism.kernels.sums import counted, numbered
 from prism.model import Parallelism, Stream
@@ -166,17 +166,43 @@ def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
 def _often(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, *, share: float = 0.9) -> int:
     """How often pipelines ran empty, if the heaviest reduction shows so many steps with work handed on in `share` of them.
 
-    Else 0: chunks of a schedule run empty too, and a reduction has parts, but nothing is handed on between those.
+    Else how often it reduces with as much of all else between: chunks of a schedule run empty too, and a reduction has parts,
+    but nothing is handed on between those. 0 where neither is known.
     """
-    if not times:
+    if not times or not _ran_empty(flows, streams, start, times, share):
+        return _with_all_else(flows, streams, start, share)
+    return times
+
+
+def _with_all_else(flows: Flows, streams: Sequence[Stream], start: Ints, share: float) -> int:
+    """How many steps the heaviest reduction has, the most of those that it may: in each, as much else is moved.
+
+    Between the parts of one step it is not, for forward passes come before the first. 0 where nothing else is moved.
+    """
+    others = [s.rows for s in streams if s.kind != "dp"]
+    if not others:
         return 0
+    rows = np.concatenate(others)
+    own = _stream(flows, start, next(s.rows for s in streams if s.kind == "dp"))
+    for n in counts(*own):
+        ends = rhythm(*own, pauses=True, often=n).quiet[:, 0]
+        moved = np.bincount(np.searchsorted(ends, start[rows]), flows.octets[rows], len(ends) + 1)[1 : len(ends)]
+        usual = float(np.median(moved)) if len(moved) else 0.0
+        alike = usual > 0 and np.mean(np.abs(moved - usual) <= (1 - share) * usual) >= share
+        if alike and np.minimum(moved, usual).sum() >= share * moved.sum():
+            return len(ends)
+    return 0
+
+
+def _ran_empty(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, share: float) -> bool:
+    """Whether the heaviest reduction shows as many steps as pipelines ran empty, with work handed on in `share` of them."""
     found = rhythm_of(flows, start, next(s.rows for s in streams if s.kind == "dp"), 0.02, True, times)
     if len(found.quiet) < 3 or abs(len(found.quiet) - times) > AS_OFTEN * times:
-        return 0
+        return False
     rows = np.concatenate([s.rows for s in streams if s.kind == "pp"])
     n = len(found.quiet)
     handed = np.bincount(np.searchsorted(found.quiet[:, 0], start[rows]), flows.octets[rows], n + 1)[1:n]
-    return times if np.mean(handed >= np.median(handed) / 2) >= share and np.median(handed) > 0 else 0
+    return bool(np.mean(handed >= np.median(handed) / 2) >= share and np.median(handed) > 0)
 
 
 def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int = 64, clear: float = 0.02) -> Rhythm:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from prism.detectors.queues import BEHIND
 from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
@@ -20,7 +21,13 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     claim or an event already explains is dropped into the claim's evidence.
     """
     order = sorted(
-        findings, key=lambda f: (0 if _decided(f, findings) else RANK.index(f.kind), f.detector not in LAST, -f.score)
+        findings,
+        key=lambda f: (
+            f.detector == BEHIND,
+            0 if _decided(f, findings) else RANK.index(f.kind),
+            f.detector not in LAST,
+            -f.score,
+        ),
     )
     claims: list[Finding] = []
     notes: list[Finding] = []
@@ -80,7 +87,7 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
     if link and _meet(claim, other) and claim.score >= times * other.score:
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
-    whatever = claim.kind in ("crash", "hang") or _blames(claim)
+    whatever = claim.kind in ("crash", "hang") or _blames(claim) or other.detector == BEHIND
     waited = claim.detector in LAST and other.detector == "slow_rank"
     return _meet(claim, other) and (whatever or waited or bool(named & set(other.ids)))
 

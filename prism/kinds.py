@@ -170,9 +170,7 @@ def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
     return set()
 
 
-def _among_all(
-    flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members], step: float
-) -> set[int]:
+def _among_all(flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members], step: float) -> set[int]:
     """The collectives, by `id`, of all members of a reduction that exchange experts' tokens rather than reduce gradients.
 
     Each member talks to more than to its neighbours, beside others that only do to these, and at other times.

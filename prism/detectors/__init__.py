@@ -10,6 +10,7 @@ from prism.detectors.hang import hang
 from prism.detectors.laggard import laggard
 from prism.detectors.late_rank import late_rank
 from prism.detectors.lately import slow_lately
+from prism.detectors.queues import queued_link
 from prism.detectors.slow_link import lossy_link, slow_link
 from prism.detectors.slow_rank import slow_rank
 from prism.detectors.slow_step import slow_group, slow_step
@@ -23,6 +24,7 @@ DETECTORS: tuple[Detector, ...] = (
     hang,
     slow_link,
     lossy_link,
+    queued_link,
     slow_rank,
     late_rank,
     laggard,

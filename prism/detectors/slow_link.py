@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from prism.detectors.losses import likeliest
+from prism.detectors.queues import queues
 from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
@@ -195,7 +196,7 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
 
     Whoever waits for what crosses a slow link may send more slowly than usual, too, and then together with another.
     """
-    queued = _queues(view, one)
+    queued = queues(view, one.start, one.stop)
     ways = [one] + ([one._replace(bad=one.worst)] if len(one.worst) < len(one.bad) else [])
     known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, queued))]
     if not known:
@@ -232,29 +233,6 @@ def _subject(
         return "link", tuple(sorted(name for own in names.values() for name in own)), False
     unsure = len(same) > 1 and _queue_of(best.suspect, queued) == 0.0
     return best.suspect.kind, names[best.suspect], unsure
-
-
-def _queues(view: View, one: Incident, *, times: float = 5.0, share: float = 0.25) -> dict[tuple[str, str], float]:
-    """Hops (sender, receiver) whose packets took `times` longer during the incident than before and after; with how long, ns.
-
-    Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause.
-    """
-    t = view.transits
-    told = t.packets > 0
-    if not told.any() or one.stop - one.start >= len(view.ends):
-        return {}
-    low, high = view.during(one.start, one.stop)
-    inside = (t.start_ns >= low) & (t.start_ns <= high)
-    out = {}
-    for a, b in {(int(a), int(b)) for a, b in zip(t.sender, t.receiver, strict=True)}:
-        hop = (t.sender == a) & (t.receiver == b) & told
-        now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
-        if len(now) and len(usual):
-            peak, calm = float(np.percentile(now, 75)), float(np.median(usual))
-            if peak >= times * calm:
-                out[t.exporters[a], t.exporters[b]] = peak
-    longest = max(out.values(), default=0.0)
-    return {hop: delay for hop, delay in out.items() if delay >= share * longest}
 
 
 def _queue_of(suspect: Suspect, queued: Mapping[tuple[str, str], float]) -> float:

@@ -16,14 +16,18 @@ from prism.model import Finding, FindingKind, Severity, SubjectType
 
 def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
     """Stretches of steps `factor` times as long as the job's others."""
+    return [
+        _told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual")
+        for one in longer_steps(view, factor=factor, sigmas=sigmas)
+    ]
+
+
+def longer_steps(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Shift]:
+    """Stretches of two steps or more, `factor` times as long as the job's others."""
     if len(view.ends) < 6:
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
-    found = shifts(level, spread(level, floor=0.02), least=2, height=np.log(factor), score=sigmas)
-    return [
-        _told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual")
-        for one in found
-    ]
+    return shifts(level, spread(level, floor=0.02), least=2, height=np.log(factor), score=sigmas)
 
 
 def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:

@@ -39,9 +39,7 @@ def without_circles(
 def _at_once(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around: int, threshold: float) -> bool:
     """Whether each of the lanes of a ring moves with as many others as it has links, `around`."""
     keys = list(lanes)
-    meeting = [
-        [i for i, (src, dst, *_) in enumerate(keys) if node in (place[src], place[dst])] for node in {*place.values()}
-    ]
+    meeting = [[i for i, (src, dst, *_) in enumerate(keys) if node in (place[src], place[dst])] for node in {*place.values()}]
     begins = np.cumsum([0, *map(len, meeting)])
     own = np.array([i for ones in meeting for i in ones], np.int64)
     found = joins(side_by_side(lanes.values()), np.arange(len(keys)), own, begins, QUANTILES, threshold, NOWHERE)

@@ -78,10 +78,9 @@ def rhythm(
         return NONE
     edge, gap = gaps(start, end, octets)
     levels = _levels(edge, gap, tolerance, least, beyond=_MANY if pauses else 1)
-    best = float(levels.explained.max(initial=0.0))
-    if best < floor:
+    fit = _fitting(levels, enough, floor)
+    if not len(fit):
         return NONE
-    fit = np.flatnonzero(levels.explained >= enough * best)
     asked = fit[np.abs(edge[-1] / levels.volume[fit] - often) <= AS_OFTEN * often]
     if len(asked):
         finest = levels.at(asked[np.argmax(levels.explained[asked])])
@@ -90,6 +89,24 @@ def rhythm(
     same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
     best_of = levels.at(same[np.argmax(levels.explained[same])])
     return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
+
+
+def counts(
+    start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9, floor: float = 0.5
+) -> list[int]:
+    """How many steps a stream may have, the most first: those of every level that `rhythm` would look at, with pauses."""
+    if len(start) < least:
+        return []
+    edge, gap = gaps(start, end, octets)
+    levels = _levels(edge, gap, tolerance, least, beyond=_MANY)
+    volume = levels.volume[_fitting(levels, enough, floor)]
+    return sorted({round(int(edge[-1]) / own) for own in volume.tolist()}, reverse=True)
+
+
+def _fitting(levels: _Levels, enough: float, floor: float) -> Places:
+    """The levels that explain nearly as much as any; none where none explains `floor`."""
+    best = float(levels.explained.max(initial=0.0))
+    return np.flatnonzero(levels.explained >= max(enough * best, 1e-12)) if best >= floor else np.zeros(0, np.intp)
 
 
 def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolerance: float, pauses: bool) -> _Level:

@@ -1,0 +1,114 @@
+"""Hops between switches on which packets queue, and links that slow a job though nobody sends more slowly.
+
+A deep buffer takes what comes at full rate, so that rates inside bursts, as seen before it, do not show a slow hop; the delay
+of single packets from one switch to the next does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from prism.detectors.slow_step import longer_steps
+from prism.detectors.view import View
+from prism.kernels.edges import Pair
+from prism.kernels.shifts import Shift
+from prism.model import Finding, Severity
+
+BEHIND = "queued_link"  # packets wait behind many a thing: where another claim says which, that is the cause
+Hop = tuple[str, str]  # sender, receiver
+
+
+def queues(view: View, start: int, stop: int, *, times: float = 5.0, share: float = 0.25) -> dict[Hop, float]:
+    """Hops whose packets took `times` longer in steps `start` to `stop` than before and after; with how long, ns.
+
+    Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause. Clocks may
+    disagree: where some delays are none, or less, what usual ones are above the least counts.
+    """
+    t = view.transits
+    told = t.packets > 0
+    if not told.any() or stop - start >= len(view.ends):
+        return {}
+    low, high = view.during(start, stop)
+    inside = (t.start_ns >= low) & (t.start_ns <= high)
+    out = {}
+    for a, b in {(int(a), int(b)) for a, b in zip(t.sender, t.receiver, strict=True)}:
+        hop = (t.sender == a) & (t.receiver == b) & told
+        now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
+        if len(now) and len(usual):
+            peak, calm = float(np.percentile(now, 75)), float(np.median(usual))
+            off = min(float(usual.min()), 0.0)
+            if peak - off >= times * (calm - off):
+                out[t.exporters[a], t.exporters[b]] = peak - off
+    longest = max(out.values(), default=0.0)
+    return {hop: delay for hop, delay in out.items() if delay >= share * longest}
+
+
+def queued_link(view: View, *, share: float = 0.5) -> list[Finding]:
+    """Links and switches where packets queue while steps take longer, for long enough to explain the share `share` of that.
+
+    At worst each rank waits for as many transfers on end as a ring has: two for each member.
+    """
+    if not len(view.transits):
+        return []
+    crossing = _crossing(view)
+    out = []
+    for one in longer_steps(view):
+        queued = {hop: delay for hop, delay in queues(view, one.start, one.stop).items() if hop in crossing}
+        more = float(np.median(view.durations[one.start : one.stop])) - view.period
+        explained = 2 * len(view.job.endpoints) * max(queued.values(), default=0.0) / max(more, 1.0)
+        shared = set.intersection(*map(set, queued)) if queued else set()
+        if shared and explained >= share:
+            out.append(_told(view, one, queued, shared, min(explained, 1.0), crossing))
+    return out
+
+
+def _crossing(view: View) -> Mapping[Hop, list[Pair]]:
+    """The edges of a job that cross each hop."""
+    out: dict[Hop, list[Pair]] = {}
+    for edge in sorted(view.edges):
+        for hop in pairwise(view.paths.get(edge, ())):
+            out.setdefault(hop, []).append(edge)
+    return out
+
+
+def _told(
+    view: View,
+    one: Shift,
+    queued: Mapping[Hop, float],
+    shared: set[str],
+    explained: float,
+    crossing: Mapping[Hop, list[Pair]],
+) -> Finding:
+    """The finding on the one link that all hops are of, or on the switch that they share."""
+    start, end = view.during(one.start, one.stop)
+    link = len(shared) > 1
+    hop = max(queued, key=lambda h: queued[h])
+    slowdown = view.slowdown(one.start, one.stop)
+    edges = sorted({edge for own in queued for edge in crossing[own]})
+    return Finding(
+        detector=BEHIND,
+        kind="slow_link" if link else "slow_switch",
+        job=view.job.id,
+        severity=Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING,
+        subject="link" if link else "switch",
+        ids=tuple(sorted(shared)),
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(slowdown, 3),
+        score=round(min(one.score, 999.0), 2),
+        message=(
+            f"packets waited {queued[hop] / 1e6:.1f} ms between {hop[0]} and {hop[1]} while steps {one.start} to "
+            f"{one.stop - 1} took {np.exp(one.height):.2f}× as long as usual"
+        ),
+        evidence={
+            "steps": [one.start, one.stop],
+            "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in edges],
+            "factor": round(float(np.exp(one.height)), 3),
+            "explains": round(explained, 3),
+            "exclusive": 1.0,
+            "queues_ms": {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()},
+        },
+    )
