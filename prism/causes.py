@@ -23,8 +23,8 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     order = sorted(
         findings,
         key=lambda f: (
-            f.detector == BEHIND,
             0 if _decided(f, findings) else RANK.index(f.kind),
+            f.detector == BEHIND,
             f.detector not in LAST,
             -f.score,
         ),
@@ -81,10 +81,11 @@ def _says_more(finding: Finding, claim: Finding) -> bool:
 def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
     """Whether a claim leaves nothing for another one to say.
 
-    Behind a slow link everybody waits at other times than before, so that a rank may seem to work longer, but never so clearly.
+    Behind a slow link everybody waits at other times than before, so that a rank may seem to work longer, but never so clearly;
+    where packets wait for as long as steps do, nobody works.
     """
     link = claim.kind in ("slow_link", "slow_switch") and other.kind == "slow_rank"
-    if link and _meet(claim, other) and claim.score >= times * other.score:
+    if link and _meet(claim, other) and (claim.score >= times * other.score or claim.detector == BEHIND):
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
     whatever = claim.kind in ("crash", "hang") or _blames(claim) or other.detector == BEHIND

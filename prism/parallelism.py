@@ -17,7 +17,7 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.chains import chains_of, rests_of
-from prism.kernels.circles import without_circles
+from prism.kernels.circles import circles
 from prism.kernels.communicators import communicators
 from prism.kernels.cubes import cubes
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
@@ -50,9 +50,11 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     pure = _pure(flows, payload)
     halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
     tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, payload))
-    tides, trees = (without_circles(tides, edges, host), trees) if pure else ({}, [])
+    (tides, rings), trees = (circles(tides, edges, host), trees) if pure else (({}, []), [])
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
-    found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in handed_on}, trees)
+    taken = handed_on.union(*(ring.edges for ring in rings))
+    found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
+    found += rings
     lockstep = _lockstep(found, edges)
     found, left = stitched(found, left, edges, host)
     if not pure:

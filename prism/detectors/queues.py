@@ -46,10 +46,10 @@ def queues(view: View, start: int, stop: int, *, times: float = 5.0, share: floa
     return {hop: delay for hop, delay in out.items() if delay >= share * longest}
 
 
-def queued_link(view: View, *, share: float = 0.5) -> list[Finding]:
+def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:
     """Links and switches where packets queue while steps take longer, for long enough to explain the share `share` of that.
 
-    At worst each rank waits for as many transfers on end as a ring has: two for each member.
+    At worst each rank waits for as many transfers on end as a ring has, two for each member, or as it sends where more.
     """
     if not len(view.transits):
         return []
@@ -58,11 +58,17 @@ def queued_link(view: View, *, share: float = 0.5) -> list[Finding]:
     for one in longer_steps(view):
         queued = {hop: delay for hop, delay in queues(view, one.start, one.stop).items() if hop in crossing}
         more = float(np.median(view.durations[one.start : one.stop])) - view.period
-        explained = 2 * len(view.job.endpoints) * max(queued.values(), default=0.0) / max(more, 1.0)
+        waits = max(2.0 * len(view.job.endpoints), _sent(view, {edge for hop in queued for edge in crossing[hop]}))
+        explained = waits * max(queued.values(), default=0.0) / max(more, 1.0)
         shared = set.intersection(*map(set, queued)) if queued else set()
         if shared and explained >= share:
-            out.append(_told(view, one, queued, shared, min(explained, 1.0), crossing))
+            out.append(_told(view, one, queued, shared, explained, crossing))
     return out
+
+
+def _sent(view: View, edges: set[Pair]) -> float:
+    """How many records of payload edges have in a step, the one that has most."""
+    return max((len(view.edges[edge].rows) for edge in edges), default=0) / len(view.ends)
 
 
 def _crossing(view: View) -> Mapping[Hop, list[Pair]]:
@@ -107,8 +113,7 @@ def _told(
             "steps": [one.start, one.stop],
             "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in edges],
             "factor": round(float(np.exp(one.height)), 3),
-            "explains": round(explained, 3),
-            "exclusive": 1.0,
+            "waits_at_most": round(explained, 3),  # of how much longer steps took
             "queues_ms": {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()},
         },
     )

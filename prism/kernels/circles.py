@@ -11,37 +11,54 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 
-from prism.kernels.courses import QUANTILES, joins, side_by_side
+from prism.kernels.courses import QUANTILES, beyond, coincides, course, side_by_side
 from prism.kernels.edges import Edge, Pair, flipped
 from prism.kernels.handover import Handover
+from prism.kernels.lockstep import Collective, joined
 
-NOWHERE = -1.0  # how near two lanes must come, in cadences, to be one for that alone
+CHANCE = 0.1  # of what two lanes move, beyond chance, at one time: more than by chance
+PROMPT = 0.1  # of a pause, in which stages work: a stage hands on later than that
 
 
-def without_circles(
+def circles(
     tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.5
-) -> dict[Pair, Handover]:
-    """Pairs that hand over, without those that close a ring all around which lanes move at once.
+) -> tuple[dict[Pair, Handover], list[Collective]]:
+    """Pairs that hand over, without those that close a ring all around which lanes move at once; and those rings.
 
-    They do where each moves the share `threshold` of its octets, beyond chance, while the next one does. A ring goes on inside
-    a `host` as well.
+    They do where each moves the share `threshold` of its octets, beyond chance, while the next one does; or less, if both come
+    to the same place of their traffic promptly one after the other. A ring goes on inside a `host` as well.
     """
     place = {end: host.get(end) or end for pair in tides for end in pair[:2]}
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
-    out = dict(tides)
+    out, found = dict(tides), list[Collective]()
     for part in nx.connected_components(graph):
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
         if len(part) > 2 and all(graph.degree[node] == 2 for node in part) and _at_once(own, place, len(part), threshold):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
-    return out
+            rows = np.sort(np.concatenate([edge.rows for edge in own.values()]))
+            found.append(Collective(frozenset(own), rows, joined([edge.activity() for edge in own.values()])))
+    return out, found
 
 
 def _at_once(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around: int, threshold: float) -> bool:
     """Whether each of the lanes of a ring moves with as many others as it has links, `around`."""
-    keys = list(lanes)
-    meeting = [[i for i, (src, dst, *_) in enumerate(keys) if node in (place[src], place[dst])] for node in {*place.values()}]
-    begins = np.cumsum([0, *map(len, meeting)])
-    own = np.array([i for ones in meeting for i in ones], np.int64)
-    found = joins(side_by_side(lanes.values()), np.arange(len(keys)), own, begins, QUANTILES, threshold, NOWHERE)
-    graph: nx.Graph[int] = nx.Graph(found.tolist())
-    return len(graph) == len(keys) and all(len(part) >= around for part in nx.connected_components(graph))
+    keys, side = list(lanes), side_by_side(lanes.values())
+    courses = [course(*edge.moved, *edge.activity(), QUANTILES) for edge in lanes.values()]
+    pauses = [_pause(edge) for edge in lanes.values()]
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(len(keys)))
+    for i, (src, here, *_) in enumerate(keys):
+        for j, (there, dst, *_) in enumerate(keys):
+            if place[here] == place[there] and place[src] != place[dst]:
+                both = beyond(min(coincides(side, i, j), coincides(side, j, i)), courses[i], courses[j])
+                late = float(np.median(np.abs(courses[i].by_share - courses[j].by_share)))
+                if both >= threshold or (both >= CHANCE and late <= PROMPT * min(pauses[i], pauses[j])):
+                    graph.add_edge(i, j)
+    return all(len(part) >= around for part in nx.connected_components(graph))
+
+
+def _pause(edge: Edge) -> float:
+    """The pause, ns, for which or longer ones a lane rests half of its time."""
+    begin, end = edge.activity()
+    pause = np.sort(begin[1:] - end[:-1])
+    return float(pause[np.searchsorted(np.cumsum(pause), pause.sum() / 2)]) if len(pause) else 0.0

@@ -107,7 +107,7 @@ def beyond(together: float, a: Course, b: Course) -> float:
 
 
 @compiled
-def _coincides(lanes: Lanes, a: int, b: int) -> float:
+def coincides(lanes: Lanes, a: int, b: int) -> float:
     """Share of the octets of a lane that it moved while another was active."""
     own, other = slice(lanes.low[a], lanes.high[a]), slice(lanes.cuts[b], lanes.cuts[b + 1])
     return moved_within(lanes.start[own], lanes.end[own], lanes.octets[own], lanes.first[other], lanes.last[other])
@@ -149,8 +149,8 @@ def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, th
                 x = Course(by_share[one], by_burst[one], bursts[one], octets[one], cadence[one], busy[one])
                 y = Course(by_share[other], by_burst[other], bursts[other], octets[other], cadence[other], busy[other])
                 if apart(x, y) <= near or (
-                    beyond(_coincides(lanes, one, other), x, y) >= threshold
-                    and beyond(_coincides(lanes, other, one), x, y) >= threshold
+                    beyond(coincides(lanes, one, other), x, y) >= threshold
+                    and beyond(coincides(lanes, other, one), x, y) >= threshold
                 ):
                     homes[_home(homes, one)] = _home(homes, other)
                     found[many] = one, other
