@@ -25,6 +25,7 @@ from prism.kernels.sums import counted, numbered
 from prism.model import Parallelism, Stream
 
 Rows = NDArray[np.intp]
+FEW = 6  # steps; so few may be groups of steps
 SAME = 0.15  # of the logarithm of their ratio: two periods are the same
 
 
@@ -103,14 +104,15 @@ def _voted(
     voices = _voices(flows, streams, voters)
     clock, heard = NONE, list[tuple[bool, Rhythm]]()
     for tolerance in tolerances:
-        heard = _heard(flows, start, voices, tolerance, often)
+        heard = _in_groups_too(flows, start, voices, _heard(flows, start, voices, tolerance, often), tolerance)
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
-        if heard and heard[0][0] and heard[0][1].explained >= layered and heard[0][1].period_ns > 3 * clock.period_ns > 0:
-            clock = heard[0][1]  # the edges of a sharded model show its layers, all of them together its steps
+        whole = heard[0][1] if heard and heard[0][0] else NONE
+        if whole.explained >= layered and len(whole.quiet) >= FEW and whole.period_ns > 3 * clock.period_ns > 0:
+            clock = whole  # the edges of a sharded model show its layers, all of them together its steps
             break
         asked = [i for i, (reduces, _) in enumerate(heard) if reduces] or list(range(len(heard)))
         weight = np.array([float(flows.octets[voices[i][1]].sum()) for i in asked])
-        in_time = np.array([same_period(heard[i][1].period_ns, clock.period_ns) for i in asked], np.bool_)
+        in_time = np.array([_in_time(heard[i][1], clock) for i in asked], np.bool_)
         if weight[in_time].sum() < agreed * weight.sum():
             clock = NONE
         if clock.explained >= sure:
@@ -146,6 +148,41 @@ def _heard(
             for own, said, (_, rows) in zip(reduces, heard, voices, strict=True)
         ]
     return list(zip(reduces, heard, strict=True))
+
+
+def _in_groups_too(
+    flows: Flows,
+    start: Ints,
+    voices: Sequence[tuple[Stream, Rows]],
+    heard: list[tuple[bool, Rhythm]],
+    tolerance: float,
+) -> list[tuple[bool, Rhythm]]:
+    """What is heard, of reductions that only show a few groups of steps as often as others show steps, if they may; else none.
+
+    Half of the reductions must show so many steps, or a third that they come in groups.
+    """
+    told = [r for reduces, r in heard if reduces and len(r.quiet)]
+    for sure, share in (([r for r in told if r.grouped and len(r.quiet) >= FEW], 3), (told, 2)):
+        n = round(float(np.median([len(r.quiet) for r in sure]))) if sure else 0
+        if n and share * sum(abs(len(r.quiet) - n) <= AS_OFTEN * n for r in sure) >= len(told):
+            break
+    else:
+        return heard
+    out = []
+    for (reduces, r), (_, rows) in zip(heard, voices, strict=True):
+        if reduces and len(r.quiet) < FEW and 0 < 3 * len(r.quiet) <= n:
+            finer = rhythm_of(flows, start, rows, tolerance, True, n)
+            out.append((True, finer) if abs(len(finer.quiet) - n) <= AS_OFTEN * n else (False, NONE))
+        else:
+            out.append((reduces, r))
+    return out
+
+
+def _in_time(own: Rhythm, clock: Rhythm, *, most: int = 64, near: float = 0.05) -> bool:
+    """Whether a rhythm is that of a clock, or of parts of its steps: then it has whole times as many."""
+    times = len(own.quiet) / max(len(clock.quiet), 1)
+    parts = 1.5 <= times <= most and abs(times - round(times)) <= near * times
+    return same_period(own.period_ns, clock.period_ns) or (parts and own.explained >= 0.9)
 
 
 def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:

@@ -54,9 +54,9 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
     found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
-    found += rings
-    lockstep = _lockstep(found, edges)
+    lockstep = _lockstep([*found, *rings], edges)
     found, left = stitched(found, left, edges, host)
+    found += rings
     if not pure:
         found, left = meshes(found, left, edges)
     hands = {key: edge for key, edge in left.items() if flipped(key) in left and _balanced(edge, left[flipped(key)])}

@@ -33,15 +33,22 @@ def circles(
     out, found = dict(tides), list[Collective]()
     for part in nx.connected_components(graph):
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
-        if len(part) > 2 and all(graph.degree[node] == 2 for node in part) and _at_once(own, place, len(part), threshold):
+        rings = []
+        if len(part) > 2 and all(graph.degree[node] == 2 for node in part):
+            rings = _moving_at_once(own, place, threshold)
+        if rings and all(len(ring) >= len(part) for ring in rings):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
-            rows = np.sort(np.concatenate([edge.rows for edge in own.values()]))
-            found.append(Collective(frozenset(own), rows, joined([edge.activity() for edge in own.values()])))
+            found += [_collective([own[key] for key in ring]) for ring in rings]
     return out, found
 
 
-def _at_once(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around: int, threshold: float) -> bool:
-    """Whether each of the lanes of a ring moves with as many others as it has links, `around`."""
+def _collective(lanes: list[Edge]) -> Collective:
+    rows = np.sort(np.concatenate([edge.rows for edge in lanes]))
+    return Collective(frozenset(edge.key for edge in lanes), rows, joined([edge.activity() for edge in lanes]))
+
+
+def _moving_at_once(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], threshold: float) -> list[list[Pair]]:
+    """The lanes of a ring by which of them move at once, one after the other around it: each way, if it is one."""
     keys, side = list(lanes), side_by_side(lanes.values())
     courses = [course(*edge.moved, *edge.activity(), QUANTILES) for edge in lanes.values()]
     pauses = [_pause(edge) for edge in lanes.values()]
@@ -54,7 +61,7 @@ def _at_once(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around:
                 late = float(np.median(np.abs(courses[i].by_share - courses[j].by_share)))
                 if both >= threshold or (both >= CHANCE and late <= PROMPT * min(pauses[i], pauses[j])):
                     graph.add_edge(i, j)
-    return all(len(part) >= around for part in nx.connected_components(graph))
+    return [[keys[i] for i in sorted(part)] for part in nx.connected_components(graph)]
 
 
 def _pause(edge: Edge) -> float:

@@ -7,7 +7,7 @@ same volume, whatever time they took; gaps inside a step (a hang, a pipeline bub
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,12 +29,14 @@ class Rhythm:
 
     The gap after the stream's last record ends at `FOREVER`.
 
-    `explained` 0 … 1 is the share of all octets that lie in segments of the usual volume `octets`.
+    `explained` 0 … 1 is the share of all octets that lie in segments of the usual volume `octets`. Steps are `grouped` where
+    they were told from groups of them that longer pauses part.
     """
 
     quiet: Ints
     octets: int
     explained: float
+    grouped: bool = False
 
     @cached_property
     def rest(self) -> float:
@@ -82,13 +84,14 @@ def rhythm(
     if not len(fit):
         return NONE
     asked = fit[np.abs(edge[-1] / levels.volume[fit] - often) <= AS_OFTEN * often]
+    grouped = False
     if len(asked):
         finest = levels.at(asked[np.argmax(levels.explained[asked])])
     else:
-        finest = _finest(levels, fit, edge, gap, end, tolerance, pauses)
+        finest, grouped = _finest(levels, fit, edge, gap, end, tolerance, pauses)
     same = np.flatnonzero(np.abs(levels.volume - finest.volume) <= tolerance * finest.volume)
     best_of = levels.at(same[np.argmax(levels.explained[same])])
-    return _filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least)
+    return replace(_filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least), grouped=grouped)
 
 
 def counts(
@@ -109,15 +112,18 @@ def _fitting(levels: _Levels, enough: float, floor: float) -> Places:
     return np.flatnonzero(levels.explained >= max(enough * best, 1e-12)) if best >= floor else np.zeros(0, np.intp)
 
 
-def _finest(levels: _Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolerance: float, pauses: bool) -> _Level:
-    """The level of steps, of those that explain enough; with `pauses` as in `rhythm`."""
+def _finest(
+    levels: _Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolerance: float, pauses: bool
+) -> tuple[_Level, bool]:
+    """The level of steps, of those that explain enough, and whether they come in groups; with `pauses` as in `rhythm`."""
     nearly = np.flatnonzero(levels.explained >= _NEARLY_ALL)
     sure = int(levels.reach[nearly[0]]) if len(nearly) else 0
     finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
-    if pauses:
-        finest = _in_groups(levels, fit, edge, np.maximum.accumulate(end), tolerance) or finest
-        finest = _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance)
-    return finest
+    if not pauses:
+        return finest, False
+    steps = _in_groups(levels, fit, edge, np.maximum.accumulate(end), tolerance)
+    finest = steps or finest
+    return _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance), steps is not None
 
 
 class _Level(NamedTuple):
