@@ -13,25 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
+from prism.counting import FEW, counted_steps, drained, in_groups_too, rhythm_of, stream_of
 from prism.kernels.chorus import Chorus, chorus, told_by
-from prism.kernels.edges import Edge, edge_from, sending
-from prism.kernels.handover import handover
+from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.layers import grouped
-from prism.kernels.ordered import ascending, in_order
-from prism.kernels.rhythm import AS_OFTEN, FOREVER, NONE, Rhythm, counts, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm
 from prism.kernels.sharded import Sharded, sharded
 from prism.kernels.sums import counted, numbered
 from prism.model import Parallelism, Stream
 
 Rows = NDArray[np.intp]
-FEW = 6  # steps; so few may be groups of steps
 SAME = 0.15  # of the logarithm of their ratio: two periods are the same
 
 
 class Beat(NamedTuple):
     """The rhythm of a job's steps; whether no other stream shows them as it does (`alone`), and whether each step consists
-    of many `calls`. `often` is how often its pipelines ran empty, 0 where that is not known.
+    of many `calls`. `often` is how often, if something but its rhythm tells (`counting`), else 0.
     """
 
     clock: Rhythm
@@ -56,7 +54,7 @@ def beat(
     found = _voted(flows, parallelism, streams, seen, until)
     rows = next((stream.rows for stream in streams if stream.kind == "dp"), None)
     if rows is not None:
-        said = chorus(flows, *_stream(flows, sending(flows), rows))
+        said = chorus(flows, *stream_of(flows, sending(flows), rows))
         if told_by(said, found.clock):
             clock = replace(said.rhythm, quiet=_parted(flows, streams, said))
             return Beat(clock, True, len(found.clock.quiet) > 2 * len(clock.quiet))
@@ -97,14 +95,14 @@ def _voted(
     start = sending(flows)
     empty = drained(flows, parallelism, start)
     reduced = any(stream.kind == "dp" for stream in parallelism.streams)
-    often = _often(flows, streams, start, len(empty.quiet)) if reduced else 0
+    often = counted_steps(flows, streams, start, len(empty.quiet)) if reduced else 0
     for clock, calls in ((NONE if reduced else empty, False), (_layered(flows, streams, start), True)):
         if clock is not NONE:
             return Beat(clock, True, calls)
     voices = _voices(flows, streams, voters)
     clock, heard = NONE, list[tuple[bool, Rhythm]]()
     for tolerance in tolerances:
-        heard = _in_groups_too(flows, start, voices, _heard(flows, start, voices, tolerance, often), tolerance)
+        heard = in_groups_too(flows, start, voices, _heard(flows, start, voices, tolerance, often), tolerance)
         clock = _clock([(reduces, r) for reduces, r in heard if len(r.quiet)])
         whole = heard[0][1] if heard and heard[0][0] else NONE
         if whole.explained >= layered and len(whole.quiet) >= FEW and whole.period_ns > 3 * clock.period_ns > 0:
@@ -120,10 +118,10 @@ def _voted(
     if clock is NONE:
         return Beat(NONE)
     whole = next(
-        grouped(r, *_stream(flows, start, rows)) for (_, rows), (_, r) in zip(voices, heard, strict=True) if r is clock
+        grouped(r, *stream_of(flows, start, rows)) for (_, rows), (_, r) in zip(voices, heard, strict=True) if r is clock
     )
     reductions = [
-        (_stream(flows, start, rows), r)
+        (stream_of(flows, start, rows), r)
         for (s, rows), (reduces, r) in zip(voices, heard, strict=True)
         if reduces and rows is s.rows
     ]
@@ -150,96 +148,11 @@ def _heard(
     return list(zip(reduces, heard, strict=True))
 
 
-def _in_groups_too(
-    flows: Flows,
-    start: Ints,
-    voices: Sequence[tuple[Stream, Rows]],
-    heard: list[tuple[bool, Rhythm]],
-    tolerance: float,
-) -> list[tuple[bool, Rhythm]]:
-    """What is heard, of reductions that only show a few groups of steps as often as others show steps, if they may; else none.
-
-    Half of the reductions must show so many steps, or a third that they come in groups.
-    """
-    told = [r for reduces, r in heard if reduces and len(r.quiet)]
-    for sure, share in (([r for r in told if r.grouped and len(r.quiet) >= FEW], 3), (told, 2)):
-        n = round(float(np.median([len(r.quiet) for r in sure]))) if sure else 0
-        if n and share * sum(abs(len(r.quiet) - n) <= AS_OFTEN * n for r in sure) >= len(told):
-            break
-    else:
-        return heard
-    out = []
-    for (reduces, r), (_, rows) in zip(heard, voices, strict=True):
-        if reduces and len(r.quiet) < FEW and 0 < 3 * len(r.quiet) <= n:
-            finer = rhythm_of(flows, start, rows, tolerance, True, n)
-            out.append((True, finer) if abs(len(finer.quiet) - n) <= AS_OFTEN * n else (False, NONE))
-        else:
-            out.append((reduces, r))
-    return out
-
-
 def _in_time(own: Rhythm, clock: Rhythm, *, most: int = 64, near: float = 0.05) -> bool:
     """Whether a rhythm is that of a clock, or of parts of its steps: then it has whole times as many."""
     times = len(own.quiet) / max(len(clock.quiet), 1)
     parts = 1.5 <= times <= most and abs(times - round(times)) <= near * times
     return same_period(own.period_ns, clock.period_ns) or (parts and own.explained >= 0.9)
-
-
-def drained(flows: Flows, parallelism: Parallelism, start: Ints) -> Rhythm:
-    """Steps of a pipeline: its first stage's pair runs empty once a step; `NONE` where none are seen."""
-    rows = {s.members: s.rows for s in parallelism.streams if s.kind == "pp"}
-    for (src, dst), there in rows.items():
-        back = rows.get((dst, src))
-        if parallelism.stages.get(src) != 0 or parallelism.stages.get(dst) != 1 or back is None:
-            continue
-        found = handover(_edge(flows, there, start), _edge(flows, back, start))
-        if found is not None and len(found.first.empty) >= 3:
-            begun = np.sort(start[there])
-            after = np.append(begun, FOREVER)[np.searchsorted(begun, found.first.empty, "right")]
-            return Rhythm(np.stack([found.first.empty, after], axis=1), 0, 1.0)
-    return NONE
-
-
-def _often(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, *, share: float = 0.9) -> int:
-    """How often pipelines ran empty, if the heaviest reduction shows so many steps with work handed on in `share` of them.
-
-    Else how often it reduces with as much of all else between: chunks of a schedule run empty too, and a reduction has parts,
-    but nothing is handed on between those. 0 where neither is known.
-    """
-    if not times or not _ran_empty(flows, streams, start, times, share):
-        return _with_all_else(flows, streams, start, share)
-    return times
-
-
-def _with_all_else(flows: Flows, streams: Sequence[Stream], start: Ints, share: float) -> int:
-    """How many steps the heaviest reduction has, the most of those that it may: in each, as much else is moved.
-
-    Between the parts of one step it is not, for forward passes come before the first. 0 where nothing else is moved.
-    """
-    others = [s.rows for s in streams if s.kind != "dp"]
-    if not others:
-        return 0
-    rows = np.concatenate(others)
-    own = _stream(flows, start, next(s.rows for s in streams if s.kind == "dp"))
-    for n in counts(*own):
-        ends = rhythm(*own, pauses=True, often=n).quiet[:, 0]
-        moved = np.bincount(np.searchsorted(ends, start[rows]), flows.octets[rows], len(ends) + 1)[1 : len(ends)]
-        usual = float(np.median(moved)) if len(moved) else 0.0
-        alike = usual > 0 and np.mean(np.abs(moved - usual) <= (1 - share) * usual) >= share
-        if alike and np.minimum(moved, usual).sum() >= share * moved.sum():
-            return len(ends)
-    return 0
-
-
-def _ran_empty(flows: Flows, streams: Sequence[Stream], start: Ints, times: int, share: float) -> bool:
-    """Whether the heaviest reduction shows as many steps as pipelines ran empty, with work handed on in `share` of them."""
-    found = rhythm_of(flows, start, next(s.rows for s in streams if s.kind == "dp"), 0.02, True, times)
-    if len(found.quiet) < 3 or abs(len(found.quiet) - times) > AS_OFTEN * times:
-        return False
-    rows = np.concatenate([s.rows for s in streams if s.kind == "pp"])
-    n = len(found.quiet)
-    handed = np.bincount(np.searchsorted(found.quiet[:, 0], start[rows]), flows.octets[rows], n + 1)[1:n]
-    return bool(np.mean(handed >= np.median(handed) / 2) >= share and np.median(handed) > 0)
 
 
 def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int = 64, clear: float = 0.02) -> Rhythm:
@@ -255,16 +168,10 @@ def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int
     number, at = numbered(flows.src[rows], flows.dst[rows])
     order, begins = counted(number, len(at), np.arange(len(rows)))
     of = [rows[order[begins[i] : begins[i + 1]]] for i in np.unique(np.linspace(0, len(at) - 1, asked).astype(np.intp))]
-    found = [sharded(*_stream(flows, start, own)) for own in of]
+    found = [sharded(*stream_of(flows, start, own)) for own in of]
     best = min(found, key=lambda one: one.uneven, default=Sharded())
     alike = sum(same_period(one.rhythm.octets, best.rhythm.octets) for one in found)
     return best.rhythm if best.uneven <= clear or 2 * alike >= len(found) else NONE
-
-
-def _edge(flows: Flows, rows: Rows, start: Ints) -> Edge:
-    rows = rows[in_order(start[rows])]
-    key = int(flows.src[rows[0]]), int(flows.dst[rows[0]])
-    return edge_from(key, rows, start[rows], flows.end_ns[rows], flows.octets[rows])
 
 
 def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[Stream, Rows]]:
@@ -278,20 +185,6 @@ def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[St
             first = np.lexsort((flows.dst[rows[at]], flows.src[rows[at]]))[: most - len(edges)]
             edges += [(stream, rows[order[begins[i] : begins[i + 1]]]) for i in first.tolist()]
     return [*whole, *edges]
-
-
-def rhythm_of(flows: Flows, start: Ints, rows: Rows, tolerance: float, reduces: bool, often: int = 0) -> Rhythm:
-    """The rhythm of some records; those that reduce gradients may pause, and do so as `often` as pipelines run empty."""
-    return rhythm(*_stream(flows, start, rows), tolerance=tolerance, pauses=reduces, often=often if reduces else 0)
-
-
-def _stream(flows: Flows, start: Ints, rows: Rows) -> tuple[Ints, Ints, Ints]:
-    """Start, end and octets of a stream's records, in order of start."""
-    begun = start.take(rows)
-    if not ascending(begun):
-        order = in_order(begun)
-        rows, begun = rows.take(order), begun.take(order)
-    return begun, flows.end_ns.take(rows), flows.octets.take(rows)
 
 
 def _clock(voices: list[tuple[bool, Rhythm]]) -> Rhythm:

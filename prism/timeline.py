@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows, Mask
-from prism.beats import beat, rhythm_of, same_period
+from prism.beats import beat, same_period
+from prism.counting import rhythm_of
 from prism.kernels.edges import sending
 from prism.kernels.endings import steps_of
 from prism.kernels.intervals import Ints

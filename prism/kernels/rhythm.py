@@ -7,6 +7,7 @@ same volume, whatever time they took; gaps inside a step (a hang, a pipeline bub
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -94,16 +95,22 @@ def rhythm(
     return replace(_filled(start, end, edge, gap, best_of.cuts, best_of.volume, tolerance, least), grouped=grouped)
 
 
-def counts(
+def choices(
     start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9, floor: float = 0.5
-) -> list[int]:
-    """How many steps a stream may have, the most first: those of every level that `rhythm` would look at, with pauses."""
+) -> Iterator[Rhythm]:
+    """The rhythms that a stream may have, the one of most steps first: one of each level that `rhythm` would look at, with
+    pauses, but for those of about as many steps.
+    """
     if len(start) < least:
-        return []
+        return
     edge, gap = gaps(start, end, octets)
     levels = _levels(edge, gap, tolerance, least, beyond=_MANY)
-    volume = levels.volume[_fitting(levels, enough, floor)]
-    return sorted({round(int(edge[-1]) / own) for own in volume.tolist()}, reverse=True)
+    fit, last = _fitting(levels, enough, floor), 0
+    for place in fit[np.lexsort((-levels.explained[fit], levels.volume[fit]))].tolist():
+        level = levels.at(place)
+        if level.volume > (1 + AS_OFTEN) * last:
+            last = level.volume
+            yield _filled(start, end, edge, gap, level.cuts, level.volume, tolerance, least)
 
 
 def _fitting(levels: _Levels, enough: float, floor: float) -> Places:
