@@ -1,9 +1,11 @@
 import pytest
 
 from prism.jobs import recognize, rows_of
+from prism.kinds import _crossing
 from prism.parallelism import infer
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
+from tests.prism.traffic import MS, T0, Wire
 
 
 def kinds(job):
@@ -41,3 +43,39 @@ def test_context(cp):
 def test_tensor_parallel_on_the_wire():
     job = Job(dp=4, tp=2, tensor_octets=2_000_000, **BASE)
     assert kinds(job) == {("dp", 4): 2, ("tp", 2): 4}
+
+
+def test_experts_over_all_replicas():
+    """An all-to-all among those who also reduce together, as a rule of other octets from rank to rank."""
+    job = Job(dp=8, ep=8, expert_octets=3_000_000, transport="tcp", **BASE)
+    assert kinds(job) == {("dp", 8): 1, ("ep", 8): 1}
+
+
+@pytest.mark.parametrize("crossing", [({0, 1, 2, 3, 4}, {2, 3, 4, 5}), ({0, 1, 2}, {2, 3, 4})])
+def test_sets_that_share_more_than_one_member_are_parts_of_one(crossing):
+    a, b = map(frozenset, crossing)
+    whole = frozenset(range(8))
+    assert _crossing({a, b}, {whole}) == ({a, b} if len(a & b) > 1 else set())
+    assert _crossing({a, b}, {frozenset({0, 1, 2, 3, 4})}) == set()  # not of one reduction
+    assert _crossing({a, a | {7}}, {whole}) == set()  # one contains the other
+
+
+def test_context_that_is_gathered_one_way_and_scattered_the_other_goes_around():
+    """Every member has two neighbours, though it talks to both."""
+    wire, at = Wire(tcp=True), T0
+    ranks = range(8)
+    for _ in range(14):
+        for turn in range(6):
+            for half in (ranks[:4], ranks[4:]):
+                lanes = [(m, half[(i + 1) % 4]) for i, m in enumerate(half)]
+                for a, b in lanes if turn < 3 else [(b, a) for a, b in lanes]:
+                    wire.send(a, b, 2_000_000, at, src_port=50_000 + a, dst_port=50_100 + b)
+            at += 30 * MS
+        for k in range(14):
+            for m in ranks:
+                wire.send(m, (m + 1) % 8, 1_000_000, at + k * MS)
+        at += 150 * MS
+    flows = wire.flows()
+    (job,) = recognize(flows)
+    layout = infer(flows, job).layout
+    assert (layout.dp, layout.cp, layout.ep) == (2, 4, 1)

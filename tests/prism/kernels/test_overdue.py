@@ -48,6 +48,14 @@ def test_whoever_sends_next_is_due(done):
     assert np.flatnonzero(cut.begun).tolist() == sorted({src for _, src, *_ in RELAY[:done]})
 
 
+@pytest.mark.parametrize(("octets", "begun"), [(8_000, False), (60_000, True)])
+def test_a_step_of_one_record_is_begun_with_a_part_of_it(octets, begun):
+    """TCP may be so busy that all of a step is one record, of which little had gone when a rank hung."""
+    ring = [(10, 0, 1, 10**6), (11, 1, 2, 10**6), (12, 2, 3, 10**6), (13, 3, 0, 10**6)]
+    cut = _cut([(410, 0, 1, octets)], ring, 0, TCP)
+    assert cut.begun.any() == begun
+
+
 def test_of_a_whole_step_nobody_is_due():
     cut = _cut([], RELAY, 6)
     assert cut.votes.sum() == 0

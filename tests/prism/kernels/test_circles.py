@@ -1,0 +1,73 @@
+"""Rings that gather one way and scatter the other, beside pipelines whose stages close a ring."""
+
+import numpy as np
+import pytest
+
+from prism.kernels.circles import circles
+from prism.kernels.edges import edges_of, flipped
+from prism.kernels.handovers import handovers
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Job, Spec
+from tests.prism.traffic import MS, T0, Wire
+
+RANKS = 8
+
+
+def around(wire, lanes, at, parts=7, octets=500_000):
+    """What goes around a ring in so many parts, each lane sending when what came before has come."""
+    for k in range(parts):
+        for a, b in lanes:
+            wire.send(a, b, octets, at + k * MS)
+
+
+def sharded(lanes, steps=12, layers=3):
+    """Layers are gathered one way, twice a step, and their gradients scattered, twice as large, the other."""
+    wire, at = Wire(tcp=True, jitter_ns=100_000), T0
+    back = [(b, a) for a, b in lanes]
+    for _ in range(steps):
+        for _ in range(layers):
+            around(wire, lanes, at)
+            at += 40 * MS
+        for _ in range(layers):
+            around(wire, lanes, at)
+            around(wire, back, at + 45 * MS, octets=1_000_000)
+            at += 80 * MS
+        at += 20 * MS
+    return wire.flows()
+
+
+def told(flows, host):
+    edges = edges_of(flows, np.flatnonzero(~flows.control()))
+    tides, _ = handovers(edges)
+    return tides, *circles(tides, edges, host)
+
+
+def test_layers_that_are_gathered_one_way_and_scattered_the_other_are_handed_to_nobody():
+    lanes = [(r, (r + 1) % RANKS) for r in range(RANKS)]
+    tides, kept, found = told(sharded(lanes), {})
+    assert len(tides) == RANKS  # each pair for itself looks like two stages
+    assert kept == {}
+    ways = [frozenset(lanes), frozenset((b, a) for a, b in lanes)]
+    assert sorted(map(sorted, (one.edges for one in found))) == sorted(map(sorted, ways))
+
+
+def test_a_ring_goes_on_inside_hosts():
+    """Two ranks in each host: one receives what comes around, the other sends it on."""
+    lanes = [(r, (r + 1) % RANKS) for r in range(1, RANKS, 2)]
+    host = {r: f"host{r // 2}" for r in range(RANKS)}
+    tides, kept, found = told(sharded(lanes), host)
+    assert len(tides) == len(lanes)
+    assert kept == {}
+    assert [len(one.edges) for one in found] == [len(lanes), len(lanes)]
+    assert told(sharded(lanes), {})[1].keys() == tides.keys()  # without hosts nothing joins them
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe", "interleaved"])
+@pytest.mark.parametrize("pp", [4, 8])
+def test_stages_are_stages_though_they_close_a_ring(schedule, pp):
+    job = Job(pp=pp, micro=2 * pp, schedule=schedule, transport="tcp", activation_octets=400_000, steps=10)
+    flows = simulate(Spec("x", Cluster(hosts=pp, nic_gbit=1.0), (job,)), 1).flows
+    tides, kept, found = told(flows, {})
+    assert len(tides) >= pp - 1
+    assert (kept, found) == (tides, [])
+    assert all(flipped(pair) not in tides for pair in tides)
