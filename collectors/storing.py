@@ -65,7 +65,7 @@ class Storing:
         self._found = self.taken
         self._parts: list[Flows] = []
         self._due_ns = self._again_ns = 0
-        self._refused = ""
+        self._refused, self._closed = "", False
         self._fit_ns = self._clock()  # when records came last that the store can keep
         self._unfit: dict[str, tuple[int, str]] = {}  # reason: when records were dropped for it last, and whose
         self._said: dict[str, int] = {}
@@ -131,8 +131,13 @@ class Storing:
             self._make(self._clock())
 
     def close(self, *, patience_s: float = 10.0) -> None:
-        """Spool everything, and give the store a while to take it; what is spooled then is there at the next start."""
-        self._again_ns = 0
+        """Spool everything, and give the store a while to take it; what is spooled then is there at the next start.
+
+        Once closed, this does nothing.
+        """
+        if self._closed:
+            return
+        self._again_ns, self._closed = 0, True
         if self.waiting:
             self._make(0, last=True)
         self.inserting.stop(patience_s)

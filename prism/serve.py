@@ -118,6 +118,7 @@ def serve(
             inbox, ready = Inbox(), decoders({one.kind for one in places})
             sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
             sink = Storing(wish.store, wish.spool)
+            undo.callback(sink.close, patience_s=0.0)  # where nothing ran it: its thread must not outlive the store
             listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
         left = sink.left if sink is not None else lambda: 0
         analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left)

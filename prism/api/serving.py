@@ -63,8 +63,9 @@ def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies:
 
 
 def check(service: Service, host: str) -> None:
-    """Raises ValueError where the service would be open to others without tokens."""
-    if loopback(host) or (service.tokens and service.tokens.all()):
+    """Raises ValueError where the service would be open to others without tokens, or tokens cannot be understood; OSError."""
+    known = service.tokens.all() if service.tokens else ()
+    if known or loopback(host):
         return
     who = f"{host or '*'}: others than this host could ask"
     if service.tokens is None:

@@ -238,3 +238,9 @@ def test_the_sink_of_out_says_where_records_wait(tmp_path, monkeypatch):
         assert server.spool.folder == tmp_path / folder
         assert "spool" not in server.where
         server.close(patience_s=0)
+
+
+def test_closed_twice_is_closed(tmp_path):
+    sink = Storing(str(tmp_path / "store"), tmp_path / "spool")
+    sink.close()
+    sink.close(patience_s=0.0)

@@ -57,3 +57,16 @@ def test_a_service_starts_listens_and_ends_when_told(tmp_path):
         assert "Traceback" not in rest
         assert all(json.loads(text) for text in out.splitlines())
     assert (tmp_path / "data" / "store").is_dir()
+
+
+@pytest.mark.parametrize("_turn", range(3))
+def test_pages_that_cannot_start_end_a_service_that_stores_cleanly(tmp_path, _turn):
+    """The thread that inserts ends before its store does: else the engine goes down with the process, now and then."""
+    pytest.importorskip("chdb")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        with running("serve", "--data", str(tmp_path), "--listen", "ipfix://127.0.0.1:0", "--http", at) as process:
+            _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert f"{at}: address already in use" in said
+    assert "Traceback" not in said

@@ -81,3 +81,11 @@ def test_all_addresses_with_tokens(tmp_path):
 def test_what_cannot_be_wished(wish):
     with pytest.raises(ValueError, match=r"listen|everybody|token"), shown(make_service(), wish):
         pass
+
+
+def test_tokens_that_cannot_be_understood_are_refused_at_the_start(tmp_path):
+    (tmp_path / "tokens").write_bytes(b"\x80\x02 no tokens")
+    with pytest.raises(ValueError, match="tokens"), served(make_service(tokens=Tokens(tmp_path / "tokens"))):
+        pass
+    with pytest.raises(OSError, match="directory"), served(make_service(tokens=Tokens(tmp_path))):
+        pass
