@@ -16,17 +16,16 @@ from prism.kernels.edges import Edge, Pair, flipped
 from prism.kernels.handover import Handover
 from prism.kernels.lockstep import Collective, joined
 
-CHANCE = 0.1  # of what two lanes move, beyond chance, at one time: more than by chance
-PROMPT = 0.1  # of a pause, in which stages work: a stage hands on later than that
+LEAST = 0.25  # of what two lanes move, beyond chance, at one time; stages in step reach it now and then, not all around
 
 
 def circles(
-    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.5
+    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.4
 ) -> tuple[dict[Pair, Handover], list[Collective]]:
     """Pairs that hand over, without those that close a ring all around which lanes move at once; and those rings.
 
-    They do where each moves the share `threshold` of its octets, beyond chance, while the next one does; or less, if both come
-    to the same place of their traffic promptly one after the other. A ring goes on inside a `host` as well.
+    They do where most move the share `threshold` of their octets, beyond chance, while the next one does, and none much less.
+    A ring goes on inside a `host` as well.
     """
     place = {end: host.get(end) or end for pair in tides for end in pair[:2]}
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
@@ -35,8 +34,8 @@ def circles(
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
         rings = []
         if len(part) > 2 and all(graph.degree[node] == 2 for node in part):
-            rings = _moving_at_once(own, place, threshold)
-        if rings and all(len(ring) >= len(part) for ring in rings):
+            rings = _moving_at_once(own, place, len(part), threshold)
+        if sum(map(len, rings)) == len(own):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
             found += [_collective([own[key] for key in ring]) for ring in rings]
     return out, found
@@ -47,25 +46,22 @@ def _collective(lanes: list[Edge]) -> Collective:
     return Collective(frozenset(edge.key for edge in lanes), rows, joined([edge.activity() for edge in lanes]))
 
 
-def _moving_at_once(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], threshold: float) -> list[list[Pair]]:
-    """The lanes of a ring by which of them move at once, one after the other around it: each way, if it is one."""
+def _moving_at_once(
+    lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around: int, threshold: float
+) -> list[list[Pair]]:
+    """The lanes that move at once, one after the other all around a ring of so many links: each way, if they do."""
     keys, side = list(lanes), side_by_side(lanes.values())
     courses = [course(*edge.moved, *edge.activity(), QUANTILES) for edge in lanes.values()]
-    pauses = [_pause(edge) for edge in lanes.values()]
     graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(range(len(keys)))
     for i, (src, here, *_) in enumerate(keys):
         for j, (there, dst, *_) in enumerate(keys):
             if place[here] == place[there] and place[src] != place[dst]:
                 both = beyond(min(coincides(side, i, j), coincides(side, j, i)), courses[i], courses[j])
-                late = float(np.median(np.abs(courses[i].by_share - courses[j].by_share)))
-                if both >= threshold or (both >= CHANCE and late <= PROMPT * min(pauses[i], pauses[j])):
-                    graph.add_edge(i, j)
-    return [[keys[i] for i in sorted(part)] for part in nx.connected_components(graph)]
-
-
-def _pause(edge: Edge) -> float:
-    """The pause, ns, for which or longer ones a lane rests half of its time."""
-    begin, end = edge.activity()
-    pause = np.sort(begin[1:] - end[:-1])
-    return float(pause[np.searchsorted(np.cumsum(pause), pause.sum() / 2)]) if len(pause) else 0.0
+                if both >= LEAST:
+                    graph.add_edge(i, j, both=both)
+    out = []
+    for part in nx.connected_components(graph):
+        links: list[float] = [told["both"] for _, _, told in graph.subgraph(part).edges(data=True)]
+        if len(links) >= len(part) >= around and np.median(links) >= threshold:
+            out.append([keys[i] for i in sorted(part)])
+    return out
