@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from collectors import cli_files, cli_live
+from collectors.cli_given import Commands
 from collectors.files import written as written
 from collectors.storeerror import StoreError
 
@@ -34,6 +35,7 @@ ENDINGS = {
 
 HELP = "Turn captures into flow records, where packets are seen; and other tools' records into dumps."
 app = typer.Typer(
+    cls=Commands,
     help=HELP,
     add_completion=False,
     no_args_is_help=True,

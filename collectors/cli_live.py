@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from collectors.cli_given import source
 from collectors.cli_settings import config_option, settings_of
 
 OutOption = Annotated[
@@ -31,17 +32,12 @@ def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
     if config is None:
         return {}
     found = settings_of(context, config)
-    return {name: value for name, value in found.items() if _source(context, name) != "COMMANDLINE"}
+    return {name: value for name, value in found.items() if source(context, name) != "COMMANDLINE"}
 
 
 def _listed(context: typer.Context, name: str, texts: list[str] | None) -> list[str] | None:
     """A list of texts, or None where neither the command line nor the settings file has one: an empty one is one."""
-    return list((context.default_map or {})[name]) if _source(context, name) == "DEFAULT_MAP" else texts or None
-
-
-def _source(context: typer.Context, name: str) -> str:
-    source = context.get_parameter_source(name)
-    return "" if source is None else source.name
+    return list((context.default_map or {})[name]) if source(context, name) == "DEFAULT_MAP" else texts or None
 
 
 ConfigOption = Annotated[str | None, config_option("prism-collect")]

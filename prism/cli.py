@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+from collectors.cli_given import Commands
 from collectors.memory import keep_freed, seldom_collected
 from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 
@@ -39,6 +40,7 @@ SOON = 1.0  # seconds of work before a progress bar is worth drawing
 
 HELP = "Which LLM training jobs run on a cluster, how each is parallelised, who makes them slow: from network flows alone."
 app = typer.Typer(
+    cls=Commands,
     help=HELP,
     add_completion=False,
     no_args_is_help=True,

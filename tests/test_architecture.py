@@ -23,8 +23,9 @@ EDGE = frozenset(
         r"\S+",
         """
 collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
-collectors.cli_settings
-collectors.clickhouse collectors.clickhouse_embedded collectors.clickhouse_errors collectors.clickhouse_server
+collectors.cli_given collectors.cli_settings
+collectors.clickhouse collectors.clickhouse_address collectors.clickhouse_embedded collectors.clickhouse_errors
+collectors.clickhouse_server
 collectors.clickhouse_tables collectors.clickhouse_texts
 collectors.clusterfile collectors.compiling collectors.converting collectors.dump
 collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
