@@ -79,6 +79,7 @@ class Tables(ABC):
         if engine not in (SPREAD, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
             self._changed(f"table {table.name}", engine, wanted)
         length = known["partition_ns"] if known else table.partition_ns
+        tables.refuse_unparted(table, length, self.where)
         if engine != SPREAD and length and partitions != f"intDiv({table.time},{length})":
             self._changed(f"the partition of table {table.name}", partitions or "all of it", f"intDiv({table.time},{length})")
 

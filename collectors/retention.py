@@ -85,10 +85,14 @@ def prune(database: Database, now_ns: int, keep_s: int | None = None) -> int:
 
 
 def _registered(database: Database) -> list[tuple[Table, dict[str, int]]]:
-    """The tables that are there, and what is known of them. Raises StoreError where one needs a newer Prism."""
+    """The tables that are there, and what is known of them.
+
+    Raises StoreError where one needs a newer Prism, or somebody changed what is known.
+    """
     found = [(table, known) for table in flowrows.TABLES if (known := database.registered(table.name))]
     for table, known in found:
         tables.refuse_newer(table, known["version"], database.where)  # what its partitions are, that one knows
+        tables.refuse_unparted(table, known["partition_ns"], database.where)
     return found
 
 

@@ -107,6 +107,13 @@ def refuse_newer(table: Table, version: int, where: str) -> None:
         raise StoreError(f"{where}: table {table.name} {known_here}")
 
 
+def refuse_unparted(table: Table, partition_ns: int, where: str) -> None:
+    """Raises StoreError where it is noted of a table in partitions that they have no length."""
+    if table.partition_ns and partition_ns <= 0:
+        noted = f"the partition of table {table.name} is noted as of {partition_ns} ns"
+        raise StoreError(f"{where}: {noted}: somebody changed it")
+
+
 def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:
     """The statements that create a table; with a cluster, that of the replicas and that of the table that spreads over them.
 

@@ -6,6 +6,7 @@ import pytest
 
 from collectors import flowrows, retention
 from collectors.clickhouse import StoreError
+from collectors.clickhouse_tables import REGISTRY
 from tests.collectors import stores
 
 HOUR = 3600
@@ -72,6 +73,21 @@ def test_to_keep_rows_for_another_time_changes_no_schema_and_needs_to_know_it(da
     with pytest.raises(StoreError, match="needs a newer Prism"):
         retention.prune(database, now + 10**18)
     assert database.registered("flow_pairs")["version"] == 99
+
+
+def test_partitions_that_are_noted_as_of_no_length_were_changed_by_somebody(database):
+    fill(database, time.time_ns(), 1)
+    at = int(database.query("SELECT max(at_ns) AS at FROM prism_tables")["at"][0])
+    row = {"name": ["flows"], "version": [1], "keep_s": [3600], "partition_ns": [0], "at_ns": [at + 1]}
+    database.insert(REGISTRY, row)
+    said = "the partition of table flows is noted as of 0 ns: somebody changed it"
+    for ask in (lambda: retention.prune(database, time.time_ns()), lambda: retention.prune(database, time.time_ns(), HOUR)):
+        with pytest.raises(StoreError, match=said) as caught:
+            ask()
+        assert not caught.value.transient
+    with pytest.raises(StoreError, match=said):
+        retention.keep(database, HOUR)
+    assert {found.name: said in found.wrong for found in retention.status(database)} == {"flows": True, "flow_pairs": False}
 
 
 def test_what_is_said_last_holds_though_a_clock_is_behind(database, monkeypatch):
