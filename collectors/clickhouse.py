@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from collectors import locking
+from collectors.clickhouse_errors import absent
 from collectors.clickhouse_tables import Columns
 from collectors.tables import StoreError as StoreError
 from collectors.tables import Table as Table
@@ -48,15 +51,32 @@ class Database(Protocol):
         """Let go of it."""
 
 
-def opened(where: str) -> Database:
+def opened(where: str, *, make: bool = True) -> Database:
     """The database at a folder (`DIR` or `chdb:DIR`: embedded) or a server (`clickhouse://user:password@host:port/database`).
 
-    Raises StoreError, which says who uses the folder, what the server refuses, and which package is missing.
+    Raises StoreError, which says who uses the folder, what the server refuses, and which package is missing; without `make`
+    where there is none yet, too.
     """
     if "://" in where:
         from collectors.clickhouse_server import Server
 
-        return Server(where)
+        return Server(where, make=make)
     from collectors.clickhouse_embedded import Embedded
 
-    return Embedded(where.removeprefix("chdb:"))
+    folder = folder_of(where)
+    if not (make or is_stored(folder)):
+        raise absent(where)
+    return Embedded(folder)
+
+
+def folder_of(where: str) -> str:
+    """The folder of an embedded store. Raises StoreError where none is named: an empty one would be the current folder."""
+    folder = where.removeprefix("chdb:")
+    if not folder:
+        raise StoreError(f"{where!r} names no folder; an unset variable, perhaps")
+    return folder
+
+
+def is_stored(folder: str | Path) -> bool:
+    """Whether an embedded store is in a folder. Raises StoreError where that cannot be seen."""
+    return locking.was_held(Path(folder), locking.STORE)

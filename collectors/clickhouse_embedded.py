@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.clickhouse_errors import refused
 from collectors.clickhouse_tables import MOST, Tables
-from collectors.locking import Held, hold, whose
+from collectors.locking import STORE, Held, hold, whose
 from collectors.tables import StoreError, Table, literal
 
 SETTINGS = {
@@ -47,7 +47,7 @@ class _Engine:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.users = folder, 0
-        self.held: Held = hold(folder, "prism.lock")
+        self.held: Held = hold(folder, STORE)
         try:
             self.session = _session(folder)
         except StoreError:

@@ -25,3 +25,8 @@ def refused(error: Exception, where: str, code: int | None = None) -> StoreError
     if number in CREDENTIALS:
         return StoreError(f"{where}: wrong user or password: {said}")
     return StoreError(f"{where}: {said or 'refused'} (code {number})", transient=number in TRANSIENT)
+
+
+def absent(where: str) -> StoreError:
+    """That nobody has made a store there."""
+    return StoreError(f"{where}: no store is there (prism store init makes one)")

@@ -5,34 +5,31 @@ from __future__ import annotations
 import logging
 import threading
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse_errors import refused
+from collectors.clickhouse_address import masked, parsed
+from collectors.clickhouse_errors import absent, refused
 from collectors.clickhouse_tables import MOST, Tables
 from collectors.clickhouse_texts import as_objects, texts
 from collectors.tables import StoreError, Table, batch_number, plain_form
 
 UNKNOWN_DATABASE = 81
-SCHEMES = {"clickhouse": 9000, "clickhouses": 9440}
-CONNECT_S, ANSWER_S = 5, 60
-OPTIONS = ("compression", "ca_certs", "verify", "connect_timeout", "send_receive_timeout", "settings_is_important")
 
 
 class Server(Tables):
     """A server, or a cluster behind one. Raises StoreError where it is away, refuses, or is too old."""
 
-    def __init__(self, url: str) -> None:
-        self._address = _parsed(url)
-        self.where = _masked(url)
+    def __init__(self, url: str, *, make: bool = True) -> None:
+        self._address = parsed(url)
+        self.where = masked(url)
         self._local = threading.local()
         self._clients: list[Any] = []
         self._lock, self._closed = threading.Lock(), False
         try:
-            self.version, self.plain = self._greeted()
+            self.version, self.plain = self._greeted(make=make)
         except StoreError:
             self.close()
             raise
@@ -45,13 +42,15 @@ class Server(Tables):
                 client.disconnect()
             self._clients.clear()
 
-    def _greeted(self) -> tuple[tuple[int, ...], bool]:
-        """The server's version and form; the database is created where it is not there."""
+    def _greeted(self, *, make: bool) -> tuple[tuple[int, ...], bool]:
+        """The server's version and form; the database is made where it is not there, or refused."""
         try:
             self._run("SELECT 1 AS one")
         except StoreError as error:
             if f"(code {UNKNOWN_DATABASE})" not in str(error):
                 raise
+            if not make:
+                raise absent(self.where) from None
             first = self._client(database="default")
             self._asked(first, lambda: first.execute(f"CREATE DATABASE IF NOT EXISTS `{self._address['database']}`"))
             first.disconnect()
@@ -64,13 +63,20 @@ class Server(Tables):
 
     def _client(self, *, numpy: bool = True, **changed: Any) -> Any:
         try:
-            from clickhouse_driver import Client
+            from clickhouse_driver import Client, errors
         except ImportError:
             raise StoreError("a server needs the package clickhouse-driver: pip install 'llm-prism[server]'") from None
         logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs what it raises, with tracebacks
         as_objects()
         settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
-        return Client(**(self._address | changed), client_name="prism", settings=settings)
+        try:
+            client = Client(**(self._address | changed), client_name="prism", settings=settings)
+        except errors.UnknownCompressionMethod:
+            kind = self._address["compression"]
+            package = f"clickhouse-driver[{kind.removesuffix('hc')}]"
+            raise StoreError(f"{self.where}: compression={kind} needs packages: pip install '{package}'") from None
+        _note_accepted(client)
+        return client
 
     def _mine(self, *, numpy: bool = True) -> Any:
         name = "arrays" if numpy else "lists"
@@ -93,8 +99,20 @@ class Server(Tables):
             raise refused(error, self.where, error.code) from None
         except (errors.Error, OSError, EOFError) as error:
             client.disconnect()
-            said = " ".join(str(error).split()) or type(error).__name__
+            late = isinstance(error, errors.SocketTimeoutError | TimeoutError)
+            said = self._late(client) if late else " ".join(str(error).split()) or type(error).__name__
             raise StoreError(f"{self.where}: {said}", transient=True) from None
+
+    def _late(self, client: Any) -> str:
+        """What took too long, in words: the driver has none."""
+        at, connect_s, answer_s = (self._address[name] for name in ("host", "connect_timeout", "send_receive_timeout"))
+        at = f"{at}:{self._address['port']}"
+        if client.answered:
+            return f"no answer within {answer_s:g} s"
+        if client.accepted:
+            hint = "is it busy, or another service's port? 8123 is ClickHouse's for HTTP"
+            return f"{at} accepted the connection but did not answer within {answer_s:g} s: {hint}"
+        return f"no connection to {at} within {connect_s:g} s"
 
     def _run(self, sql: str) -> dict[str, NDArray[Any]]:
         client = self._mine()
@@ -136,41 +154,28 @@ class Server(Tables):
             raise StoreError(f"{self.where}: an earlier insert of batch {token} is still at work", transient=True)
 
 
+def _note_accepted(client: Any) -> None:
+    """Have a client know how far its newest connection came: the driver's errors do not tell."""
+    link, client.accepted, client.answered = client.connection, False, False
+    create, hear = link._create_socket, link.receive_hello
+
+    def created(*address: Any) -> Any:
+        client.accepted = client.answered = False
+        made = create(*address)
+        client.accepted = True
+        return made
+
+    def heard() -> Any:
+        said = hear()
+        client.answered = True
+        return said
+
+    link._create_socket, link.receive_hello = created, heard
+
+
 def _query_id(table: Table, token: str) -> str:
     """A server does not begin an insert while one of the same id goes on."""
     return f"prism-{table.name}-{batch_number(token):x}"
-
-
-def _parsed(url: str) -> dict[str, Any]:
-    parts = urlsplit(url)
-    if parts.scheme not in SCHEMES or not parts.hostname:
-        raise StoreError(f"{_masked(url)}: not clickhouse://USER:PASSWORD@HOST:PORT/DATABASE")
-    options = dict(parse_qsl(parts.query))
-    if unknown := set(options) - set(OPTIONS):
-        raise StoreError(f"{_masked(url)}: no option {', '.join(sorted(unknown))}; there are {', '.join(OPTIONS)}")
-    try:
-        port = parts.port or SCHEMES[parts.scheme]
-    except ValueError:
-        raise StoreError(f"{_masked(url)}: not a port") from None
-    return {
-        "host": parts.hostname,
-        "port": port,
-        "user": unquote(parts.username or "default"),
-        "password": unquote(parts.password or ""),
-        "database": parts.path.strip("/") or "prism",
-        "secure": parts.scheme == "clickhouses",
-        "connect_timeout": float(options.pop("connect_timeout", CONNECT_S)),
-        "send_receive_timeout": float(options.pop("send_receive_timeout", ANSWER_S)),
-        **options,
-    }
-
-
-def _masked(url: str) -> str:
-    """Without the password."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    user = f"{quote(parts.username)}@" if parts.username else ""
-    return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
 
 
 def _sent(values: Any, kind: np.dtype[Any], kept: str) -> NDArray[Any]:

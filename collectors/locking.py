@@ -8,6 +8,8 @@ from pathlib import Path
 
 from collectors.tables import StoreError
 
+STORE = "prism.lock"  # in the folder of an embedded store
+
 
 class Held:
     """A folder that this process has, until it is released or the process ends, however it ends."""
@@ -27,7 +29,7 @@ def hold(folder: Path, name: str) -> Held:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(path, error)}") from None
+        raise _refused(folder, path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -40,6 +42,22 @@ def hold(folder: Path, name: str) -> Held:
     except OSError:  # a full disk: the lock holds, only its owner's number is not there to be read
         pass
     return Held(handle)
+
+
+def was_held(folder: Path, name: str) -> bool:
+    """Whether any process ever took a folder. Raises StoreError where that cannot be seen."""
+    path = folder / name
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _refused(folder, path, error) from None
+    return True
+
+
+def _refused(folder: Path, path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(path, error)}")
 
 
 def whose(path: Path, error: OSError) -> str:

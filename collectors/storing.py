@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import numpy as np
 
-from collectors import flowrows
+from collectors import clickhouse, flowrows
 from collectors.clickhouse_tables import MOST
 from collectors.inserting import Inserting
 from collectors.logs import say
@@ -228,9 +228,9 @@ def storing_to(out: str) -> Storing:
     Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be.
     """
     if out.startswith("chdb:"):
-        return Storing(out, Path(out.removeprefix("chdb:")) / "spool")
+        return Storing(out, Path(clickhouse.folder_of(out)) / "spool")
     parts = urlsplit(out)
-    options = dict(parse_qsl(parts.query))
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
     state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     spool = options.pop("spool", "") or Path(state).expanduser() / "prism-spool"
     return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

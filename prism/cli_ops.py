@@ -40,10 +40,11 @@ def doctor(
     written to the store.
     """
     with complaints("prism"):
+        from collectors.clickhouse import folder_of
         from prism.doctor import Asked, examine, worst
         from prism.facts import read
 
-        where = folder if store is None or "://" in store else store.removeprefix("chdb:")
+        where = folder if store is None or "://" in store else folder_of(store)
         asked = Asked(
             rate=rate,
             pause_s=pause,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collectors.clickhouse import Database
     from collectors.retention import Status
 
-LOCK = "prism.lock"  # as `collectors.clickhouse_embedded` names it
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WhereArgument = Annotated[
     str, typer.Argument(metavar="WHERE", help="A folder (embedded), or clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.")
@@ -35,7 +34,7 @@ app = typer.Typer(help="Create the store, see how it is, drop what is too old.",
 @app.command()
 def init(where: WhereArgument, keep: KeepOption = None) -> None:
     """Create the tables of flow records, or bring those of an earlier version forward; rows stay."""
-    with _database(where) as database:
+    with _database(where, make=True) as database:
         from collectors import flowrows, retention
 
         keep_s = seconds(keep) if keep else None
@@ -49,7 +48,7 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
 @app.command()
 def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Show the tables: rows, size, times, for how long rows are kept; ends with 2 where one takes none from this Prism."""
-    with _database(_there(where)) as database:
+    with _database(where) as database:
         from collectors import retention
         from collectors.storeerror import StoreError
 
@@ -66,7 +65,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
 @app.command()
 def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     """Drop what is older than is kept, now; with --keep, keep it for another time from now on."""
-    with _database(_there(where)) as database:
+    with _database(where) as database:
         from collectors import retention
 
         keep_s = seconds(keep) if keep else None
@@ -84,24 +83,17 @@ def seconds(text: str) -> int:
     return int(found[1]) * UNITS[found[2]]
 
 
-def _there(where: str) -> str:
-    """A store that is there already: that of `prism serve --data FOLDER`, too, which is in it."""
-    if "://" in where:
-        return where
-    folder = Path(where.removeprefix("chdb:"))
-    for place in (folder, folder / "store"):
-        if (place / LOCK).exists():
-            return str(place)
-    with complaints("prism"):
-        raise ValueError(f"{where}: no store is there (prism store init makes one)")
-
-
 @contextmanager
-def _database(where: str) -> Iterator[Database]:
+def _database(where: str, *, make: bool = False) -> Iterator[Database]:
+    """A store that is there already, unless it is to be made; that of `prism serve --data FOLDER`, too, which is in it."""
     with complaints("prism"):
-        from collectors.clickhouse import opened
+        from collectors.clickhouse import folder_of, is_stored, opened
 
-        database = opened(where)
+        if not make and "://" not in where:
+            folder = folder_of(where)
+            inner = str(Path(folder, "store"))
+            where = inner if not is_stored(folder) and is_stored(inner) else where
+        database = opened(where, make=make)
         try:
             yield database
         finally:

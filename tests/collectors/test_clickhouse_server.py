@@ -1,3 +1,6 @@
+import contextlib
+import socket
+import sys
 import threading
 
 import pytest
@@ -53,6 +56,58 @@ def test_another_protocol_behind_the_port(server):
     with pytest.raises(StoreError) as caught:
         opened(f"clickhouse://127.0.0.1:{server.ports[1]}/prism?send_receive_timeout=0.5")
     assert str(server.ports[1]) in str(caught.value)
+
+
+def test_who_accepts_and_says_nothing_is_told_in_words():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(
+            StoreError, match=rf"127\.0\.0\.1:{port} accepted the connection but did not answer within 0.2 s"
+        ) as caught:
+            opened(f"clickhouse://127.0.0.1:{port}/prism?send_receive_timeout=0.2")
+    assert caught.value.transient
+
+
+def test_who_does_not_accept_is_told_in_words():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as undo:
+        for _ in range(3):
+            caller = undo.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(full.getsockname())
+        port = full.getsockname()[1]
+        with pytest.raises(StoreError, match=rf"no connection to 127\.0\.0\.1:{port} within 0.3 s") as caught:
+            opened(f"clickhouse://127.0.0.1:{port}/prism?connect_timeout=0.3")
+    assert caught.value.transient
+
+
+def test_an_answer_that_is_late_is_told_in_words(server):
+    database = opened(f"{server.url}?send_receive_timeout=0.08")
+    with pytest.raises(StoreError, match=r"prism: no answer within 0\.08 s") as caught:
+        database.query("SELECT sleep(1) AS n")  # the server tells progress every 0.1 s
+    assert caught.value.transient
+    database.close()
+
+
+@pytest.mark.parametrize(("kind", "package"), [("lz4", "lz4"), ("lz4hc", "lz4"), ("zstd", "zstd")])
+def test_a_compression_whose_package_is_not_there_says_which(kind, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, f"clickhouse_driver.compression.{kind}", None)
+    with pytest.raises(
+        StoreError, match=rf"compression={kind} needs packages: pip install 'clickhouse-driver\[{package}\]'"
+    ) as caught:
+        opened(f"clickhouse://127.0.0.1:1/prism?compression={kind}")
+    assert not caught.value.transient
+
+
+def test_a_database_that_is_not_there_is_made_only_where_that_is_asked(server):
+    url = server.url.removesuffix("prism") + "typo"
+    with pytest.raises(StoreError, match="typo: no store is there") as caught:
+        opened(url, make=False)
+    assert not caught.value.transient
+    database = opened(server.url)
+    assert "typo" not in database.query("SELECT name FROM system.databases")["name"].tolist()
+    database.close()
+    opened(url).close()
+    opened(url, make=False).close()
 
 
 def test_the_driver_s_lists_go_in_too(server):

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from collectors.locking import hold, whose
+from collectors.locking import hold, was_held, whose
 from collectors.tables import StoreError
 
 
@@ -18,6 +18,15 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="file exists"):
         hold(tmp_path / "file", "lock")
+
+
+def test_whether_a_folder_was_ever_had(tmp_path):
+    assert not was_held(tmp_path, "lock")
+    hold(tmp_path, "lock").release()
+    assert was_held(tmp_path, "lock")
+    assert not was_held(tmp_path / "lock", "lock")
+    with pytest.raises(StoreError, match=r"nnn: file name too long$"):
+        was_held(tmp_path / ("n" * 300), "lock")
 
 
 def test_to_whom_it_belongs_is_said(tmp_path):

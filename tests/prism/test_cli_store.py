@@ -1,4 +1,6 @@
 import json
+import os
+import tempfile
 import time
 from dataclasses import replace
 
@@ -27,7 +29,10 @@ def where(request, tmp_path):
 
 
 def test_a_store_is_made_seen_and_pruned(where, tmp_path):
-    assert "prism store init" in run("status", where).output
+    for words in (("status", where), ("prune", where), ("prune", where, "--keep", "2d"), ("status", where)):
+        found = run(*words)
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert "no store is there (prism store init makes one)" in found.stderr
     assert not (tmp_path / "store").exists()
     made = run("init", where, "--keep", "30d")
     assert made.exit_code == 0
@@ -54,6 +59,38 @@ def test_what_is_wrong_is_one_line(tmp_path):
         assert found.stderr.startswith("prism: ")
         assert found.stderr.count("\n") == 1
     assert run("init", str(tmp_path / "new"), "--keep", "long").exit_code == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a while")
+@pytest.mark.parametrize("words", [("status",), ("prune",), ("prune", "--keep", "2d")])
+def test_a_folder_of_somebody_else_is_told(words):
+    from collectors import clickhouse  # noqa: F401 - somebody else may not read it
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.seteuid(65534)
+        try:
+            found = run(words[0], folder, *words[1:])
+        finally:
+            os.seteuid(0)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == f"prism: {folder}: permission denied (user 65534; {folder} belongs to root)\n"
+
+
+@pytest.mark.parametrize("word", ["status", "prune"])
+def test_a_name_that_no_folder_can_have_is_told(word, tmp_path):
+    found = run(word, str(tmp_path / ("n" * 300)))
+    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
+    assert found.stderr.endswith("nnn: file name too long\n")
+
+
+@pytest.mark.parametrize("word", ["init", "status", "prune"])
+@pytest.mark.parametrize("where", ["", "chdb:"])
+def test_no_folder_is_not_the_current_one(word, where, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run(word, where)
+    assert found.exit_code == 2
+    assert "an unset variable, perhaps" in found.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_store_of_a_service_is_found_in_its_folder(tmp_path):
