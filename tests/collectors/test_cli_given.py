@@ -71,8 +71,8 @@ def test_one_in_a_settings_file_too(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("serve", "--data", ""),
-        ("serve", "--store", ""),
+        ("serve", "--listen", "nope", "--data", ""),
+        ("serve", "--listen", "nope", "--store", ""),
         ("watch", "a.csv", "--replay", "--store", ""),
         ("watch", "a.csv", "--replay", "--scheduler", ""),
         ("watch", "a.csv", "--replay", "--topology", ""),
