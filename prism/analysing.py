@@ -216,5 +216,5 @@ class Analysis:
         return {"ok": (self.failed == 0 or self._lag_s() < 60) and not self.watch.unheard, **told}
 
     def _lag_s(self) -> float:
-        at = self.watch.boards.newest.at_ns
+        at = self.watch.boards.newest.at_ns or self.watch.until_ns or self.watch.first_ns
         return (self._clock() - at) / SECOND if at else 0.0

@@ -1,52 +1,185 @@
-"""The workers of a Dask cluster as an executor that outlives its scheduler: while that is away, whoever asks does the work."""
+"""The workers of a Dask cluster as an executor that outlives them: while nobody there works, whoever asks does the work."""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import logging
+import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 from collectors.logs import say
 
 P = ParamSpec("P")
 T = TypeVar("T")
+QUIET = ("distributed.client", "distributed.core", "distributed.comm")  # tell with tracebacks what is told here in a line
+
+
+def checked(address: str) -> str:
+    """An address of a scheduler. Raises ValueError where there can be none, or Dask is not installed."""
+    try:
+        parts = urlsplit(address)
+        sound = (
+            parts.scheme in ("tcp", "tls") and parts.hostname and parts.port and f"{parts.scheme}://{parts.netloc}" == address
+        )
+    except ValueError:
+        sound = False
+    if not sound or "@" in address or any(c.isspace() for c in address):
+        raise ValueError(f"--scheduler {address}: is no tcp://HOST:PORT, nor tls://HOST:PORT")
+    try:
+        from distributed.security import Security
+    except ImportError:
+        raise ValueError("--scheduler needs Dask: pip install 'llm-prism[distributed]'") from None
+    try:
+        safe = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {address}: the certificates of distributed.comm.tls cannot be read: {error}") from None
+    if parts.scheme == "tls" and safe["ssl_context"] is None:
+        raise ValueError(f"--scheduler {address}: TLS needs certificates, which Dask's settings name (distributed.comm.tls)")
+    if parts.scheme == "tcp" and safe["require_encryption"]:
+        raise ValueError(f"--scheduler {address}: Dask's settings want encryption (distributed.comm): say tls://HOST:PORT")
+    return address
+
+
+def attempted(call: Callable[..., T], *args: Any) -> tuple[T, None] | tuple[None, Exception]:
+    """What a call gives, or raises: so that what Dask raises for want of a worker is not taken for it."""
+    try:
+        return call(*args), None
+    except Exception as error:
+        return None, error
 
 
 class Scheduled(Executor):
     """Hands work to the scheduler at an address.
 
-    While it is away, `submit` raises BrokenExecutor, and every `again_s` it is looked for. Raises OSError where none answers
-    within `patience_s` at the start, ValueError where Dask is not installed.
+    While it is away, `submit` raises BrokenExecutor, and every `again_s` it is looked for. Where for `idle_s` nobody answers
+    nor is seen to work on what was handed out, that fails with BrokenExecutor, and `submit` raises it until there is somebody
+    who knows the call: there may be no workers, or such as cannot import it. Raises OSError where no scheduler answers within
+    `patience_s` at the start, ValueError as `checked` does.
     """
 
-    def __init__(self, address: str, *, patience_s: float = 10.0, again_s: float = 30.0) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise ValueError("--scheduler needs Dask: pip install 'llm-prism[distributed]'") from None
-        for name in ("distributed.client", "distributed.core", "distributed.comm"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # they tell with tracebacks what is told here in a line
-        self._open: Callable[[float], Any] = lambda patience: distributed.Client(  # type: ignore[no-untyped-call]
-            address, timeout=patience, set_as_default=False
-        )
-        self.address, self._again_s = address, again_s
-        self._client: Any = self._open(patience_s)
+    def __init__(self, address: str, *, patience_s: float = 10.0, again_s: float = 30.0, idle_s: float = 30.0) -> None:
+        self.address, self._again_s, self._idle_s = checked(address), again_s, idle_s
+        for name in QUIET:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._client: Any = _opened(address, patience_s)
         self._next_s = 0.0
+        self._names = (f"prism-{uuid.uuid4().hex}-{n}" for n in itertools.count())
+        self._out: dict[str, tuple[Future[Any], Future[Any]]] = {}  # by name, what was promised and what Dask promised
+        self._sign_s = 0.0  # when there was last a sign that somebody works
+        self._why = ""  # why nobody works, if nobody does
+        self._call: Callable[..., Any] = checked  # was handed out last
+        self._probe: Future[bool] | None = None
+        self._probe_s = 0.0  # when somebody may be asked again
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        threading.Thread(target=self._watch, name="prism-scheduled", daemon=True).start()
 
     @property
     def running(self) -> bool:
         """Whether the scheduler is there."""
-        return self._client is not None and self._client.status == "running"
+        client = self._client
+        return client is not None and client.status == "running"
 
     def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
         """See `Executor`."""
         if not self.running:
             self._look_again()
-        handed: Future[T] = self._client.get_executor(pure=False).submit(call, *args, **options)
-        return handed
+        self._call = call
+        if self._why and not self._manned():
+            raise BrokenExecutor(self._why)
+        name, promised = next(self._names), Future[T]()
+        bound = partial(call, **options) if options else call
+        handed = self._client.get_executor(pure=False).submit(attempted, bound, *args, key=name)
+        with self._lock:
+            if not self._out:
+                self._sign_s = time.monotonic()
+            self._out[name] = promised, handed
+        promised.add_done_callback(lambda one: self._forgotten(name, one))
+        handed.add_done_callback(lambda one: self._answered(name, one))
+        return promised
+
+    def _forgotten(self, name: str, promised: Future[Any]) -> None:
+        """Nobody waits for it any more, if it was cancelled."""
+        if promised.cancelled():
+            with self._lock:
+                _, handed = self._out.pop(name, (None, None))
+            if handed is not None:
+                handed.cancel()
+
+    def _answered(self, name: str, handed: Future[Any]) -> None:
+        """Hand on what a worker told. What Dask says itself is that there is no worker for it, or no scheduler."""
+        lost = None if handed.cancelled() else handed.exception()
+        with self._lock:
+            promised, _ = self._out.pop(name, (None, None))
+            if promised is None or not promised.set_running_or_notify_cancel():
+                return
+            self._sign_s = time.monotonic()
+        if handed.cancelled() or isinstance(lost, CancelledError):
+            promised.set_exception(BrokenExecutor(f"no scheduler at {self.address}"))
+        elif lost is not None:
+            self._alone(f"no worker could do the work: {type(lost).__name__}: {lost}")
+            promised.set_exception(BrokenExecutor(self._why))
+        else:
+            told, error = handed.result()
+            promised.set_result(told) if error is None else promised.set_exception(error)
+
+    def _watch(self) -> None:
+        """Give up what nobody works on."""
+        while not self._ended.wait(min(self._idle_s / 8, 5.0)):
+            with self._lock:
+                names = list(self._out)
+            if names and self._worked_on(names):
+                with self._lock:
+                    self._sign_s = time.monotonic()
+            with self._lock:
+                given_up = dict(self._out) if time.monotonic() - self._sign_s >= self._idle_s else {}
+                for name in given_up:
+                    del self._out[name]
+                waiting = [both for both in given_up.values() if both[0].set_running_or_notify_cancel()]
+            if waiting:
+                self._alone(f"no worker answered for {self._idle_s:g} s")
+            for promised, _ in waiting:
+                promised.set_exception(BrokenExecutor(self._why))
+            for _, handed in given_up.values():
+                handed.cancel()
+
+    def _worked_on(self, names: list[str]) -> bool:
+        """Whether a worker is at some of it now; one that does not say is not."""
+        client = self._client
+        try:
+            return bool(client.sync(client.scheduler.call_stack, keys=names, callback_timeout=max(self._idle_s / 8, 1.0)))
+        except Exception:  # whatever Dask raises of work that was done meanwhile, and of workers and schedulers that are gone
+            return False
+
+    def _alone(self, why: str) -> None:
+        """Nobody works: from now on whoever asks does, until somebody there knows what is handed out."""
+        with self._lock:
+            known, self._why = self._why, why
+            self._probe, self._probe_s = (self._probe, self._probe_s) if known else (None, 0.0)
+        if not known:
+            say("workers lost", level=logging.WARNING, address=self.address, reason=why)
+
+    def _manned(self) -> bool:
+        """Whether somebody works again. One worker is asked if there is what is handed out: he has to import it to be told."""
+        probe, now = self._probe, time.monotonic()
+        if probe is not None and probe.done():
+            self._probe = None
+            if not probe.cancelled() and probe.exception() is None:
+                self._why = ""
+                say("workers found", address=self.address)
+                return True
+        if self._probe is None and now >= self._probe_s:
+            self._probe_s = now + self._again_s
+            self._probe = self._client.get_executor(pure=False).submit(callable, self._call)
+        return False
 
     def _look_again(self, *, patience_s: float = 2.0) -> None:
         """A new connection, if it is time and there is one; raises BrokenExecutor."""
@@ -57,9 +190,10 @@ class Scheduled(Executor):
         if now >= self._next_s:
             self._next_s = now + self._again_s
             try:
-                self._client = self._open(patience_s)
+                self._client = _opened(self.address, patience_s)
+                self._why, self._probe = "", None
                 say("scheduler found", address=self.address)
-            except (OSError, TimeoutError):
+            except OSError:
                 self._client = None
         if self._client is None:
             raise BrokenExecutor(f"no scheduler at {self.address}")
@@ -72,17 +206,48 @@ class Scheduled(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """See `Executor`."""
+        self._ended.set()
         self._close(10.0 if wait and not cancel_futures else 1.0)
 
     def health(self) -> Mapping[str, Any]:
-        """Whether the scheduler is reached. Work is done without it too, if more slowly: nothing is out of order."""
-        return {"ok": True, "reached": self.running, "address": self.address}
+        """Whether the scheduler is reached and somebody works. Without them work is done too, if more slowly."""
+        reached, why = self.running, self._why
+        told = {"ok": True, "reached": reached, "working": reached and not why, "address": self.address}
+        return {**told, "reason": why} if reached and why else told
+
+
+def _opened(address: str, patience_s: float) -> Any:
+    """A client of the scheduler at an address. Raises OSError where none answers.
+
+    It is asked who it is first: a client that found none would leave threads behind, and waits for ever for who says nothing.
+    """
+    from distributed import Client
+
+    try:
+        with ThreadPoolExecutor(1) as aside:  # who calls may have a loop of his own
+            who = aside.submit(asyncio.run, _identity(address, patience_s)).result()
+        if who != "Scheduler":
+            raise OSError(f"{address}: is no scheduler of Dask, but a {who}")
+        return Client(address, timeout=patience_s, set_as_default=False)  # type: ignore[no-untyped-call]
+    except TimeoutError:
+        raise OSError(f"{address}: no scheduler of Dask answers") from None
+
+
+async def _identity(address: str, patience_s: float) -> str:
+    """What somebody says that he is."""
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    safe = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+    async with rpc(address, timeout=patience_s, connection_args=safe) as asked:  # type: ignore[no-untyped-call]
+        told = await asyncio.wait_for(asked.identity(), patience_s)
+    return str(told.get("type")) if isinstance(told, dict) else type(told).__name__
 
 
 @contextmanager
-def scheduled(address: str, *, patience_s: float = 10.0) -> Iterator[Scheduled]:
+def scheduled(address: str, *, patience_s: float = 10.0, idle_s: float = 30.0) -> Iterator[Scheduled]:
     """An executor for as long as this lasts. Raises as `Scheduled` does."""
-    executor = Scheduled(address, patience_s=patience_s)
+    executor = Scheduled(address, patience_s=patience_s, idle_s=idle_s)
     try:
         yield executor
     finally:

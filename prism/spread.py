@@ -8,9 +8,9 @@ worker reads from where they are.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
@@ -80,25 +80,16 @@ def glanced(glance: Glance) -> Diagnosis:
     )
 
 
-def all_glanced(
-    executor: Executor | None, glances: Sequence[Glance | None], *, patience_s: float = 60.0
-) -> Iterator[Diagnosis | None]:
-    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here.
-
-    So are those for which nobody answered within `patience_s`: a cluster may have no workers.
-    """
+def all_glanced(executor: Executor | None, glances: Sequence[Glance | None]) -> Iterator[Diagnosis | None]:
+    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here."""
     if executor is None:
         yield from (None if glance is None else glanced(glance) for glance in glances)
         return
     handed = [None if glance is None else _handed(executor, glance) for glance in glances]
-    until = time.monotonic() + patience_s
     for glance, future in zip(glances, handed, strict=True):
         told = None
-        try:
-            told = future.result(max(until - time.monotonic(), 0.0)) if future is not None else None
-        except (*LOST, TimeoutError):
-            if future is not None:
-                future.cancel()
+        with suppress(*LOST):
+            told = future.result() if future is not None else None
         yield told if told is not None or glance is None else glanced(glance)
 
 

@@ -123,6 +123,11 @@ class Watch:
         """Up to when records have been analysed, 0 before the first window."""
         return self._until
 
+    @property
+    def first_ns(self) -> int:
+        """When the first of the records started, 0 before there are any."""
+        return self._first
+
     def past(self, jobs: Sequence[Followed], until_ns: int) -> Iterator[Wanted]:
         """The records with which `resume` goes on as if it had seen them: see `tracking.past`."""
         return past(jobs, until_ns, self._search, self._most)

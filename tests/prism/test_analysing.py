@@ -164,6 +164,7 @@ def test_a_window_that_fails_is_counted_and_the_next_one_comes():
     counts = {count.name: count for count in analysis.counts()}
     assert counts["prism_analysis_failed"].values[()] >= 1
     assert analysis.health()["failed"] >= 1
+    assert not analysis.health()["ok"]  # though there never was a window, whose lag could be told
 
 
 def test_both_have_the_records():

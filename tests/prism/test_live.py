@@ -6,6 +6,7 @@ import pytest
 from prism.keeping import through
 from prism.live import by_clock, play_files, rate
 from prism.playing import play, ticks
+from prism.scheduling import scheduled
 from prism.spread import Kept
 from prism.watch import Watch
 from prism.workers import workers
@@ -80,3 +81,18 @@ def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_
     assert any(map(len, claims(here)))
     assert claims(there) == claims(here)
     assert [[status.id for status in board.jobs] for board in there] == [[s.id for s in board.jobs] for board in here]
+
+
+def test_who_has_no_workers_is_waited_for_once_and_the_same_is_told():
+    distributed = pytest.importorskip("distributed")
+    flows, transits, topology, _ = capture("slow_nic")
+    here = list(play(Watch(topology), ticks(flows, transits)))
+    with (
+        distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address="127.0.0.1:0", host="127.0.0.1", protocol="tcp://"
+        ) as cluster,
+        scheduled(cluster.scheduler_address, idle_s=0.5) as executor,
+    ):
+        there = list(play(Watch(topology, executor=executor), ticks(flows, transits)))
+        assert not executor.health()["working"]
+    assert claims(there) == claims(here)
