@@ -114,6 +114,7 @@ def replay(
         keep_freed()
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace, html)
+        cli_live.check_scheduler(scheduler)
         placed = _topology(topology) if topology else None
 
         earlier = _known(known) if known else {}

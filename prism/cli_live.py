@@ -33,6 +33,7 @@ def watch(
     columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No warnings on stderr.")] = False,
 ) -> None:
     """Play a recording by its own clock through the live analysis, and tell what opens, is updated and closes, when it does."""
     with complaints("prism"):
@@ -46,11 +47,17 @@ def watch(
         from prism.live import play_files, rate
 
         times = rate(speed)
+        check_scheduler(scheduler)
         inputs = named_inputs(files)
         placed = _topology(topology) if topology else None
         asked = read_columns(columns) if columns else None
         given: dict[str, Any] = {"as_json": json, "columns": asked, "store": store, "scheduler": scheduler}
-        for text in play_files(inputs, placed, speed=times, **given):
+
+        def warn(line: str) -> None:
+            if not quiet:
+                typer.echo(f"prism: {line}", err=True)
+
+        for text in play_files(inputs, placed, speed=times, warn=warn, **given):
             typer.echo(text)
 
 
@@ -104,6 +111,7 @@ def serve(
 
         for text in listen or ():
             place(text)
+        check_scheduler(scheduler or "")
         announce("prism")
         logs.start()
         folder = made(data)
@@ -111,6 +119,14 @@ def serve(
         wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow, scheduler=scheduler or "")
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or ())
         run(wish, shown=[to_all(pages, alerts)], tell=typer.echo, as_json=json)
+
+
+def check_scheduler(address: str) -> None:
+    """Say at once that there can be no scheduler at an address, where one was given."""
+    if address:
+        from prism.scheduling import checked
+
+        checked(address)
 
 
 def add_to(app: typer.Typer) -> None:

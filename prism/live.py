@@ -17,6 +17,8 @@ from prism.watch import Watch
 from prism.windows import SECOND
 from prism.workers import workers
 
+SLOWEST = 0.001  # a second of a recording takes a quarter of an hour
+
 
 def rate(text: str) -> float:
     """A speed as a number; 0 stands for as fast as can be. Raises ValueError where it is none."""
@@ -24,8 +26,8 @@ def rate(text: str) -> float:
         speed = 0.0 if text == "max" else float(text)
     except ValueError:
         speed = -1.0
-    if not 0 <= speed < float("inf"):
-        raise ValueError(f"--speed {text}: is no number from 0 on, nor max")
+    if speed != 0 and not SLOWEST <= speed < float("inf"):
+        raise ValueError(f"--speed {text}: is neither a number from {SLOWEST:g} on, nor 0, nor max")
     return speed
 
 
@@ -56,13 +58,18 @@ def play_files(
     columns: Columns | None = None,
     store: str = "",
     scheduler: str = "",
+    warn: Callable[[str], None] = lambda _line: None,
 ) -> Iterator[str]:
-    """The lines that files give as they are played. Raises as `replay.read`, `workers.workers` and `keeping.through` do.
+    """The lines that files give as they are played; `warn` is given what was cut off or left out of them.
 
-    Jobs are looked at by the workers of the Dask `scheduler`. Where there is a `store`, the records are put there first and
-    workers read those of their jobs there.
+    Raises as `replay.read`, `workers.workers` and `keeping.through` do. Jobs are looked at by the workers of the Dask
+    `scheduler`. Where there is a `store`, the records are put there first and workers read those of their jobs there.
     """
-    flows, transits, _ = read(inputs, topology, lambda *_: None, columns)
+    flows, transits, source = read(inputs, topology, lambda *_: None, columns, skips=warn)
+    for warning in source.warnings:
+        warn(warning)
+    if not len(flows):
+        warn("nothing to play: the files hold no flow records")
     if store:
         flows = through(store, flows)
     with workers(1, scheduler) as executor:

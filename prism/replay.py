@@ -60,12 +60,21 @@ def replay(
 
 
 def read(
-    inputs: Sequence[tuple[str, str]], topology: Topology | None, tell: Progress, columns: Columns | None = None
+    inputs: Sequence[tuple[str, str]],
+    topology: Topology | None,
+    tell: Progress,
+    columns: Columns | None = None,
+    *,
+    skips: Callable[[str], None] = lambda _line: None,
 ) -> tuple[Flows, Transits, Source]:
-    """The flow records of files, each seen once, and delays and losses in switches and between. Raises as `replay`."""
+    """The flow records of files, each seen once, and delays and losses in switches and between. Raises as `replay`.
+
+    `skips` is given a line for each file of records of which some were left out.
+    """
     kinds = [(name, path, files.kind(path)) for name, path in inputs]
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
-    dumps = [files.opened(path, columns, exporter=name, kind_=kind) for name, path, kind in kinds if kind is not Kind.capture]
+    tables = [(path, name, kind) for name, path, kind in kinds if kind is not Kind.capture]
+    dumps = [(path, files.opened(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]
     decoder = Decoder()
     home = {address: place.leaf for address, place in topology.endpoints.items() if place.leaf} if topology else {}
     readers = {name: _packets(capture, decoder, captures, tell) for name, capture in captures.items()}
@@ -74,11 +83,16 @@ def read(
     once = skipped.pop("packets seen once", 0)
     skipped += decoder.skipped
     skipped["seen by another switch"] += seen - once - decoder.skipped.total()
-    for done, dump in enumerate(dumps):
+    nothing = [f"{capture.name}: no packets" for capture in captures.values() if not capture.packets and not capture.warnings]
+    for done, (path, dump) in enumerate(dumps):
         tell("dumps", done, len(dumps))
-        flows = concatenated([flows, dump.flows()])
+        own = dump.flows()
+        nothing += [] if len(own) else [f"{path}: no flow records"]
+        flows = concatenated([flows, own])
         transits = together([transits, dump.transits])
         skipped += dump.skipped
+        if dump.skipped:
+            skips(f"{path}: skipped: {', '.join(f'{reason} ({n:,})' for reason, n in sorted(dump.skipped.items()))}")
     source = Source(
         files=tuple(path for _, path in inputs),
         packets=seen,
@@ -88,7 +102,8 @@ def read(
         end_ns=int(flows.end_ns.max()) if len(flows) else 0,
         warnings=tuple(
             [warning for capture in captures.values() for warning in capture.warnings]
-            + [warning for dump in dumps for warning in dump.warnings]
+            + [warning for _, dump in dumps for warning in dump.warnings]
+            + nothing
         ),
     )
     return flows, transits, source

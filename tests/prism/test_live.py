@@ -16,7 +16,8 @@ from tests.prism.played import PCAPS, boards, capture
 
 def test_a_speed_is_a_number_or_max():
     assert (rate("10"), rate("0"), rate("max")) == (10, 0, 0)
-    for text in ("-1", "fast", "nan", "inf"):
+    assert rate("0.001") == 0.001
+    for text in ("-1", "fast", "nan", "inf", "1e-300", "5e-324"):
         with pytest.raises(ValueError, match="--speed"):
             rate(text)
 
