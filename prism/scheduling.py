@@ -125,7 +125,8 @@ class Scheduled(Executor):
         if handed.cancelled() or isinstance(lost, CancelledError):
             promised.set_exception(BrokenExecutor(f"no scheduler at {self.address}"))
         elif lost is not None:
-            self._alone(f"no worker could do the work: {type(lost).__name__}: {lost}")
+            said = f"{type(lost).__name__}: {lost}".splitlines()[0]
+            self._alone(f"no worker could do the work: {said}")
             promised.set_exception(BrokenExecutor(self._why))
         else:
             told, error = handed.result()
