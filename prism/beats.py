@@ -110,8 +110,10 @@ def _voted(
             break
         asked = [i for i, (reduces, _) in enumerate(heard) if reduces] or list(range(len(heard)))
         weight = np.array([float(flows.octets[voices[i][1]].sum()) for i in asked])
-        in_time = np.array([_in_time(heard[i][1], clock) for i in asked], np.bool_)
-        if weight[in_time].sum() < agreed * weight.sum():
+        in_time = np.array([same_period(heard[i][1].period_ns, clock.period_ns) for i in asked], np.bool_)
+        parts = np.array([_of_parts(heard[i][1], clock) for i in asked], np.bool_)
+        agree, too = weight[in_time].sum(), weight[in_time | parts].sum()
+        if too < agreed * weight.sum() or agree < agreed * too:
             clock = NONE
         if clock.explained >= sure:
             break
@@ -148,11 +150,10 @@ def _heard(
     return list(zip(reduces, heard, strict=True))
 
 
-def _in_time(own: Rhythm, clock: Rhythm, *, most: int = 64, near: float = 0.05) -> bool:
-    """Whether a rhythm is that of a clock, or of parts of its steps: then it has whole times as many."""
+def _of_parts(own: Rhythm, clock: Rhythm, *, most: int = 64, near: float = 0.05) -> bool:
+    """Whether a rhythm is that of the parts of a clock's steps: it has whole times as many."""
     times = len(own.quiet) / max(len(clock.quiet), 1)
-    parts = 1.5 <= times <= most and abs(times - round(times)) <= near * times
-    return same_period(own.period_ns, clock.period_ns) or (parts and own.explained >= 0.9)
+    return 1.5 <= times <= most and abs(times - round(times)) <= near * times and own.explained >= 0.9
 
 
 def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int = 64, clear: float = 0.02) -> Rhythm:

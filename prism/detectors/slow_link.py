@@ -266,7 +266,7 @@ def _finding(
         else ""
     )
     slowdown = view.slowdown(one.start, one.stop)
-    calm = slowdown < 1.03 and times < (2 if how == "slow" else 8)  # twice what either asks
+    calm = slowdown < 1.03 and (times < 2 if how == "slow" else one.stop - one.start <= view.least)
     return Finding(
         detector="slow_link" if how == "slow" else "lossy_link",
         kind="slow_switch" if subject == "switch" else "slow_link",
