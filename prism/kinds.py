@@ -164,7 +164,11 @@ def _split_exchanges(inner: set[Members]) -> set[Members]:
 
 def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
     """Two inner sets that are parts of one: they share more than one member of a reduction, and neither contains the other."""
-    for a, b in combinations(sorted(inner, key=sorted), 2):
+    at: dict[int, list[Members]] = defaultdict(list)
+    for members in sorted(inner, key=sorted):
+        for member in members:
+            at[member].append(members)
+    for a, b in (pair for member in sorted(at) for pair in combinations(at[member], 2)):
         if len(a & b) > 1 and not (a <= b or b <= a) and any(a | b <= whole for whole in reductions):
             return {a, b}
     return set()

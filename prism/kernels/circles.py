@@ -6,6 +6,7 @@ as stages of a pipeline are. But all around the ring lanes move at the same time
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 import networkx as nx
@@ -31,10 +32,10 @@ def circles(
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
     out, found = dict(tides), list[Collective]()
     for part in nx.connected_components(graph):
+        if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
+            continue
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
-        rings = []
-        if len(part) > 2 and all(graph.degree[node] == 2 for node in part):
-            rings = _moving_at_once(own, place, len(part), threshold)
+        rings = _moving_at_once(own, place, len(part), threshold)
         if sum(map(len, rings)) == len(own):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
             found += [_collective([own[key] for key in ring]) for ring in rings]
@@ -52,10 +53,13 @@ def _moving_at_once(
     """The lanes that move at once, one after the other all around a ring of so many links: each way, if they do."""
     keys, side = list(lanes), side_by_side(lanes.values())
     courses = [course(*edge.moved, *edge.activity(), QUANTILES) for edge in lanes.values()]
+    leaving: dict[int | str, list[int]] = defaultdict(list)
+    for j, (there, *_) in enumerate(keys):
+        leaving[place[there]].append(j)
     graph: nx.Graph[int] = nx.Graph()
     for i, (src, here, *_) in enumerate(keys):
-        for j, (there, dst, *_) in enumerate(keys):
-            if place[here] == place[there] and place[src] != place[dst]:
+        for j in leaving[place[here]]:
+            if place[src] != place[keys[j][1]]:
                 both = beyond(min(coincides(side, i, j), coincides(side, j, i)), courses[i], courses[j])
                 if both >= LEAST:
                     graph.add_edge(i, j, both=both)

@@ -116,7 +116,7 @@ def choices(
 def _fitting(levels: _Levels, enough: float, floor: float) -> Places:
     """The levels that explain nearly as much as any; none where none explains `floor`."""
     best = float(levels.explained.max(initial=0.0))
-    return np.flatnonzero(levels.explained >= max(enough * best, 1e-12)) if best >= floor else np.zeros(0, np.intp)
+    return np.flatnonzero(levels.explained >= enough * best) if best >= floor else np.zeros(0, np.intp)
 
 
 def _finest(
