@@ -1,23 +1,36 @@
-"""A time in which nobody took records, as while the service was started again: what it shows is nobody's fault."""
+"""A time in which nobody took records, as while the service was started again: what it shows is nobody's fault.
+
+The steps in which it begins and ends were not seen whole: records of them that are there would make volumes and layouts seem to
+be others. Windows leave them out, once it is known when the first step after it was over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from collectors.record import Flows
-from prism.following import OUTAGES
-from prism.model import Finding
-from prism.tracking import Followed
+from prism.following import OUTAGES, Trail
+from prism.identity import marks
+from prism.model import Finding, JobDiagnosis, Timeline
+from prism.stitching import job_ends
+from prism.tracking import AGREE, Followed, favoured
 from prism.windows import SECOND, steps_back
 
 
 @dataclass(frozen=True)
 class Deaf:
-    """From when on nobody took records, 0 where somebody always did, and until when: 0 while none has come; ns."""
+    """From when on nobody took records, 0 where somebody always did, and until when: 0 while none has come; ns.
+
+    `unseen`: by job, from the end of the last step that was seen whole before it to that of the first one after, which was not;
+    0, 0 where windows begin after it.
+    """
 
     since_ns: int = 0
     until_ns: int = 0
+    unseen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def still(self) -> bool:
@@ -29,10 +42,56 @@ class Deaf:
         new = taken.end_ns[taken.end_ns > self.since_ns] if self.still else taken.end_ns[:0]
         return replace(self, until_ns=int(new.min())) if len(new) else self
 
-    def since(self, one: Followed) -> int:
-        """When windows of a job begin at the earliest, ns: after it, where it was longer than they are."""
-        lasted = self.until_ns - self.since_ns
-        return self.until_ns if lasted > steps_back(one.step_ns) * one.step_ns else 0
+    def since(self, one: Followed, now_ns: int, *, steps: float = AGREE + 1.5) -> int:
+        """When a job's window that ends at `now_ns` begins at the earliest, ns.
+
+        That is after it, where it was longer than windows are; or where so many `steps` have passed, until they tell when the
+        first of them was over.
+        """
+        long = self.until_ns - self.since_ns > steps_back(one.step_ns) * one.step_ns
+        alone = not any(self.unseen.get(one.id, ())) and now_ns - self.until_ns > steps * one.step_ns
+        return self.until_ns if long or alone else 0
+
+    def learned(self, one: Followed, found: JobDiagnosis, since_ns: int) -> Deaf:
+        """The same with what a job's window tells of it.
+
+        One that begins after it tells when its first steps were over; one that begins before it and has another layout than was
+        agreed on, that steps on both sides of it do not fit together.
+        """
+        if not self.until_ns or one.found is None or not one.trusted:
+            return self
+        alone, known = since_ns >= self.until_ns, one.id in self.unseen
+        if alone and not known and (unseen := self._unseen(one, one.found.timeline, found.timeline)):
+            return replace(self, unseen={**self.unseen, one.id: unseen})
+        if not alone and known and marks(found).layout != favoured(one.layouts):
+            return replace(self, unseen={**self.unseen, one.id: (0, 0)})
+        return self
+
+    def _unseen(
+        self, one: Followed, before: Timeline, after: Timeline, *, apart: float = 0.4, part: float = 0.75
+    ) -> tuple[int, int] | None:
+        """See `unseen`; None where steps after it are not as long as they were (`tracking.after`).
+
+        The first end of all may be that of a part of a step, and so are the newest ones that come sooner than `part` of a step.
+        """
+        known, new = job_ends(before), job_ends(after)
+        known = known[known <= self.since_ns]
+        if min(len(known), len(new)) <= AGREE or abs(np.log(np.median(np.diff(new)) / one.step_ns)) > apart:
+            return None
+        done = known[1:][np.diff(known) >= part * np.median(np.diff(known))]
+        return _latest(before, int(done[-1]), one.step_ns / 4), _latest(after, int(new[1]), one.step_ns / 4)
+
+    def whole(self, one: Followed, flows: Flows) -> Flows:
+        """The records of a job without those of steps that were not seen whole."""
+        low, high = self.unseen.get(one.id, (0, 0))
+        return flows.take((flows.start_ns <= low) | (flows.end_ns > high)) if high else flows
+
+    def excused(self, trails: Iterable[Trail], now_ns: int) -> Iterator[Trail]:
+        """The trails where open cases are taken to have gone on meanwhile: that they did not is not known either."""
+        heard = now_ns if self.still else self.until_ns
+        for trail in trails:
+            waits = trail.told and trail.case.state == "open" and trail.active_ns < heard
+            yield replace(trail, active_ns=heard) if waits else trail
 
     def beyond(self, findings: Iterable[Finding], step_ns: float, *, steps: float = 2.0) -> Iterator[Finding]:
         """The findings without those that may come of it: outages that touch it, and who was slow for less than `steps` beyond.
@@ -40,8 +99,10 @@ class Deaf:
         The step in which it begins and the one in which it ends are not seen whole, so who was slow in them was so after it; by
         how much sooner that may have begun is said.
         """
-        low, high = self.since_ns - step_ns, self.until_ns + step_ns
         for finding in findings:
+            begin, end = self.unseen.get(finding.job, (0, 0))
+            low = min(self.since_ns - step_ns, begin - step_ns / 2 if begin else np.inf)
+            high = max(self.until_ns + step_ns, end + step_ns / 2)
             inside = low <= finding.start_ns <= high
             apart = not self.until_ns or finding.end_ns < low or finding.start_ns > high
             beyond = max(low - finding.start_ns, 0.0) + max(finding.end_ns - high, 0.0)
@@ -54,3 +115,9 @@ class Deaf:
         message = f"{finding.message}; it may have begun up to {sooner:.1f} s sooner, for some of which no records were taken"
         evidence = {**finding.evidence, "sooner_s": round(sooner, 3)}
         return replace(finding, start_ns=self.until_ns, message=message, evidence=evidence)
+
+
+def _latest(timeline: Timeline, end_ns: int, near_ns: float) -> int:
+    """When the last of the ranks ended a step that the job ended at a time, ns: not further than `near_ns` from it."""
+    ends = np.concatenate([steps[:, 1] for steps in timeline.steps])
+    return int(ends[np.abs(ends - end_ns) <= near_ns].max(initial=end_ns))

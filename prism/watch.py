@@ -208,7 +208,8 @@ class Watch:
                 running = seen.state == "running"
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, running, ends, final, began_ns, known_ns)
         self.jobs = tuple(jobs)
-        trails = anew(self.trails, {one.id for one in jobs if one.anew_ns == now_ns})
+        heard = self._deaf.excused(self.trails, now_ns)
+        trails = anew(tuple(heard), {one.id for one in jobs if one.anew_ns == now_ns})
         self.trails = bounded(follow(trails, findings, looked_at, now_ns, topology=self.topology), closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
         before, self._until = self._until, now_ns
@@ -249,7 +250,7 @@ class Watch:
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
         """Since when records of a job are asked for; its window begins there if they are held since `held_ns`."""
         asked = one.since(now_ns, self._search, self._most, held_ns)
-        return max(asked, self._first, self._anew.get(one.id, 0), self._deaf.since(one))
+        return max(asked, self._first, self._anew.get(one.id, 0), self._deaf.since(one, now_ns))
 
     def _wanted(self, one: Followed, now_ns: int) -> int:
         """Since when records are kept for a job: those from before it was met too, until it has been followed for as long."""
@@ -267,7 +268,7 @@ class Watch:
         since = self._begin(one, now_ns)
         whole = self.shelf.between(since, now_ns)
         flows = trimmed(whole.take(around(whole, one.job)))
-        flows = flows.take(flows.end_ns <= now_ns)
+        flows = self._deaf.whole(one, flows.take(flows.end_ns <= now_ns))
         job = sighted(one.job, flows)
         if job is None:
             return None
@@ -300,6 +301,7 @@ class Watch:
         if told is None or not told.jobs:
             talked = max(one.talked_ns, glance.job.end_ns)
             return aged(doubted(replace(one, lately=(), talked_ns=talked), glance.now_ns), glance.now_ns)
+        self._deaf = self._deaf.learned(one, told.jobs[0], glance.since_ns)
         return aged(after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last), glance.now_ns)
 
     def _source(self, flows: int) -> Source:

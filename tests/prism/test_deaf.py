@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from collectors.record import Flows
+from prism.board import Case
 from prism.deaf import Deaf
-from prism.following import loud
-from prism.model import Finding, Job, Severity
+from prism.following import Trail, loud
+from prism.model import Finding, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
 from prism.playing import ticks
 from prism.synth import simulate as simulation
 from prism.synth.spec import Cluster, Fault, Spec
@@ -38,9 +39,55 @@ def test_it_is_over_when_the_first_record_came_that_is_newer():
 
 def test_windows_begin_after_it_where_it_was_longer_than_they_are():
     one = Followed(Job("j", ("a", "b"), (), 0, 0), 0, step_ns=1.0 * S)
-    assert LOST.since(one) == 0
-    assert LOST.since(replace(one, step_ns=0.01 * S)) == 104 * S
-    assert Deaf().since(one) == 0
+    assert LOST.since(one, 105 * S) == 0
+    assert LOST.since(replace(one, step_ns=0.01 * S), 105 * S) == 104 * S
+    assert Deaf().since(one, 105 * S) == 0
+
+
+def stepping(*ends_s, dp=8):
+    """A job's analysis of which steps ended then, for one of its two ranks a tenth of a second later."""
+    ends = np.array([0, *ends_s]) * S
+    steps = [np.stack([late[:-1], late[1:]], axis=1).astype(np.int64) for late in (ends - S / 10, ends + S / 10)]
+    nobody = np.zeros(0, np.int32)
+    spans = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64), nobody, np.zeros(0, np.int8), nobody)
+    parallelism = Parallelism(Layout(dp=dp, confidence=0.9), (), ())
+    return JobDiagnosis(Job("j", ("a", "b"), (), 0, 0), parallelism, Timeline(tuple(steps), (), spans))
+
+
+BEFORE = stepping(*np.arange(80, 100), 99.6)  # the newest is a part
+KNOWN = Followed(BEFORE.job, 0, BEFORE, step_ns=1.0 * S, layouts=(((8, 1, 1, 1, 1), 0.9),))
+AFTER = stepping(104.3, 105, 106, 107, 108)
+
+
+def test_steps_that_were_not_seen_whole_are_left_out():
+    unknown = LOST
+    assert unknown.since(KNOWN, 108 * S) == 0
+    assert unknown.since(KNOWN, 109 * S) == 104 * S  # windows begin after it, until they tell
+    assert unknown.learned(KNOWN, AFTER, 90 * S) == unknown  # one that holds it cannot
+    told = unknown.learned(KNOWN, AFTER, 104 * S)
+    assert told.unseen == {"j": (99.1 * S, 105.1 * S)}
+    assert told.since(KNOWN, 109 * S) == 0
+    kept = told.whole(KNOWN, flows(98, 99, 99.5, 104.5, 105, 105.5))
+    assert kept.end_ns.tolist() == [98 * S, 99 * S, 105.5 * S]
+    assert len(told.whole(replace(KNOWN, job=replace(KNOWN.job, id="k")), flows(98, 99.5))) == 2
+
+
+def test_windows_begin_after_it_where_the_steps_on_both_sides_do_not_fit_together():
+    told = LOST.learned(KNOWN, AFTER, 104 * S)
+    assert told.learned(KNOWN, AFTER, 90 * S) == told
+    apart = told.learned(KNOWN, stepping(*np.arange(90, 99), 105, 106, dp=4), 90 * S)
+    assert apart.since(KNOWN, 109 * S) == 104 * S
+    assert len(apart.whole(KNOWN, flows(98, 99.5))) == 2
+    longer = LOST.learned(KNOWN, stepping(105, 107, 109, 111), 104 * S)
+    assert longer == LOST  # other steps
+
+
+def test_a_case_is_open_for_as_long_as_nobody_listens():
+    case = Case("c", finding(90, 100), "open", 95 * S, 100 * S)
+    trails = [Trail(case, 0.1, 100 * S, told=True), Trail(replace(case, state="closed"), 0.1, 100 * S, told=True)]
+    assert [t.active_ns / S for t in LOST.excused(trails, 200 * S)] == [104, 100]
+    assert [t.active_ns / S for t in Deaf(100 * S).excused(trails, 200 * S)] == [200, 100]
+    assert list(Deaf().excused(trails, 200 * S)) == trails
 
 
 def test_what_shows_in_it_is_nobodys_fault():
@@ -69,14 +116,9 @@ RUN = Run("A", dp=8, transport="tcp", steps=32, forward_ms=1300, backward_ms=260
 SLOW = Fault("compute_slow", "A", ranks=(3,), first=24, factor=1.8)
 
 
-@pytest.mark.parametrize(("faults", "told"), [((), set()), ((SLOW,), {("10.10.3.1",)})])
-def test_who_is_slow_soon_after_it_is_told_beside_what_was_usual_before(faults, told):
-    """Of eight steps after it alone none is seen but as one of several that are alike."""
-    run = replace(RUN, spike_chance=0.0)
-    made = simulation.simulate(Spec("deaf", Cluster(hosts=8, nic_gbit=4.0), (run,), faults), seed=1)
-    ends = np.array([end for _, _, end in made.truth["jobs"]["A"]["steps"]["0"]])
-    gone, back = int(ends[20]) + 2 * S, int(ends[21]) + S
-    watch, known, claims, over = Watch(), [], set(), False
+def played(made, gone, back):
+    """The newest version of each case that a watch told, which nobody gave records from `gone` until `back`; ns."""
+    watch, known, over = Watch(), {}, False
     for tick in ticks(made.flows, made.transits):
         if gone <= tick.clock_ns < back:
             continue
@@ -87,7 +129,44 @@ def test_who_is_slow_soon_after_it_is_told_beside_what_was_usual_before(faults, 
         watch.add(tick.flows, tick.clock_ns)
         watch.take()
         if watch.due(tick.clock_ns):
-            known += watch.look(watch.watermark(tick.clock_ns)).cases
-    claims = {case.finding.ids for case in known if loud(case.finding)}
+            for case in watch.look(watch.watermark(tick.clock_ns)).cases:
+                known.setdefault(case.id, []).append(case)
     assert over
-    assert claims == told
+    return [cases for cases in known.values() if loud(cases[-1].finding)]
+
+
+def ends_of(made):
+    """When each step of the first rank ended, ns."""
+    return np.array([end for _, _, end in made.truth["jobs"]["A"]["steps"]["0"]])
+
+
+@pytest.mark.parametrize(("faults", "told"), [((), set()), ((SLOW,), {("10.10.3.1",)})])
+def test_who_is_slow_soon_after_it_is_told_beside_what_was_usual_before(faults, told):
+    """Of eight steps after it alone none is seen but as one of several that are alike."""
+    run = replace(RUN, spike_chance=0.0)
+    made = simulation.simulate(Spec("deaf", Cluster(hosts=8, nic_gbit=4.0), (run,), faults), seed=1)
+    ends = ends_of(made)
+    cases = played(made, int(ends[20]) + 2 * S, int(ends[21]) + S)
+    assert {known[-1].finding.ids for known in cases} == told
+
+
+def test_a_case_stays_open_over_it():
+    """A slow rank is told before it, and goes on after it for long enough to be seen again."""
+    run = replace(RUN, spike_chance=0.0, steps=44)
+    slow = replace(SLOW, first=18, stop=36)
+    made = simulation.simulate(Spec("deaf", Cluster(hosts=8, nic_gbit=4.0), (run,), (slow,)), seed=1)
+    ends = ends_of(made)
+    (case,) = played(made, int(ends[24]) + S, int(ends[27]) + 3 * S)
+    assert case[-1].finding.ids == ("10.10.3.1",)
+    states = [one.state for one in case]
+    assert case[0].opened_ns < ends[24]
+    assert states == sorted(states, reverse=True)  # open, then closed
+    assert case[-1].finding.end_ns > ends[34]
+
+
+def test_no_case_comes_of_it():
+    """Of a pipeline alone, whose micro-batches are alike, records of parts of steps look like those of other layouts."""
+    pipe = Run("A", pp=8, transport="tcp", micro=8, steps=60, forward_ms=25, backward_ms=50, activation_octets=4_000_000)
+    made = simulation.simulate(Spec("deaf", Cluster(hosts=8, nic_gbit=4.0), (pipe,)), seed=1)
+    ends = ends_of(made)
+    assert not played(made, int(ends[22] + ends[23]) // 2, int(ends[27]))
