@@ -1,7 +1,7 @@
 """Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
 
     python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--layout NAME]... [--fault KIND]
-                              [--step LEAST:MOST] [--healthy] [--explain]
+                              [--step LEAST:MOST] [--healthy] [--restart SECONDS] [--explain]
     python -m benchmarks.live --hour [DIR]
 
 Everything runs as fast as it can, by the clock of the recording: a window that takes a second of processor time is told a
@@ -12,8 +12,8 @@ fault's second step was over as it then went (slow steps are longer), `later` of
 fault, `healthy` ones are told of runs without fault, `flaps` are cases that opened again. `cpu` is the share of the recorded
 time that the analysis took on one core, `window` what the slowest window took. Faults that stretched no step are left out
 unless they were found. Cases of the grid are made longer (`live_cases`), their steps `--step` seconds at least and
-at most; with `--healthy`, nothing is wrong in them, with `--fault` that. `hours`
-are those recorded.
+at most; with `--healthy`, nothing is wrong in them, with `--fault` that. With `--restart`, the service is killed in the middle
+of the fault, else of the run, and away for so many seconds, whose records are lost. `hours` are those recorded.
 
 `--hour` plays a folder's flows, or those of a small simulated cluster, again and again, each time later, for an hour of
 recorded time, and prints for every ten minutes how time and memory go with it.
@@ -24,7 +24,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,9 @@ from benchmarks import grid
 from benchmarks.accuracy import DUMPS, Input, captures, inputs, of_case, of_folder, peak_mib
 from benchmarks.endurance import hour, small
 from benchmarks.live_cases import ill, longer, well
+from benchmarks.live_restart import again, gone_ns, without
 from benchmarks.score import names_culprit, period_of
+from collectors.record import Flows, Transits
 from prism.board import Board, Case
 from prism.following import loud
 from prism.playing import play, ticks
@@ -97,14 +99,27 @@ class Timed(Watch):
         return board
 
 
-def measured(one: Input) -> Told:
-    """One input, played as fast as it can be, and judged."""
+def boards(watch: Timed, flows: Flows, transits: Transits, gone: int, away_s: float) -> Iterator[tuple[Timed, Board]]:
+    """The boards of a watch, and of the one that goes on where it was killed at a time, ns, if it is away at all."""
+    until = (lambda clock_ns: clock_ns < gone) if away_s else (lambda _clock_ns: True)
+    played = without(ticks(flows, transits), gone, away_s)
+    for board in play(watch, played, wait=until):
+        yield watch, board
+    if away_s:
+        after = again(watch, Timed(watch.topology), flows, gone)
+        for board in play(after, played):
+            yield after, board
+
+
+def measured(one: Input, away_s: float = 0.0) -> Told:
+    """One input, played as fast as it can be, and judged; killed in its middle, if it is to be away for a while."""
     flows, transits, source, placed, truth = one.open()
-    watch = Timed(placed)
     cases: dict[str, Case] = {}
     first: dict[str, int] = {}
     states: dict[str, list[str]] = {}
-    for board in play(watch, ticks(flows, transits)):
+    watches: dict[int, Timed] = {}
+    for watch, board in boards(Timed(placed), flows, transits, gone_ns(truth), away_s):
+        watches[id(watch)] = watch
         for case in board.cases:
             if loud(case.finding):
                 cases[case.id] = case
@@ -115,8 +130,8 @@ def measured(one: Input) -> Told:
     told = _judged(one.name, truth, list(cases.values()), first)
     told.flaps = sum(known.count("open") - 1 for known in states.values())
     told.recorded_s = (source.end_ns - source.start_ns) / SECOND
-    told.cpu = watch.spent_s / max(told.recorded_s, 1e-9)
-    told.window_s, told.peak_mib = watch.slowest_s, peak_mib()
+    told.cpu = sum(watch.spent_s for watch in watches.values()) / max(told.recorded_s, 1e-9)
+    told.window_s, told.peak_mib = max((watch.slowest_s for watch in watches.values()), default=0.0), peak_mib()
     return told
 
 
@@ -222,6 +237,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--fault", choices=sorted(set(grid.FAULTS)), help="what goes wrong in all cases of the grid")
     parser.add_argument("--step", default="0.3:10", metavar="LEAST:MOST", help="seconds that steps of the grid's cases take")
     parser.add_argument("--healthy", action="store_true", help="cases of the grid without their faults")
+    parser.add_argument("--restart", type=float, default=0.0, metavar="SECONDS", help="kill it in the middle, for so long")
     parser.add_argument("--hour", type=Path, nargs="?", const=SMALL, metavar="DIR")
     parser.add_argument("--explain", action="store_true", help="list faults and claims of every run")
     asked = parser.parse_args(argv)
@@ -243,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     runs = []
     compiled()
     for one in todo:
-        runs.append(measured(one))
+        runs.append(measured(one, asked.restart))
         if asked.explain:
             print("\n".join([one.name, *runs[-1].lines]), flush=True)
     print(table(runs))

@@ -162,11 +162,3 @@ def test_a_case_stays_open_over_it():
     assert case[0].opened_ns < ends[24]
     assert states == sorted(states, reverse=True)  # open, then closed
     assert case[-1].finding.end_ns > ends[34]
-
-
-def test_no_case_comes_of_it():
-    """Of a pipeline alone, whose micro-batches are alike, records of parts of steps look like those of other layouts."""
-    pipe = Run("A", pp=8, transport="tcp", micro=8, steps=60, forward_ms=25, backward_ms=50, activation_octets=4_000_000)
-    made = simulation.simulate(Spec("deaf", Cluster(hosts=8, nic_gbit=4.0), (pipe,)), seed=1)
-    ends = ends_of(made)
-    assert not played(made, int(ends[22] + ends[23]) // 2, int(ends[27]))

@@ -1,0 +1,42 @@
+"""A watch that is killed while it is played to, and started again later: what a live service goes through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from collectors.record import Flows, concatenated
+from prism.playing import Tick
+from prism.records import Memory
+from prism.store import job_from, job_json, trail_from, trail_json
+from prism.tracking import Wanted
+from prism.watch import Watch
+from prism.windows import SECOND
+
+Played = TypeVar("Played", bound=Watch)
+
+
+def gone_ns(truth: Mapping[str, Any]) -> int:
+    """When it is killed, ns: in the middle of the first fault that lasts, else of the run."""
+    steps = [step for job in truth["jobs"].values() for own in job["steps"].values() for step in own]
+    begin, end = min(step[1] for step in steps), max(step[2] for step in steps)
+    lasting = (fault for fault in truth["faults"] if min(fault.get("end_ns", end), end) > fault.get("start_ns", begin))
+    fault: Mapping[str, Any] = next(lasting, {})
+    return int(max(fault.get("start_ns", begin), begin) + min(fault.get("end_ns", end), end)) // 2
+
+
+def without(played: Iterator[Tick], gone: int, away_s: float) -> Iterator[Tick]:
+    """The ticks but those for which nobody was there, which are lost."""
+    return (tick for tick in played if not gone <= tick.clock_ns < gone + away_s * SECOND)
+
+
+def again(before: Played, after: Played, flows: Flows, gone: int) -> Played:
+    """The watch `after` a restart: it is given of `before` what a store holds, and the records that had come until then."""
+    jobs = [job_from(json.loads(json.dumps(job_json(one)))) for one in before.jobs if one.trusted]
+    trails = [trail_from(json.loads(json.dumps(trail_json(trail)))) for trail in before.trails if trail.told]
+    came = Memory(flows.take(flows.end_ns < gone))
+    wanted = [*after.past(jobs, before.until_ns), Wanted(before.until_ns, gone)]
+    past = concatenated([came.between(since, until, endpoints=own) for since, until, own in wanted])
+    after.resume(jobs, trails, before.until_ns, past, deaf=True)
+    return after
