@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import numpy as np
 
 from collectors import clickhouse, flowrows
+from collectors.clickhouse_address import masked
 from collectors.clickhouse_tables import MOST
 from collectors.inserting import Inserting
 from collectors.logs import say
@@ -225,12 +226,15 @@ def _batches(flows: Flows, most: int) -> Iterator[Flows]:
 def storing_to(out: str) -> Storing:
     """The sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, which may say `?spool=FOLDER`.
 
-    Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be.
+    Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be. Raises StoreError
+    where either folder is named by nothing.
     """
     if out.startswith("chdb:"):
         return Storing(out, Path(clickhouse.folder_of(out)) / "spool")
     parts = urlsplit(out)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if options.get("spool") == "":
+        raise StoreError(f"{masked(out)}: spool= names no folder; an unset variable, perhaps")
     state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    spool = options.pop("spool", "") or Path(state).expanduser() / "prism-spool"
+    spool = options.pop("spool", None) or Path(state).expanduser() / "prism-spool"
     return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

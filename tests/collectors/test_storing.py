@@ -238,6 +238,8 @@ def test_the_sink_of_out_says_where_records_wait(tmp_path, monkeypatch):
         assert server.spool.folder == tmp_path / folder
         assert "spool" not in server.where
         server.close(patience_s=0)
+    with pytest.raises(StoreError, match="names no folder"):  # an unset variable, perhaps
+        sink_to(f"clickhouse://me:secret@127.0.0.1:{port}/prism?spool=", rows=1, seconds=60)
 
 
 def test_closed_twice_is_closed(tmp_path):
