@@ -55,15 +55,15 @@ class Deaf:
     def learned(self, one: Followed, found: JobDiagnosis, since_ns: int) -> Deaf:
         """The same with what a job's window tells of it.
 
-        One that begins after it tells when its first steps were over; one that begins before it and has another layout than was
-        agreed on, that steps on both sides of it do not fit together.
+        One that begins as it ends tells when its first steps were over; one that begins before it and has another layout than
+        was agreed on, that steps on both sides of it do not fit together.
         """
         if not self.until_ns or one.found is None or not one.trusted:
             return self
-        alone, known = since_ns >= self.until_ns, one.id in self.unseen
-        if alone and not known and (unseen := self._unseen(one, one.found.timeline, found.timeline)):
+        known = one.id in self.unseen
+        if since_ns == self.until_ns and not known and (unseen := self._unseen(one, one.found.timeline, found.timeline)):
             return replace(self, unseen={**self.unseen, one.id: unseen})
-        if not alone and known and marks(found).layout != favoured(one.layouts):
+        if since_ns < self.until_ns and known and marks(found).layout != favoured(one.layouts):
             return replace(self, unseen={**self.unseen, one.id: (0, 0)})
         return self
 
@@ -76,7 +76,9 @@ class Deaf:
         """
         known, new = job_ends(before), job_ends(after)
         known = known[known <= self.since_ns]
-        if min(len(known), len(new)) <= AGREE or abs(np.log(np.median(np.diff(new)) / one.step_ns)) > apart:
+        if min(len(known), len(new)) <= AGREE:
+            return None
+        if not -apart <= np.log(max(np.median(np.diff(new)), 1.0) / one.step_ns) <= apart:
             return None
         done = known[1:][np.diff(known) >= part * np.median(np.diff(known))]
         return _latest(before, int(done[-1]), one.step_ns / 4), _latest(after, int(new[1]), one.step_ns / 4)
@@ -84,7 +86,9 @@ class Deaf:
     def whole(self, one: Followed, flows: Flows) -> Flows:
         """The records of a job without those of steps that were not seen whole."""
         low, high = self.unseen.get(one.id, (0, 0))
-        return flows.take((flows.start_ns <= low) | (flows.end_ns > high)) if high else flows
+        if not len(flows) or flows.start_ns[0] >= high:  # those of a window are in order of start
+            return flows
+        return flows.take((flows.start_ns <= low) | (flows.end_ns > high))
 
     def excused(self, trails: Iterable[Trail], now_ns: int) -> Iterator[Trail]:
         """The trails where open cases are taken to have gone on meanwhile: that they did not is not known either."""
@@ -101,7 +105,7 @@ class Deaf:
         """
         for finding in findings:
             begin, end = self.unseen.get(finding.job, (0, 0))
-            low = min(self.since_ns - step_ns, begin - step_ns / 2 if begin else np.inf)
+            low = min(self.since_ns - step_ns, (begin or self.since_ns) - step_ns / 2)
             high = max(self.until_ns + step_ns, end + step_ns / 2)
             inside = low <= finding.start_ns <= high
             apart = not self.until_ns or finding.end_ns < low or finding.start_ns > high
