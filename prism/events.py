@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import FIN, RST, SYN
+from collectors.record import SYN
 from prism.detectors.steps import unevenness
 from prism.detectors.view import View
+from prism.kernels.closings import closings
 from prism.kernels.intervals import union
 from prism.kernels.sums import highest
 from prism.model import Event, EventKind, Finding
@@ -66,7 +67,7 @@ def _delayed(finding: Finding, by_ns: int) -> Finding:
 def _ends(view: View, window: tuple[int, int]) -> list[Event]:
     job, flows, out = view.job, view.flows, []
     opened = flows.start_ns[(flows.tcp_flags & SYN) != 0]
-    closed = flows.start_ns[(flows.tcp_flags & (FIN | RST)) != 0]
+    closed = flows.start_ns[closings(flows)]
     if job.start_ns - window[0] > view.period or (opened <= job.start_ns + view.period).any():
         out.append(Event("start", job.start_ns, job.start_ns))
     if window[1] - job.end_ns > view.period or (closed >= job.end_ns - view.period).any():

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import FIN, RST, SYN
+from collectors.record import SYN
 from prism.detectors.view import Floats, View
+from prism.kernels.closings import closings
 from prism.kernels.edges import Pair
 from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
@@ -25,10 +26,9 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
     nobody is blamed, the finding is info.
     """
     flows, period = view.flows, view.period
-    closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
+    closing = closings(flows)
     if not len(closing) or not view.edges or period <= 0:
         return []
-    closing = closing[np.argsort(flows.start_ns[closing], kind="stable")]
     times = flows.start_ns[closing]
     busy = np.sort(flows.start_ns[~flows.control()])
     out = []

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import FIN, RST, UDP
+from collectors.record import UDP
 from prism.detectors.view import View
+from prism.kernels.closings import closings
 from prism.kernels.intervals import Union, union
 from prism.kernels.lanes import renewals
 from prism.kernels.overdue import Cut, overdue
@@ -120,7 +121,7 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     begin, end = spoken
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     anew = np.isin(after, renewals(view.flows, rows))
-    closed = np.sort(view.flows.start_ns[(view.flows.tcp_flags & (FIN | RST)) != 0])
+    closed = view.flows.start_ns[closings(view.flows)]
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
     whole = len(view.ends) - _broken(view)
