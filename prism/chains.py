@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 import networkx as nx
@@ -29,9 +29,7 @@ def chains_of(
     moved: dict[tuple[int, int], int] = defaultdict(int)
     for (src, dst, *_), edge in hands.items():
         moved[min(src, dst), max(src, dst)] += edge.volume
-    of: dict[tuple[int, int], list[Pair]] = defaultdict(list)
-    for key in hands:
-        of[key[0], key[1]].append(key)
+    of = lanes_of(hands)
     graph: nx.Graph[int] = nx.Graph(list(moved))
     chains: list[list[int]] = []
     stage: dict[int, int] = {}
@@ -46,6 +44,14 @@ def chains_of(
         chains.append(line)
         stage |= {member: i for i, member in enumerate(line)}
     return chains, stage
+
+
+def lanes_of(hands: Iterable[Pair]) -> dict[tuple[int, int], list[Pair]]:
+    """The lanes from each endpoint to each other one."""
+    of: dict[tuple[int, int], list[Pair]] = defaultdict(list)
+    for key in hands:
+        of[key[0], key[1]].append(key)
+    return of
 
 
 def _line(graph: nx.Graph[int], moved: Mapping[tuple[int, int], int]) -> list[int] | None:
@@ -70,7 +76,7 @@ def _runs_down(
 ) -> bool:
     """Whether activations go from the first member of a line to the last. `of` are the lanes between two endpoints."""
     known = any(len(rests.get(member, NEVER)) for member in line)
-    if not known and (down := _empties(line[:2], of, tides)) and (up := _empties(line[:-3:-1], of, tides)):
+    if not known and (down := emptied(line[0], line[1], of, tides)) and (up := emptied(line[-1], line[-2], of, tides)):
         if max(len(down.empty), len(up.empty)) > 1.25 * min(len(down.empty), len(up.empty)):
             return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
         if abs(down.busy - up.busy) >= clear:
@@ -84,9 +90,8 @@ def _runs_down(
     return votes >= 0
 
 
-def _empties(ends_of: list[int], of: Mapping[tuple[int, int], list[Pair]], tides: Mapping[Pair, Handover]) -> Tide | None:
-    """When the pair of two stages was empty, if activations go from the first of them to the second."""
-    src, dst = ends_of
+def emptied(src: int, dst: int, of: Mapping[tuple[int, int], list[Pair]], tides: Mapping[Pair, Handover]) -> Tide | None:
+    """When the pair of two stages was empty, if activations go from the first to the second; `of` are the lanes of pairs."""
     for key in of.get((min(src, dst), max(src, dst)), ()):
         if key in tides:
             tide = tides[key].first if src < dst else tides[key].second

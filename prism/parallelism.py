@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from collectors.record import Flows
+from prism.batches import by_batch
 from prism.chains import chains_of, rests_of
 from prism.kernels.circles import circles
 from prism.kernels.communicators import communicators
@@ -67,6 +68,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
         hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
+    kinds = by_batch(flows, kinds, hands, tides)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
     kinds, more = _without_ends(kinds, chains, edges)
     shape = Shape(flows, members, host, topology, kinds, chains, stage)

@@ -158,8 +158,10 @@ def _longest(level: Floats, idle: Floats, unit: float, order: NDArray[np.intp]) 
 
 
 @compiled
-def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[float, Ints, float]:
-    """The fields of a `Tide`."""
+def _tide(times: Ints, level: Floats, idle: Floats, unit: float, brief: float = 0.25) -> tuple[float, Ints, float]:
+    """The fields of a `Tide`. It is not empty where it rests for less than `brief` of what half of its rest exceeds: work that
+    comes back crosses there with what waited to be sent until its receiver was ready.
+    """
     begun, rest = np.empty(len(level), np.int64), np.zeros(len(level))
     n, away, calm = 0, 0.0, False
     for i in range(len(level)):
@@ -172,7 +174,11 @@ def _tide(times: Ints, level: Floats, idle: Floats, unit: float) -> tuple[float,
             n += 1
         calm = True
         rest[n - 1] = max(rest[n - 1], idle[i])
-    return away / idle.sum(), begun[:n].copy(), median(rest[:n])
+    rest = rest[:n]
+    long = rest >= brief * at_half(rest, rest) if n else rest > 0
+    if calm:
+        long[-1] = True  # nobody saw how long it lasted
+    return away / idle.sum(), begun[:n][long], median(rest[long])
 
 
 @compiled

@@ -53,6 +53,9 @@ def test_levels_and_tides_are_the_obvious_loops(some):
     assert _floor(level, idle) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
     calm = level <= 1
     visits = [list(own) for low, own in groupby(range(len(level)), key=lambda i: calm[i]) if low]
+    rests = np.array([idle[own].max() for own in visits])
+    usual = min((rest for rest in rests if rests[rests <= rest].sum() >= rests.sum() / 2), default=0.0)
+    visits = [own for own, rest in zip(visits, rests, strict=True) if rest >= usual / 4 or own[-1] == len(idle) - 1]
     tide = Tide(*_tide(np.arange(len(level)), level, idle, 1.0))
     assert tide.empty.tolist() == [own[0] for own in visits]
     assert tide.busy == idle[~calm].sum() / idle.sum()

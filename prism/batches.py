@@ -1,0 +1,89 @@
+"""Collectives inside the stages of a pipeline that go on with every micro-batch: tensor parallel groups.
+
+Where a stage's ranks belong to one kind of group only, that need not be data parallel: a pipeline of tensor parallel stages
+without replicas reduces no gradients. Those are reduced once per step, when the last micro-batch has come back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.chains import chains_of, emptied, lanes_of
+from prism.kernels.edges import Edge, Pair, Rows, sending
+from prism.kernels.handover import Handover
+from prism.kernels.intervals import Ints
+from prism.kernels.lockstep import Collective
+from prism.kernels.rhythm import FOREVER
+from prism.kinds import steps_of
+from prism.model import GroupKind
+
+Kinds = list[tuple[GroupKind, Collective]]
+
+
+def by_batch(
+    flows: Flows,
+    kinds: Kinds,
+    hands: Mapping[Pair, Edge],
+    tides: Mapping[Pair, Handover],
+    *,
+    most: float = 0.5,
+    often: float = 0.8,
+) -> Kinds:
+    """The collectives with what they are for; reductions of ranks that have no others are tensor parallel if they go on with
+    every micro-batch, forwards too.
+
+    That is so if of the time between the first and the last that a rank is handed in a step `most` lies in intervals, from one
+    to the next, in which its collective moves something; and if that does so as `often` between what a first stage hands on
+    first and what comes back: gradients may be reduced batch by batch, but not before there are any.
+    """
+    of: dict[frozenset[int], list[Rows]] = defaultdict(list)
+    for _, one in kinds:
+        of[one.members].append(one.rows)
+    only = len(frozenset().union(*of)) == sum(map(len, of)) and all(kind == "dp" for kind, _ in kinds)
+    if not hands or not only:
+        return kinds
+    rows = {members: np.concatenate(own) for members, own in of.items()}
+    if _with_each(flows, rows, hands) <= most:
+        return kinds
+    spoken = {member: np.sort(sending(flows)[own]) for members, own in rows.items() for member in members}
+    begun = forward = 0
+    for sent, back, first in _begun(hands, tides):
+        begun += len(sent)
+        forward += int(np.count_nonzero(np.searchsorted(spoken[first], back) > np.searchsorted(spoken[first], sent)))
+    return [("tp", one) for _, one in kinds] if forward >= often * begun > 0 else kinds
+
+
+def _with_each(flows: Flows, rows: Mapping[frozenset[int], Rows], hands: Mapping[Pair, Edge]) -> float:
+    """Which share of the time between the first and the last that ranks are handed in a step lies in intervals, from one to the
+    next, in which their collectives move something; of these the `rows`.
+    """
+    came: dict[int, list[Ints]] = defaultdict(list)
+    for key, edge in hands.items():
+        came[key[1]].append(edge.end)
+    used = inner = 0
+    for members, own in rows.items():
+        ends, spoken = steps_of(flows, own).quiet[:, 0], np.sort(sending(flows)[own])
+        for given in (np.sort(np.concatenate(came[member])) for member in members if member in came):
+            waits = np.where(np.diff(np.searchsorted(ends, given)) == 0, np.diff(given), 0)
+            inner += int(waits.sum())
+            used += int(waits[np.diff(np.searchsorted(spoken, given)) > 0].sum())
+    return used / max(inner, 1)
+
+
+def _begun(hands: Mapping[Pair, Edge], tides: Mapping[Pair, Handover]) -> Iterator[tuple[Ints, Ints, int]]:
+    """When each first stage handed on the first of each step, when something came back first after that, and the stage."""
+    lanes = lanes_of(hands)
+    for first, second, *_ in chains_of(hands, {}, tides)[0]:
+        went, came = (
+            np.sort(np.concatenate(own))
+            for own in ([hands[key].start for key in lanes[first, second]], [hands[key].end for key in lanes[second, first]])
+        )
+        tide = emptied(first, second, lanes, tides)
+        if tide is not None:
+            sent = np.append(went, FOREVER)[np.searchsorted(went, np.append(went[0], tide.empty))]
+            back = np.append(came, FOREVER)[np.searchsorted(came, sent)]
+            yield sent[back < FOREVER], back[back < FOREVER], first

@@ -1,0 +1,43 @@
+import json
+
+import pytest
+
+from prism.diagnose import diagnose
+from prism.model import Layout
+from prism.synth.simulate import simulate
+from prism.synth.spec import Cluster, Job, Spec
+from prism.topology import parse
+from tests.prism.traffic import source
+
+
+def told(transport, **job):
+    made = Job(
+        transport=transport, steps=20, tensor_octets=500_000 if "tp" in job else 0, activation_octets=1_000_000,
+        gradient_octets=20_000_000, **job,
+    )  # fmt: skip
+    done = simulate(Spec("x", Cluster(hosts=made.world, nic_gbit=4.0 if transport == "tcp" else 200.0), (made,)), 1)
+    found = diagnose(done.flows, source(done.flows), topology=parse(json.dumps(done.topology), "t"))
+    assert found.findings == ()
+    (one,) = found.jobs
+    return one
+
+
+@pytest.mark.parametrize("transport", ["tcp", "rdma"])
+@pytest.mark.parametrize(("pp", "tp", "micro", "schedule"), [(2, 2, 2, "1f1b"), (4, 2, 8, "1f1b"), (2, 4, 4, "gpipe")])
+def test_what_goes_on_with_every_micro_batch_reduces_no_gradients(transport, pp, tp, micro, schedule):
+    one = told(transport, pp=pp, dp=1, tp=tp, micro=micro, schedule=schedule)
+    layout = one.parallelism.layout
+    assert layout == Layout(dp=1, pp=pp, tp=tp, ep=1, cp=1, confidence=layout.confidence)
+    assert {len(steps) for steps in one.timeline.steps} == {20}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "rdma"])
+@pytest.mark.parametrize("more", [{"micro": 2}, {"micro": 2, "zero1": True}, {"micro": 8, "schedule": "gpipe"}])
+def test_what_is_reduced_once_a_step_does(transport, more):
+    layout = told(transport, pp=2, dp=4, **more).parallelism.layout
+    assert (layout.dp, layout.pp, layout.tp) == (4, 2, 1)
+
+
+def test_beside_a_reduction_nothing_is_asked():
+    layout = told("tcp", pp=2, dp=2, tp=2, micro=4).parallelism.layout
+    assert (layout.dp, layout.pp, layout.tp) == (2, 2, 2)
