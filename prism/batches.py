@@ -13,7 +13,7 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.chains import chains_of, emptied, lanes_of
-from prism.kernels.edges import Edge, Pair, Rows, sending
+from prism.kernels.edges import Edge, Pair, Rows, ends, sending
 from prism.kernels.handover import Handover
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
@@ -43,8 +43,9 @@ def by_batch(
     of: dict[frozenset[int], list[Rows]] = defaultdict(list)
     for _, one in kinds:
         of[one.members].append(one.rows)
-    only = len(frozenset().union(*of)) == sum(map(len, of)) and all(kind == "dp" for kind, _ in kinds)
-    if not hands or not only:
+    ranks = frozenset().union(*of)
+    only = len(ranks) == sum(map(len, of)) and all(kind == "dp" for kind, _ in kinds)
+    if not hands or not only or any(not ends(pair) <= ranks for pair in hands):
         return kinds
     rows = {members: np.concatenate(own) for members, own in of.items()}
     if _with_each(flows, rows, hands) <= most:
@@ -66,9 +67,9 @@ def _with_each(flows: Flows, rows: Mapping[frozenset[int], Rows], hands: Mapping
         came[key[1]].append(edge.end)
     used = inner = 0
     for members, own in rows.items():
-        ends, spoken = steps_of(flows, own).quiet[:, 0], np.sort(sending(flows)[own])
+        over, spoken = steps_of(flows, own).quiet[:, 0], np.sort(sending(flows)[own])
         for given in (np.sort(np.concatenate(came[member])) for member in members if member in came):
-            waits = np.where(np.diff(np.searchsorted(ends, given)) == 0, np.diff(given), 0)
+            waits = np.where(np.diff(np.searchsorted(over, given)) == 0, np.diff(given), 0)
             inner += int(waits.sum())
             used += int(waits[np.diff(np.searchsorted(spoken, given)) > 0].sum())
     return used / max(inner, 1)

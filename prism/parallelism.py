@@ -22,10 +22,12 @@ from prism.kernels.circles import circles
 from prism.kernels.communicators import communicators
 from prism.kernels.cubes import cubes
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
+from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on
 from prism.kernels.rings import handed, meshes, pipelines, stitched
+from prism.kernels.rounds import rounds
 from prism.kernels.sums import numbered, totals
 from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
@@ -51,7 +53,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     pure = _pure(flows, payload)
     halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
     tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, payload))
-    (tides, rings), trees = (circles(tides, edges, host), trees) if pure else (({}, []), [])
+    (tides, rings), trees = (circles(_without_rounds(tides, edges, host), edges, host), trees) if pure else (({}, []), [])
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
     found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
@@ -76,6 +78,14 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)
     pairs = _pairs(flows, payload, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
+
+
+def _without_rounds(
+    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None]
+) -> dict[Pair, Handover]:
+    """What seems to be handed over, without pairs on which two volumes go around, one way each."""
+    around = rounds(edges, host) if tides else {}
+    return {pair: tide for pair, tide in tides.items() if around.get(pair, -1) == around.get(flipped(pair), -1)}
 
 
 def _without_ends(

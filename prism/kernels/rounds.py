@@ -1,0 +1,62 @@
+"""Directed pairs that go around: equal volumes from each endpoint to the next until they are back at the first.
+
+What stages of a pipeline hand on goes down and comes back up; it does not go around. (Chunks of a schedule that has several on
+each stage do, but less goes from the last stage to the first than between others.) Two rings that go around the other way on
+some of the same pairs, as context that is handed on and gradients that are reduced, look as if those pairs handed work over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+import networkx as nx
+
+from prism.kernels.edges import Edge, Pair
+
+
+def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> dict[Pair, int]:
+    """The directed pairs that lie on rings of three or more, all of which carry the same volume but for the share `equal`; and
+    the number of that volume, counted from 0.
+
+    A ring may go on inside a `host`.
+    """
+    out: dict[Pair, int] = {}
+    for number, own in enumerate(_classes(edges, equal)):
+        graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
+        loose = Counter(key[0] for key in own)
+        loose.subtract(key[1] for key in own)
+        homes: dict[str, list[int]] = defaultdict(list)
+        for node, more in loose.items():
+            if more and (home := host.get(node)) is not None:
+                homes[home].append(node)
+        for inside in homes.values():
+            nx.add_path(graph, inside)
+        for part in nx.connected_components(graph):
+            ring = [key for key in own if key[0] in part]
+            if len(part) > 2 and _goes_around(ring, host):
+                out |= dict.fromkeys(ring, number)
+    return out
+
+
+def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:
+    """Pairs whose volumes are within the share `equal` of the next."""
+    own: list[Pair] = []
+    for key in sorted(edges, key=lambda k: (edges[k].volume, k)):
+        if own and edges[key].volume > edges[own[-1]].volume * (1 + equal):
+            yield own
+            own = []
+        own.append(key)
+    if own:
+        yield own
+
+
+def _goes_around(ring: Collection[Pair], host: Mapping[int, str | None]) -> bool:
+    """Whether at each endpoint one comes in and one goes out; where only one of both does, as many do at others of its host."""
+    goes, comes = Counter(key[0] for key in ring), Counter(key[1] for key in ring)
+    if max(*goes.values(), *comes.values()) > 1:
+        return False
+    left: Counter[int | str] = Counter()
+    for node in goes.keys() ^ comes.keys():
+        left[host.get(node) or node] += goes[node] - comes[node]
+    return not any(left.values())
