@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import combinations
+from types import MappingProxyType
 
 import networkx as nx
 import numpy as np
@@ -22,10 +23,13 @@ from prism.kernels.rhythm import Rhythm, rhythm
 from prism.model import GroupKind
 
 Members = frozenset[int]
+NOWHERE: Mapping[int, str | None] = MappingProxyType({})
 
 
-def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> list[tuple[GroupKind, Collective]]:
-    """What each collective is for, by how it lies to the others of its members."""
+def kinds_of(
+    flows: Flows, found: list[Collective], *, pure: bool = False, host: Mapping[int, str | None] = NOWHERE
+) -> list[tuple[GroupKind, Collective]]:
+    """What each collective is for, by how it lies to the others of its members, of which each may know its `host`."""
     beats: dict[tuple[frozenset[Pair], int], Rhythm] = {}  # most collectives stay what they were from round to round
     while True:
         by_set: dict[Members, list[Collective]] = defaultdict(list)
@@ -37,7 +41,7 @@ def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> li
         step = _step([beat for found in own.values() for beat in found])
         calm = {members: max(_rest(beat, step) for beat in found) for members, found in own.items()}
         reductions = _reductions(calm)
-        split = _split_exchanges(set(by_set) - reductions) or _crossing(set(by_set) - reductions, reductions)
+        split = _split_exchanges(set(by_set) - reductions, host) or _crossing(set(by_set) - reductions, reductions)
         if not split:
             reductions |= _also_reduce(flows, by_set, reductions, calm, step)
             split = set() if pure else _split_reductions(by_set, reductions)
@@ -45,7 +49,7 @@ def kinds_of(flows: Flows, found: list[Collective], *, pure: bool = False) -> li
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
     inner = _inner_kinds(flows, by_set, reductions)
-    everyone = _among_all(flows, by_set, reductions, step)
+    everyone = _among_all(flows, by_set, reductions, step, host)
     return [("ep" if id(one) in everyone else inner.get(one.members, "dp"), one) for one in found]
 
 
@@ -152,9 +156,14 @@ def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: se
     return set()
 
 
-def _split_exchanges(inner: set[Members]) -> set[Members]:
-    """Inner sets that are rounds of one all-to-all: together every member exchanges with every other."""
+def _split_exchanges(inner: set[Members], host: Mapping[int, str | None]) -> set[Members]:
+    """Inner sets that are rounds of one all-to-all: together every member exchanges with every other, or shares its host."""
     graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
+    at: dict[str, list[int]] = defaultdict(list)
+    for node in graph:
+        if (home := host.get(node)) is not None:
+            at[home].append(node)
+    graph.add_edges_from(pair for beside in at.values() for pair in combinations(beside, 2))
     for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
         rounds = {members for members in inner if members <= set(clique)}
         if len(clique) > 2 and len(rounds) > 1:
@@ -174,19 +183,32 @@ def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
     return set()
 
 
-def _among_all(flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members], step: float) -> set[int]:
+def _among_all(
+    flows: Flows,
+    by_set: Mapping[Members, list[Collective]],
+    reductions: set[Members],
+    step: float,
+    host: Mapping[int, str | None],
+) -> set[int]:
     """The collectives, by `id`, of all members of a reduction that exchange experts' tokens rather than reduce gradients.
 
     Each member talks to more than to its neighbours, beside others that only do to these, and at other times.
     """
     out = set[int]()
     for members in reductions:
-        dense = [one for one in by_set[members] if 2 * len(_partners(one)) > 3 * len(members)]
+        dense = [one for one in by_set[members] if _dense(one, host)]
         rings = [one for one in by_set[members] if one not in dense]
         if dense and rings and len(members) > 3:
             calm = max(_rest(steps_of(flows, one.rows), step) for one in rings)
             out |= set() if _goes_with(flows, dense, rings, calm, step) else {id(one) for one in dense}
     return out
+
+
+def _dense(one: Collective, host: Mapping[int, str | None]) -> bool:
+    """Whether members talk to more than neighbours in rings and cubes do: nearer to all of them. Inside a `host` they may."""
+    beside = {frozenset(pair) for pair in combinations(one.members, 2) if host.get(pair[0]) == host.get(pair[1]) is not None}
+    n = len(one.members)
+    return bool(2 * len(_partners(one) | beside) > n * max(1.0, np.log2(n) / 2) + n * (n - 1) / 2)
 
 
 def _partners(one: Collective) -> set[Members]:

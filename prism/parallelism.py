@@ -66,10 +66,10 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     found += [_of_two(hands.pop(pair), hands.pop(flipped(pair))) for pair in _exchanges(hands)]
     hands |= {key: edges[key] for key in handed_on}
     found, tied = without_tied(found, handed_on, edges)
-    kinds = kinds_of(flows, found, pure=pure)
+    kinds = kinds_of(flows, found, pure=pure, host=host)
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
-        hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure)
+        hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure, host=host)
     kinds = by_batch(flows, kinds, hands, tides)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
     kinds, more = _without_ends(kinds, chains, edges)
