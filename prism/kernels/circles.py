@@ -25,8 +25,9 @@ def circles(
 ) -> tuple[dict[Pair, Handover], list[Collective]]:
     """Pairs that hand over, without those that close a ring all around which lanes move at once; and those rings.
 
-    They do where most move the share `threshold` of their octets, beyond chance, while the next one does, and none much less.
-    A ring goes on inside a `host` as well.
+    They do where all move the same, each way: from the last stage of a pipeline to the first less is handed over, if at all.
+    So they do where most move the share `threshold` of their octets, beyond chance, while the next one does, and none much
+    less. A ring goes on inside a `host` as well.
     """
     place = {end: host.get(end) or end for pair in tides for end in pair[:2]}
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
@@ -35,7 +36,7 @@ def circles(
         if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
             continue
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
-        rings = _moving_at_once(own, place, len(part), threshold)
+        rings = _alike_both_ways(own, place) or _moving_at_once(own, place, len(part), threshold)
         if sum(map(len, rings)) == len(own):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
             found += [_collective([own[key] for key in ring]) for ring in rings]
@@ -45,6 +46,20 @@ def circles(
 def _collective(lanes: list[Edge]) -> Collective:
     rows = np.sort(np.concatenate([edge.rows for edge in lanes]))
     return Collective(frozenset(edge.key for edge in lanes), rows, joined([edge.activity() for edge in lanes]))
+
+
+def _alike_both_ways(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], *, equal: float = 0.01) -> list[list[Pair]]:
+    """The lanes of a circle, those that go around one way and those that go the other; none unless all move the same."""
+    volumes = [edge.volume for edge in lanes.values()]
+    if max(volumes) > (1 + equal) * min(volumes):
+        return []
+    around: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in lanes)
+    order = [node for node, _ in nx.find_cycle(around)]
+    following = dict(zip(order, order[1:] + order[:1], strict=True))
+    ways: tuple[list[Pair], list[Pair]] = ([], [])
+    for key in lanes:
+        ways[following[place[key[0]]] != place[key[1]]].append(key)
+    return [own for own in ways if own]
 
 
 def _moving_at_once(
