@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.counting import FEW, counted_steps, drained, in_groups_too, rhythm_of, stream_of
+from prism.gathered import in_turns
 from prism.kernels.chorus import Chorus, chorus, told_by
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
@@ -96,7 +97,11 @@ def _voted(
     empty = drained(flows, parallelism, start)
     reduced = any(stream.kind == "dp" for stream in parallelism.streams)
     often = counted_steps(flows, streams, start, len(empty.quiet)) if reduced else 0
-    for clock, calls in ((NONE if reduced else empty, False), (_layered(flows, streams, start), True)):
+    for clock, calls in (
+        (NONE if reduced else empty, False),
+        (_layered(flows, streams, start), True),
+        (in_turns(flows, streams, start), True),
+    ):
         if clock is not NONE:
             return Beat(clock, True, calls)
     voices = _voices(flows, streams, voters)

@@ -1,0 +1,64 @@
+"""Steps of a sharded model whose layers are gathered once: what is gathered goes around one way, what is reduced the other, and
+the two take turns.
+
+Each rests while the other goes on, and the forward pass may end in the longest rest of all. But the backward pass takes longer:
+the step ends with what moves for longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.counting import rhythm_of
+from prism.kernels.intervals import Ints
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm
+from prism.model import Stream
+
+Spans = tuple[Ints, Ints]  # begins and ends, ns
+
+
+def in_turns(
+    flows: Flows, streams: Sequence[Stream], start: Ints, *, longer: float = 1.25, sure: float = 0.9, short: float = 0.5
+) -> Rhythm:
+    """The steps of a job that only moves two streams of the same ranks, in turns; `NONE` of any other.
+
+    One follows the other for the share `sure` of times. What is between them is `short` against both, which the work of a whole
+    step is not, and one of them takes `longer`.
+    """
+    if len(streams) != 2 or any(s.kind != "dp" for s in streams) or set(streams[0].members) != set(streams[1].members):
+        return NONE
+    told = [rhythm_of(flows, start, stream.rows, 0.02, True) for stream in streams]
+    if any(one.explained < sure or len(one.quiet) < 4 for one in told):
+        return NONE
+    moved = [_spans(one, int(start[stream.rows].min())) for one, stream in zip(told, streams, strict=True)]
+    lasted = [float(np.median(ends - begins)) for begins, ends in moved]
+    forward, backward = (moved, moved[::-1])[lasted[0] > lasted[1]]
+    if max(lasted) < longer * min(lasted):
+        return NONE
+    rests = [_rests(*pair) / min(lasted) for pair in ((forward, backward), (backward, forward))]
+    if any(len(own) == 0 or np.mean(np.abs(own) <= short) < sure for own in rests):
+        return NONE
+    ends = backward[1]
+    after = np.append(forward[0], FOREVER)[np.searchsorted(forward[0], (backward[0] + ends) // 2)]
+    return Rhythm(
+        np.stack([ends, np.maximum(after, ends)], axis=1), sum(one.octets for one in told), min(o.explained for o in told)
+    )
+
+
+def _spans(told: Rhythm, first: int) -> Spans:
+    """When a stream moved: from one rest to the next, since its `first` record."""
+    return np.append(first, told.quiet[:-1, 1]), told.quiet[:, 0]
+
+
+def _rests(one: Spans, other: Spans) -> Ints:
+    """How long it took from the end of each of some spans to the begin of another that is next; less than none if it had begun.
+
+    What comes after the last is not known.
+    """
+    middle = (one[0] + one[1]) // 2
+    place = np.searchsorted(other[0], middle)
+    inside = place < len(other[0])
+    return other[0][place[inside]] - one[1][inside]
