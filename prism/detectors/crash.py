@@ -15,13 +15,14 @@ from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
 
 
-def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Finding]:
+def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: float = 1.0) -> list[Finding]:
     """Teardowns that cut a step short: the first rank to close its connections is the one that went away.
 
     A teardown is when members close connections to one another and the job is silent for `patience` periods after it (at
     the end of a capture the silence need not be seen). It cut a step short if at least the share `partial` of the step's
     octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
-    moved all. A job that is started again on the same endpoints did not simply end either. Where all may have been between two
+    moved all. `some` are enough where somebody began that step when the first had closed already, and worked on without it.
+    A job that is started again on the same endpoints did not simply end either. Where all may have been between two
     collectives and nobody closed alone before the others, the job may have ended after a step that was taken for a part of one:
     nobody is blamed, the finding is info.
     """
@@ -41,7 +42,8 @@ def crash(view: View, *, partial: float = 0.3, patience: float = 1.0) -> list[Fi
         since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
         cut, moved, rests = _cut_short(view, step, begin, last)
         back = _came_back(view, last)
-        if (cut >= partial or back) and (step == len(view.ends) or view.ends[step] > last):
+        least = some if _went_on(view, step, begin, last) else partial
+        if (cut >= least or back) and (step == len(view.ends) or view.ends[step] > last):
             finding = _finding(view, closing[group], times[group], since, moved)
             unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group], _born(view, begin) > 0)
             out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
@@ -85,6 +87,20 @@ def _cut_short(
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
     turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
+
+
+def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.005) -> bool:
+    """Whether somebody sent nothing of a step before a teardown began, and some of it while that went on.
+
+    Who only ends that step later than others had begun it before.
+    """
+    since = _since(view, step)
+    for key, edge in view.edges.items():
+        usual = float(np.median(view.per_step(edge, view.flows.octets)))
+        before, now = ((edge.start > since[key[0]]) & (edge.start <= end) for end in (begin, until))
+        if float(edge.octets[before].sum()) <= least * usual < float(edge.octets[now].sum()) - least * usual:
+            return True
+    return False
 
 
 def _born(view: View, before: int) -> int:

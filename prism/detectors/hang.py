@@ -128,8 +128,10 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     for i in np.flatnonzero(after - end >= least).tolist():
         over = i + 1 < len(end)
         step = _step(view, int(end[i])) if over else min(_step(view, int(end[i])), whole)
-        closing = np.searchsorted(closed, [end[i] - view.period, after[i]])
-        if not step or (closing[0] < closing[1] and (anew[i] or not over)):
+        if not step:
+            continue
+        closing = np.searchsorted(closed, [min(end[i] - view.period, view.ends[step - 1]), after[i]])
+        if closing[0] < closing[1] and (anew[i] or not over):  # a crash, of which that tells
             continue
         woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= view.period)
         since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]))
