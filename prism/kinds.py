@@ -8,7 +8,7 @@ parallel.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from types import MappingProxyType
 
@@ -83,7 +83,7 @@ def _also_reduce(
     *,
     kept: float = 0.6,
 ) -> set[Members]:
-    """Sets inside a reduction that move when it does, as experts' gradients do (`_goes_with`).
+    """Sets inside a reduction that move when it does, as experts' gradients do (`_goes_with`), or are calmer than those across.
 
     Sets of one size inside sets of one size do the same if they rest alike; three of them are asked. Groups of experts and
     those across them may be of one size.
@@ -99,9 +99,17 @@ def _also_reduce(
         votes = 0
         for members, whole in own[:3]:
             votes += _goes_with(flows, by_set[members], by_set[whole], calm[whole], step)
-        if 2 * votes > len(own[:3]):
+        if 2 * votes > len(own[:3]) or all(_calmer(members, whole, by_set, calm, kept) for members, whole in own):
             out |= {members for members, _ in own}
     return out
+
+
+def _calmer(members: Members, whole: Members, others: Iterable[Members], calm: Mapping[Members, float], kept: float) -> bool:
+    """Whether a set inside a reduction rests more than all those do that cross it there, together a grid: less than a share
+    `kept` of it. Experts' gradients are reduced once per step, whenever that is; what experts are sent comes layer by layer.
+    """
+    across = [s for s in others if s < whole and len(s & members) == 1 and len(s) * len(members) == len(whole)]
+    return len(across) > 0 and max(calm[s] for s in across) < kept * calm[members]
 
 
 def _goes_with(
