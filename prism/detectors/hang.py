@@ -194,8 +194,12 @@ def _shared(view: View) -> np.ndarray:
 
 
 def _guilty(view: View, cut: Cut, share: float) -> list[int]:
-    """Who was due first in most of the other steps: one rank, else the ranks of one host, else two; nobody if none is clear."""
+    """Who was due first in most of the other steps: one rank, else the ranks of one host, else two; nobody if none is clear.
+
+    In more than half of them is enough for one rank where no other was in any.
+    """
     best = int(np.argmax(cut.votes))
+    share = min(share, 0.5 + 1e-9) if np.count_nonzero(cut.votes) == 1 else share
     mates = _mates(view, best)
     if cut.often >= share and best in cut.between and any(_mute(view, r) for r in cut.between):
         return _shared_by_all(view, cut) or list(cut.between)

@@ -147,8 +147,14 @@ class Steps:
 
     @cached_property
     def _step(self) -> NDArray[np.int32]:
-        """In which step each record of `flows` ended."""
-        return self.step_of(self.flows.end_ns).astype(np.int32)
+        """In which step of its sender each record of `flows` ended; of the whole job, where the sender was not seen in all."""
+        out = self.step_of(self.flows.end_ns).astype(np.int32)
+        order, begins = counted(self.flows.src, len(self.code), np.arange(len(self.flows)))
+        for code, steps in zip(self.codes.tolist(), self.timeline.steps, strict=True):
+            if len(steps) == len(self.ends):
+                own = order[begins[code] : begins[code + 1]]
+                out[own] = np.searchsorted(steps[:, 1], self.flows.end_ns[own], "left")
+        return out
 
     def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints | None = None) -> Floats:
         """Sums of a column of the flows by edge and step, or how many records there are; float64[n, steps + 1].
