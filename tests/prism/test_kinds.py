@@ -1,10 +1,13 @@
+import json
+
 import pytest
 
 from prism.jobs import recognize, rows_of
-from prism.kinds import _crossing
+from prism.kinds import _calmer, _crossing
 from prism.parallelism import infer
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
+from prism.topology import parse
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -79,3 +82,24 @@ def test_context_that_is_gathered_one_way_and_scattered_the_other_goes_around():
     (job,) = recognize(flows)
     layout = infer(flows, job).layout
     assert (layout.dp, layout.cp, layout.ep) == (2, 4, 1)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "rdma"])
+def test_experts_over_all_replicas_part_of_whose_exchange_is_inside_hosts(transport):
+    job = Job(dp=4, ep=4, expert_octets=4_000_000, transport=transport, **BASE)
+    done = simulate(Spec("x", Cluster(hosts=2, gpus=2), (job,)), 1)
+    topology = parse(json.dumps(done.topology), "t")
+    (found,) = recognize(done.flows, topology)
+    told = infer(done.flows.take(rows_of(done.flows, found)), found, topology)
+    assert sorted((group.kind, len(group.members)) for group in told.groups) == [("dp", 4), ("ep", 4)]
+
+
+def test_of_sets_that_cross_the_calmer_ones_reduce():
+    whole = frozenset(range(8))
+    experts = [frozenset(range(4)), frozenset(range(4, 8))]
+    gradients = [frozenset({rank, rank + 4}) for rank in range(4)]
+    calm = dict.fromkeys(experts, 0.2) | dict.fromkeys(gradients, 0.9) | {whole: 0.6}
+    assert all(_calmer(own, whole, calm, calm, 0.6) for own in gradients)
+    assert not any(_calmer(own, whole, calm, calm, 0.6) for own in experts)
+    assert not _calmer(gradients[0], whole, calm, calm | dict.fromkeys(experts, 0.6), 0.6)  # hardly
+    assert not _calmer(gradients[0], whole, [whole, *gradients], calm, 0.6)  # nothing crosses them: context, say

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import SYN
+from collectors.record import FIN, SYN
 from prism.detectors.crash import _alike, crash
 from prism.model import Severity
 from prism.synth.simulate import simulate
@@ -97,6 +97,20 @@ def test_a_job_that_ends_after_forwards_alone_is_no_crash():
     for replica in range(4):
         wire.send(replica, 4 + replica, 5_000_000, last + 200 * MS)
     assert crash(seen(closed(wire, range(8), first=2).flows(), placed(8))) == []
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_who_had_closed_when_the_others_began_the_step_went_away(before):
+    """They go forward without it; who takes part in forwards closes after them."""
+    wire = training(dp=4, pp=2, micro=4, wire=Wire(tcp=True))
+    last = max(row["end_ns"] for row in wire.rows)
+    for peer in range(8):
+        if peer != 6:
+            wire.send(6, peer, 0, last + (100 if before else 220) * MS, tcp_flags=FIN, messages=0)
+    for replica in (0, 1, 3):
+        wire.send(replica, 4 + replica, 5_000_000, last + 200 * MS)
+    flows = closed(wire, [0, 1, 2, 3, 4, 5, 7], first=2, after_ms=100).flows()
+    assert named(crash(seen(flows, placed(8)))) == ([(address(6),)] if before else [])
 
 
 def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():

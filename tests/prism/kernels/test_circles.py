@@ -5,6 +5,7 @@ import pytest
 
 from prism.kernels.circles import circles
 from prism.kernels.edges import edges_of, flipped
+from prism.kernels.handover import NEITHER
 from prism.kernels.handovers import handovers
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
@@ -71,3 +72,24 @@ def test_stages_are_stages_though_they_close_a_ring(schedule, pp):
     assert len(tides) >= pp - 1
     assert (kept, found) == (tides, [])
     assert all(flipped(pair) not in tides for pair in tides)
+
+
+@pytest.mark.parametrize("less", [1.0, 0.8])
+def test_what_moves_the_same_all_around_each_way_is_handed_to_nobody(less):
+    """Messages so short that no two lanes move at once. From the last of stages to the first less is handed on."""
+    rng = np.random.default_rng(4)
+    wire = Wire(tcp=True)
+    lanes = [(r, (r + 1) % RANKS) for r in range(RANKS)]
+    for a, b in [*lanes, *((b, a) for a, b in lanes)]:
+        for at in np.sort(rng.integers(0, 60_000 * MS, 400)).tolist():
+            wire.send(a, b, int(5000 * (less if {a, b} == {0, RANKS - 1} else 1)), T0 + at)
+    flows = wire.flows()
+    edges = edges_of(flows, np.flatnonzero(~flows.control()))
+    tides = {pair: NEITHER for pair in edges if pair[0] < pair[1]}
+    kept, found = circles(tides, edges, {})
+    if less < 1:
+        assert (kept, found) == (tides, [])
+    else:
+        assert kept == {}
+        ways = [sorted(lanes), sorted((b, a) for a, b in lanes)]
+        assert sorted(sorted(one.edges) for one in found) == sorted(ways)
