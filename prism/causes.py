@@ -35,6 +35,7 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
         if finding.severity is Severity.INFO:
             notes.append(finding)
         elif any(_explains(claim, finding) or _outshines(claim, finding) for claim in claims):
+            claims = [_since(claim, finding) for claim in claims]
             notes.append(replace(finding, severity=Severity.INFO))
         else:
             claims.append(finding)
@@ -48,6 +49,15 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
         elif not any(_within(note, event) for event in events):
             rest.append(note)
     return sorted(told, key=lambda f: -f.score) + rest
+
+
+def _since(claim: Finding, other: Finding) -> Finding:
+    """A claim, from when packets began to wait at what it names, if that was sooner: senders may slow down only later."""
+    sooner = other.detector == BEHIND and claim.ids == other.ids and _meet(claim, other) and other.start_ns < claim.start_ns
+    if not sooner:
+        return claim
+    steps = {"steps": [other.evidence["steps"][0], *claim.evidence["steps"][1:]]} if "steps" in claim.evidence else {}
+    return replace(claim, start_ns=other.start_ns, evidence={**claim.evidence, **steps})
 
 
 def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:

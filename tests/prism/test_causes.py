@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prism.causes import settled
+from prism.detectors.queues import BEHIND
 from prism.model import Event, Finding, Severity
 
 INFO, WARNING, CRITICAL = Severity
@@ -101,3 +102,16 @@ def test_who_left_nobody_else_to_blame_is_told_of_as_what_stands_out_most():
     assert (one.detector, one.ids) == ("slow_rank", ("a",))
     assert one.evidence["symptoms"] == ["lost it all", waited.message]
     assert settled([lagging, replace(clearer, score=5.0)], [])[0].detector == "laggard"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_link_on_which_packets_waited_before_its_senders_slowed_down_was_slow_then(known):
+    steps = {"steps": [5, 9]} if known else {}
+    link = finding("slow_link", ("leaf1", "spine0"), start=40, score=60, **steps)
+    waited = finding("slow_link", ("leaf1", "spine0"), start=10, score=20, steps=[3, 9])
+    waited = replace(waited, detector=BEHIND, message="packets waited")
+    (one,) = settled([waited, link], [])
+    assert (one.detector, one.start_ns, one.evidence["symptoms"]) == ("slow_link", 10, ["packets waited"])
+    assert one.evidence.get("steps") == ([3, 9] if known else None)
+    (other,) = settled([replace(waited, ids=("leaf1", "spine1")), link], [])
+    assert other.start_ns == 40

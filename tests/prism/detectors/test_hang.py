@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from prism.detectors.crash import crash
-from prism.detectors.hang import _usual, hang
+from prism.detectors.hang import _guilty, _usual, hang
 from prism.kernels.bursts import bursts
+from prism.kernels.overdue import Cut
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -206,3 +208,13 @@ def test_a_job_whose_members_closed_connections_and_that_was_started_again_is_to
     view = seen(done.flows, parse(json.dumps(done.topology), "t"))
     assert hang(view) == []
     assert len(named(crash(view))) == 1
+
+
+@pytest.mark.parametrize(
+    ("votes", "named"), [({1: 0.55}, [1]), ({1: 0.5}, []), ({1: 0.55, 2: 0.1}, []), ({1: 0.65, 2: 0.3}, [1])]
+)
+def test_more_than_half_of_the_steps_are_enough_where_nobody_else_is_due_in_any(votes, named):
+    view = replace(case("nothing"), topology=None)
+    shares = np.array([votes.get(rank, 0.0) for rank in range(len(view.job.endpoints))])
+    cut = Cut(shares, np.ones(len(shares), np.bool_), 0.5, (1, 2), 0.3, ((1, 2), (3, 4)))
+    assert _guilty(view, cut, 0.6) == named

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,8 +34,23 @@ def test_columns_by_step_sum_up_to_the_edge():
     view = case("nothing")
     for edge in view.edges.values():
         sums = view.per_step(edge, view.flows.octets)
-        assert 0.9 * edge.volume < sums.sum() <= edge.volume  # a rank may end its last step after the job's median
-        assert sums == pytest.approx(np.full(14, edge.volume / 14), rel=0.15)
+        assert sums == pytest.approx(np.full(14, edge.volume / 14), rel=1e-6)
+
+
+def test_a_record_is_of_the_step_of_its_sender():
+    """Some ranks end their steps sooner than most of the job, others later."""
+    view = case("nothing")
+    apart = [np.int64(40 * MS), -np.int64(40 * MS), *[np.int64(0)] * (len(view.job.endpoints) - 2)]
+    steps = tuple(own + later for own, later in zip(view.timeline.steps, apart, strict=True))
+    moved = replace(view, timeline=replace(view.timeline, steps=steps))
+    for rank, own in enumerate(steps[:2]):
+        sent = view.flows.src == view.code[view.job.endpoints[rank]]
+        assert (moved._step[sent] == np.searchsorted(own[:, 1], view.flows.end_ns[sent])).all()
+    assert (moved._step != view._step).any()
+    shorter = replace(view.timeline, steps=(steps[0][1:], *steps[1:]))
+    unseen = replace(view, timeline=shorter)  # as most ranks' steps are
+    sent = view.flows.src == view.code[view.job.endpoints[0]]
+    assert (unseen._step[sent] == unseen.step_of(view.flows.end_ns[sent])).all()
 
 
 def test_only_pairs_that_come_back_are_edges():

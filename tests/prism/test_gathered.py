@@ -1,0 +1,70 @@
+"""A sharded model whose layers are gathered once, one way around a ring, and whose gradients are reduced the other way."""
+
+import numpy as np
+import pytest
+
+from prism.diagnose import diagnose
+from prism.gathered import in_turns
+from prism.kernels.edges import sending
+from prism.model import Stream
+from tests.prism.traffic import MS, T0, Wire, source
+
+RANKS, STEPS = 6, 14
+LAYERS = [1, 3, 2, 4, 2, 5, 1, 2]  # sizes
+
+
+def trained(*, backward=80, turn=90, optimizer=30, jitter=6):
+    """Layers 40 ms apart go forward; after a `turn` they come back, so many ms apart, and twice as large."""
+    rng, wire, at, ends = np.random.default_rng(2), Wire(tcp=True), T0, []
+    there = [(r, (r + 1) % RANKS) for r in range(RANKS)]
+
+    def layer(lanes, octets, apart):
+        nonlocal at
+        for k in range(RANKS - 1):
+            for a, b in lanes:
+                wire.send(a, b, octets, at + k * MS)
+        at += int((apart + rng.normal(0, 0.05 * apart)) * MS)
+
+    for _ in range(STEPS):
+        for size in LAYERS:
+            layer(there, 50_000 * size, 40)
+        at += int((turn - 40 + rng.uniform(0, jitter)) * MS)
+        for size in LAYERS[::-1]:
+            layer([(b, a) for a, b in there], 100_000 * size, backward)
+        at -= int((backward - optimizer) * MS)
+        ends.append(max(row["end_ns"] for row in wire.rows))
+    return wire.flows(), np.array(ends)
+
+
+def streams(flows):
+    forward = (flows.dst - flows.src) % RANKS == 1
+    return [Stream("dp", flows.endpoints, np.flatnonzero(own & ~flows.control())) for own in (forward, ~forward)]
+
+
+def test_its_steps_end_with_what_is_reduced_though_the_longest_rest_is_before_that():
+    flows, ends = trained()
+    found = in_turns(flows, streams(flows), sending(flows))
+    assert found.quiet[:, 0].tolist() == ends.tolist()
+    begun = np.sort(flows.start_ns[streams(flows)[0].rows])
+    assert found.quiet[:-1, 1].tolist() == begun[np.searchsorted(begun, ends[:-1])].tolist()
+    (one,) = diagnose(flows, source(flows)).jobs
+    assert all(np.abs(steps[:, 1] - ends).max() < 10 * MS for steps in one.timeline.steps)
+
+
+@pytest.mark.parametrize("other", [{"backward": 40}, {"turn": 400}])
+def test_what_lasts_as_long_or_rests_for_longer_may_be_something_else(other):
+    """Gradients that are scattered and what is gathered of new weights take about as long; between steps a job computes."""
+    flows, _ = trained(**other)
+    assert not len(in_turns(flows, streams(flows), sending(flows)).quiet)
+
+
+def test_two_streams_of_the_same_ranks_and_of_nothing_else():
+    flows, _ = trained()
+    one, other = streams(flows)
+    for wrong in (
+        [one],
+        [one, other, other],
+        [one, Stream("pp", other.members, other.rows)],
+        [one, Stream("dp", ("x",), other.rows)],
+    ):
+        assert not len(in_turns(flows, wrong, sending(flows)).quiet)
