@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from prism.detectors.queues import BEHIND
@@ -14,11 +14,13 @@ DECIDED = "laggard"  # where one rank worked for all that was lost, nothing else
 LAST = ("late_rank", "lately", "late_again")
 
 
-def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Finding]:
+def settled(
+    findings: Sequence[Finding], events: Sequence[Event], host: Callable[[str], str] = lambda address: address
+) -> list[Finding]:
     """Findings of one job, each cause once and first, its symptoms as info behind it; strongest first.
 
     A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
-    claim or an event already explains is dropped into the claim's evidence.
+    claim or an event already explains is dropped into the claim's evidence. `host` says where an endpoint is.
     """
     order = sorted(
         findings,
@@ -34,6 +36,8 @@ def settled(findings: Sequence[Finding], events: Sequence[Event]) -> list[Findin
     for finding in order:
         if finding.severity is Severity.INFO:
             notes.append(finding)
+        elif any(_starves(other, finding, host) for other in findings):
+            notes.append(replace(finding, severity=Severity.INFO))
         elif any(_explains(claim, finding) or _outshines(claim, finding) for claim in claims):
             claims = [_since(claim, finding) for claim in claims]
             notes.append(replace(finding, severity=Severity.INFO))
@@ -101,6 +105,15 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
     whatever = claim.kind in ("crash", "hang") or _blames(claim) or other.detector == BEHIND
     waited = claim.detector in LAST and other.detector == "slow_rank"
     return _meet(claim, other) and (whatever or waited or bool(named & set(other.ids)))
+
+
+def _starves(claim: Finding, other: Finding, host: Callable[[str], str]) -> bool:
+    """Whether a link seems slow since what it is to carry comes late, inside a host, from a rank that works for longer."""
+    if (claim.kind, other.kind, other.subject) != ("slow_rank", "slow_link", "link") or claim.severity is Severity.INFO:
+        return False
+    senders, slow = {src for src, _ in other.evidence.get("edges", [])}, set(claim.evidence.get("ranks", []))
+    beside = not senders & slow and {host(a) for a in senders} <= {host(a) for a in slow}
+    return bool(senders) and beside and claim.score >= other.score and _meet(claim, other)
 
 
 def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:

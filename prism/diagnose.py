@@ -113,7 +113,7 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    findings = after_pauses(view, assessed(view, settled(raw, happened), seen))
+    findings = after_pauses(view, assessed(view, settled(raw, happened, view.host), seen))
     own = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(own[0], job, own[1], view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

@@ -115,3 +115,14 @@ def test_a_link_on_which_packets_waited_before_its_senders_slowed_down_was_slow_
     assert one.evidence.get("steps") == ([3, 9] if known else None)
     (other,) = settled([replace(waited, ids=("leaf1", "spine1")), link], [])
     assert other.start_ns == 40
+
+
+@pytest.mark.parametrize(
+    ("rank", "score", "told"), [("b", 60, ["slow_rank"]), ("b", 5, ["slow_link", "slow_rank"]), ("a", 60, ["slow_link"])]
+)
+def test_a_link_seems_slow_where_a_neighbour_of_its_sender_hands_on_late(rank, score, told):
+    """Inside a host a ring goes from b to a, and on to c. A link of the rank itself is what keeps that waiting."""
+    host = {"a": "server1", "b": "server1"}.get
+    link = replace(finding("slow_link", ("a", "c"), edges=[["a", "c"]]), subject="link")
+    slow = finding("slow_rank", (rank,), score=score, ranks=[rank])
+    assert sorted(kind for kind, _ in loud(settled([link, slow], [], lambda a: host(a, a)))) == told
