@@ -25,9 +25,9 @@ from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipp
 from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes, renewals
-from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on
+from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on, of_lanes
 from prism.kernels.rings import handed, meshes, pipelines, stitched
-from prism.kernels.rounds import rounds
+from prism.kernels.rounds import rounds, through_hosts
 from prism.kernels.sums import numbered, totals
 from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
@@ -56,6 +56,10 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     (tides, rings), trees = (circles(_without_rounds(tides, edges, host), edges, host), trees) if pure else (({}, []), [])
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
+    if pure:
+        others = {key: edge for key, edge in edges.items() if key not in taken.union(*trees)}
+        rings += [of_lanes([edges[key] for key in ring]) for ring in through_hosts(others, host)]
+        taken = taken.union(*(ring.edges for ring in rings))
     found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
     lockstep = _lockstep([*found, *rings], edges)
     found, left = stitched(found, left, edges, host)

@@ -15,7 +15,7 @@ import numpy as np
 from prism.kernels.courses import QUANTILES, beyond, coincides, course, side_by_side
 from prism.kernels.edges import Edge, Pair, flipped
 from prism.kernels.handover import Handover
-from prism.kernels.lockstep import Collective, joined
+from prism.kernels.lockstep import Collective, of_lanes
 
 LEAST = 0.25  # of what two lanes move, beyond chance, at one time; stages in step reach it now and then, not all around
 
@@ -39,13 +39,8 @@ def circles(
         rings = _alike_both_ways(own, place) or _moving_at_once(own, place, len(part), threshold)
         if sum(map(len, rings)) == len(own):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
-            found += [_collective([own[key] for key in ring]) for ring in rings]
+            found += [of_lanes([own[key] for key in ring]) for ring in rings]
     return out, found
-
-
-def _collective(lanes: list[Edge]) -> Collective:
-    rows = np.sort(np.concatenate([edge.rows for edge in lanes]))
-    return Collective(frozenset(edge.key for edge in lanes), rows, joined([edge.activity() for edge in lanes]))
 
 
 def _alike_both_ways(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], *, equal: float = 0.01) -> list[list[Pair]]:

@@ -9,7 +9,7 @@ looked at again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -42,6 +42,12 @@ class _Clique:
 
     edges: frozenset[Pair]
     window: Union
+
+
+def of_lanes(lanes: Sequence[Edge]) -> Collective:
+    """Lanes as one collective."""
+    rows = np.sort(np.concatenate([edge.rows for edge in lanes]))
+    return Collective(frozenset(edge.key for edge in lanes), rows, joined([edge.activity() for edge in lanes]))
 
 
 def merged(parts: list[Collective]) -> Collective:

@@ -21,22 +21,31 @@ def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal:
 
     A ring may go on inside a `host`.
     """
-    out: dict[Pair, int] = {}
-    for number, own in enumerate(_classes(edges, equal)):
-        graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
-        loose = Counter(key[0] for key in own)
-        loose.subtract(key[1] for key in own)
-        homes: dict[str, list[int]] = defaultdict(list)
-        for node, more in loose.items():
-            if more and (home := host.get(node)) is not None:
-                homes[home].append(node)
-        for inside in homes.values():
-            nx.add_path(graph, inside)
-        for part in nx.connected_components(graph):
-            ring = [key for key in own if key[0] in part]
-            if len(part) > 2 and _goes_around(ring, host):
-                out |= dict.fromkeys(ring, number)
-    return out
+    classes = enumerate(_classes(edges, equal))
+    return {key: number for number, own in classes for ring, _ in _rings(own, host) for key in ring}
+
+
+def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
+    """Rings (`rounds`) that go on inside hosts, each of which they enter at one endpoint and leave from another."""
+    rings = (ring for own in _classes(edges, equal) for ring in _rings(own, host))
+    return [ring for ring, inside in rings if inside and max(Counter(inside).values()) == 1]
+
+
+def _rings(own: Collection[Pair], host: Mapping[int, str | None]) -> Iterator[tuple[list[Pair], list[str]]]:
+    """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does."""
+    graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
+    loose = Counter(key[0] for key in own)
+    loose.subtract(key[1] for key in own)
+    homes: dict[str, list[int]] = defaultdict(list)
+    for node, more in loose.items():
+        if more and (home := host.get(node)) is not None:
+            homes[home].append(node)
+    for inside in homes.values():
+        nx.add_path(graph, inside)
+    for part in nx.connected_components(graph):
+        ring = [key for key in own if key[0] in part]
+        if len(part) > 2 and _goes_around(ring, host):
+            yield ring, [home for home, inside in homes.items() for node in inside if node in part and loose[node] > 0]
 
 
 def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:

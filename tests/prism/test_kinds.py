@@ -85,13 +85,19 @@ def test_context_that_is_gathered_one_way_and_scattered_the_other_goes_around():
 
 
 @pytest.mark.parametrize("transport", ["tcp", "rdma"])
-def test_experts_over_all_replicas_part_of_whose_exchange_is_inside_hosts(transport):
-    job = Job(dp=4, ep=4, expert_octets=4_000_000, transport=transport, **BASE)
-    done = simulate(Spec("x", Cluster(hosts=2, gpus=2), (job,)), 1)
+@pytest.mark.parametrize(("dp", "ep"), [(4, 4), (8, 4), (16, 8)])
+def test_experts_part_of_whose_exchange_is_inside_hosts(transport, dp, ep):
+    job = Job(dp=dp, ep=ep, expert_octets=4_000_000, transport=transport, **BASE)
+    done = simulate(Spec("x", Cluster(hosts=dp // 2, gpus=2), (job,)), 1)
     topology = parse(json.dumps(done.topology), "t")
     (found,) = recognize(done.flows, topology)
     told = infer(done.flows.take(rows_of(done.flows, found)), found, topology)
-    assert sorted((group.kind, len(group.members)) for group in told.groups) == [("dp", 4), ("ep", 4)]
+    reduced = [("dp", dp // ep)] * (ep if dp > ep else 0)
+    assert sorted((group.kind, len(group.members)) for group in told.groups) == [
+        *reduced,
+        ("dp", dp),
+        *[("ep", ep)] * (dp // ep),
+    ]
 
 
 def test_of_sets_that_cross_the_calmer_ones_reduce():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.kernels.edges import edges_of
-from prism.kernels.rounds import rounds
+from prism.kernels.rounds import rounds, through_hosts
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -55,5 +55,18 @@ def test_a_ring_goes_on_inside_a_host(known):
     assert rounds(edges(*one[:2]), host) == {}
 
 
+def test_rings_that_go_on_inside_hosts_are_told_from_what_their_endpoints_exchange_elsewhere():
+    """Gradients of all go around by one endpoint of each host, those of experts from each to the one two hosts away."""
+    host = {rank: f"host{rank // 2}" for rank in range(8)}
+    all_of_them = [(1, 2, 17_000), (3, 4, 17_000), (5, 6, 17_000), (7, 0, 17_000)]
+    experts = [(a, b, 10_000) for one in range(4) for a, b in ((one, one + 4), (one + 4, one))]
+    (found,) = through_hosts(edges(*all_of_them, *experts), host)
+    assert set(found) == pairs(all_of_them)
+    assert through_hosts(edges(*ring(0, 2, 4, 6, octets=9000)), host) == []  # nothing is inside
+    two = [(0, 4, 9000), (6, 2, 9000), (1, 5, 9000), (7, 3, 9000)]
+    assert through_hosts(edges(*two), {rank: f"host{rank // 4}" for rank in range(8)}) == []  # whose is whose?
+
+
 def test_nothing_of_nothing():
     assert rounds({}, {}) == {}
+    assert through_hosts({}, {}) == []
