@@ -124,8 +124,8 @@ def losing(counts):
     view = seen(training(dp=16, steps=counts.shape[1]).flows())
     again = np.zeros(len(view.flows), np.int64)
     for key, own in zip(sorted(view.edges), counts, strict=True):
-        rows = view.edges[key].rows
-        again[rows[np.searchsorted(view.flows.end_ns[rows], view.begins)]] = own
+        rows, steps = view.edges[key].rows, view.timeline.steps[view.codes.tolist().index(key[0])]
+        again[rows[np.searchsorted(view.flows.end_ns[rows], steps[:, 0], "right")]] = own
     return replace(view, flows=replace(view.flows, retransmits=again))
 
 
