@@ -8,7 +8,7 @@ parallel.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from types import MappingProxyType
 
@@ -167,16 +167,21 @@ def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: se
 def _split_exchanges(inner: set[Members], host: Mapping[int, str | None]) -> set[Members]:
     """Inner sets that are rounds of one all-to-all: together every member exchanges with every other, or shares its host."""
     graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
-    at: dict[str, list[int]] = defaultdict(list)
-    for node in graph:
-        if (home := host.get(node)) is not None:
-            at[home].append(node)
-    graph.add_edges_from(pair for beside in at.values() for pair in combinations(beside, 2))
+    graph.add_edges_from(_neighbours(graph, host))
     for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
         rounds = {members for members in inner if members <= set(clique)}
         if len(clique) > 2 and len(rounds) > 1:
             return rounds
     return set()
+
+
+def _neighbours(members: Iterable[int], host: Mapping[int, str | None]) -> Iterator[tuple[int, int]]:
+    """Every two that share a host."""
+    at: dict[str, list[int]] = defaultdict(list)
+    for member in members:
+        if (home := host.get(member)) is not None:
+            at[home].append(member)
+    return (pair for beside in at.values() for pair in combinations(beside, 2))
 
 
 def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
@@ -214,7 +219,7 @@ def _among_all(
 
 def _dense(one: Collective, host: Mapping[int, str | None]) -> bool:
     """Whether members talk to more than neighbours in rings and cubes do: nearer to all of them. Inside a `host` they may."""
-    beside = {frozenset(pair) for pair in combinations(one.members, 2) if host.get(pair[0]) == host.get(pair[1]) is not None}
+    beside = set(map(frozenset, _neighbours(one.members, host)))
     n = len(one.members)
     return bool(2 * len(_partners(one) | beside) > n * max(1.0, np.log2(n) / 2) + n * (n - 1) / 2)
 

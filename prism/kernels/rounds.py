@@ -40,12 +40,20 @@ def _rings(own: Collection[Pair], host: Mapping[int, str | None]) -> Iterator[tu
     for node, more in loose.items():
         if more and (home := host.get(node)) is not None:
             homes[home].append(node)
-    for inside in homes.values():
-        nx.add_path(graph, inside)
-    for part in nx.connected_components(graph):
-        ring = [key for key in own if key[0] in part]
+    for nodes in homes.values():
+        nx.add_path(graph, nodes)
+    parts = list(nx.connected_components(graph))
+    of = {node: i for i, part in enumerate(parts) for node in part}
+    rings: list[list[Pair]] = [[] for _ in parts]
+    for key in own:
+        rings[of[key[0]]].append(key)
+    inside: list[list[str]] = [[] for _ in parts]
+    for home, nodes in homes.items():
+        for node in nodes:
+            inside[of[node]] += [home] * (loose[node] > 0)
+    for part, ring, hosts in zip(parts, rings, inside, strict=True):
         if len(part) > 2 and _goes_around(ring, host):
-            yield ring, [home for home, inside in homes.items() for node in inside if node in part and loose[node] > 0]
+            yield ring, hosts
 
 
 def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:
