@@ -21,14 +21,25 @@ Spans = tuple[Ints, Ints]  # begins and ends, ns
 
 
 def in_turns(
-    flows: Flows, streams: Sequence[Stream], start: Ints, *, longer: float = 1.25, sure: float = 0.9, short: float = 0.5
+    flows: Flows,
+    streams: Sequence[Stream],
+    start: Ints,
+    *,
+    longer: float = 1.25,
+    sure: float = 0.9,
+    short: float = 0.5,
+    equal: float = 0.05,
 ) -> Rhythm:
     """The steps of a job that only moves two streams of the same ranks, in turns; `NONE` of any other.
 
     One follows the other for the share `sure` of times. What is between them is `short` against both, which the work of a whole
-    step is not, and one of them takes `longer`.
+    step is not, and one of them takes `longer`. They move the same but for the share `equal`, or one twice as much: numbers of
+    two lengths, or partial sums. Context that goes around beside gradients is of any size.
     """
     if len(streams) != 2 or any(s.kind != "dp" for s in streams) or set(streams[0].members) != set(streams[1].members):
+        return NONE
+    moves = sorted(float(flows.octets[stream.rows].sum()) for stream in streams)
+    if not any(abs(moves[1] - times * moves[0]) <= equal * moves[1] for times in (1, 2)):
         return NONE
     told = [rhythm_of(flows, start, stream.rows, 0.02, True) for stream in streams]
     if any(one.explained < sure or len(one.quiet) < 4 for one in told):

@@ -29,32 +29,51 @@ def circles(
     So they do where most move the share `threshold` of their octets, beyond chance, while the next one does, and none much
     less. A ring goes on inside a `host` as well.
     """
+    alike = _alike_both_ways(tides, edges, host)
+    known = {key for ring in alike for key in ring}
+    found = [of_lanes([edges[key] for key in ring]) for ring in alike]
+    tides = {pair: tide for pair, tide in tides.items() if pair not in known}
     place = {end: host.get(end) or end for pair in tides for end in pair[:2]}
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
-    out, found = dict(tides), list[Collective]()
+    out = dict(tides)
     for part in nx.connected_components(graph):
         if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
             continue
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
-        rings = _alike_both_ways(own, place) or _moving_at_once(own, place, len(part), threshold)
+        rings = _moving_at_once(own, place, len(part), threshold)
         if sum(map(len, rings)) == len(own):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
             found += [of_lanes([own[key] for key in ring]) for ring in rings]
     return out, found
 
 
-def _alike_both_ways(lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], *, equal: float = 0.01) -> list[list[Pair]]:
-    """The lanes of a circle, those that go around one way and those that go the other; none unless all move the same."""
-    volumes = [edge.volume for edge in lanes.values()]
-    if max(volumes) > (1 + equal) * min(volumes):
-        return []
-    around: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in lanes)
-    order = [node for node, _ in nx.find_cycle(around)]
-    following = dict(zip(order, order[1:] + order[:1], strict=True))
-    ways: tuple[list[Pair], list[Pair]] = ([], [])
-    for key in lanes:
-        ways[following[place[key[0]]] != place[key[1]]].append(key)
-    return [own for own in ways if own]
+def _alike_both_ways(
+    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01
+) -> list[list[Pair]]:
+    """The lanes of circles all of which move the same: those that go around one way, and those that go the other.
+
+    A circle goes on inside a `host` only where nothing else moves: what replicas of a pipeline hand over may go around hosts,
+    too, but they reduce gradients.
+    """
+    graph: nx.Graph[int] = nx.Graph((pair[0], pair[1]) for pair in tides)
+    ends: dict[str, list[int]] = defaultdict(list)
+    for node, degree in graph.degree:
+        if degree == 1 and (home := host.get(node)) is not None:
+            ends[home].append(node)
+    inside = [(nodes[0], nodes[1]) for nodes in ends.values() if len(nodes) == 2]
+    graph.add_edges_from(inside)
+    out = list[list[Pair]]()
+    for part in nx.connected_components(graph):
+        own = [key for pair in tides if pair[0] in part for key in (pair, flipped(pair))]
+        closed = len(part) > 2 and all(graph.degree[node] == 2 for node in part)
+        alone = len(own) == len(edges) or not any(pair[0] in part for pair in inside)
+        volumes = [edges[key].volume for key in own]
+        if closed and alone and max(volumes) <= (1 + equal) * min(volumes):
+            order = [node for node, _ in nx.find_cycle(graph, min(part))]
+            after = dict(zip(order, order[1:] + order[:1], strict=True))
+            ways = [[key for key in own if (after[key[0]] == key[1]) == way] for way in (True, False)]
+            out += [way for way in ways if way]
+    return out
 
 
 def _moving_at_once(

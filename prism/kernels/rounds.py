@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import networkx as nx
 
-from prism.kernels.edges import Edge, Pair
+from prism.kernels.edges import Edge, Pair, flipped
 
 
 def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> dict[Pair, int]:
@@ -22,17 +22,22 @@ def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal:
     A ring may go on inside a `host`.
     """
     classes = enumerate(_classes(edges, equal))
-    return {key: number for number, own in classes for ring, _ in _rings(own, host) for key in ring}
+    return {key: number for number, own in classes for ring, _ in _rings(own, edges, host) for key in ring}
 
 
 def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
     """Rings (`rounds`) that go on inside hosts, each of which they enter at one endpoint and leave from another."""
-    rings = (ring for own in _classes(edges, equal) for ring in _rings(own, host))
+    rings = (ring for own in _classes(edges, equal) for ring in _rings(own, edges, host))
     return [ring for ring, inside in rings if inside and max(Counter(inside).values()) == 1]
 
 
-def _rings(own: Collection[Pair], host: Mapping[int, str | None]) -> Iterator[tuple[list[Pair], list[str]]]:
-    """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does."""
+def _rings(
+    own: Collection[Pair], edges: Collection[Pair], host: Mapping[int, str | None]
+) -> Iterator[tuple[list[Pair], list[str]]]:
+    """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does.
+
+    What all comes back on the same pairs is none there: stages of pipelines whose replicas share hosts hand on like that.
+    """
     graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
     loose = Counter(key[0] for key in own)
     loose.subtract(key[1] for key in own)
@@ -52,7 +57,8 @@ def _rings(own: Collection[Pair], host: Mapping[int, str | None]) -> Iterator[tu
         for node in nodes:
             inside[of[node]] += [home] * (loose[node] > 0)
     for part, ring, hosts in zip(parts, rings, inside, strict=True):
-        if len(part) > 2 and _goes_around(ring, host):
+        two_way = hosts and all(flipped(key) in edges for key in ring)
+        if len(part) > 2 and not two_way and _goes_around(ring, host):
             yield ring, hosts
 
 

@@ -13,7 +13,7 @@ RANKS, STEPS = 6, 14
 LAYERS = [1, 3, 2, 4, 2, 5, 1, 2]  # sizes
 
 
-def trained(*, backward=80, turn=90, optimizer=30, jitter=6):
+def trained(*, backward=80, turn=90, optimizer=30, jitter=6, reduced=2):
     """Layers 40 ms apart go forward; after a `turn` they come back, so many ms apart, and twice as large."""
     rng, wire, at, ends = np.random.default_rng(2), Wire(tcp=True), T0, []
     there = [(r, (r + 1) % RANKS) for r in range(RANKS)]
@@ -30,7 +30,7 @@ def trained(*, backward=80, turn=90, optimizer=30, jitter=6):
             layer(there, 50_000 * size, 40)
         at += int((turn - 40 + rng.uniform(0, jitter)) * MS)
         for size in LAYERS[::-1]:
-            layer([(b, a) for a, b in there], 100_000 * size, backward)
+            layer([(b, a) for a, b in there], 50_000 * reduced * size, backward)
         at -= int((backward - optimizer) * MS)
         ends.append(max(row["end_ns"] for row in wire.rows))
     return wire.flows(), np.array(ends)
@@ -41,8 +41,9 @@ def streams(flows):
     return [Stream("dp", flows.endpoints, np.flatnonzero(own & ~flows.control())) for own in (forward, ~forward)]
 
 
-def test_its_steps_end_with_what_is_reduced_though_the_longest_rest_is_before_that():
-    flows, ends = trained()
+@pytest.mark.parametrize("reduced", [1, 2])
+def test_its_steps_end_with_what_is_reduced_though_the_longest_rest_is_before_that(reduced):
+    flows, ends = trained(reduced=reduced)
     found = in_turns(flows, streams(flows), sending(flows))
     assert found.quiet[:, 0].tolist() == ends.tolist()
     begun = np.sort(flows.start_ns[streams(flows)[0].rows])
@@ -51,9 +52,11 @@ def test_its_steps_end_with_what_is_reduced_though_the_longest_rest_is_before_th
     assert all(np.abs(steps[:, 1] - ends).max() < 10 * MS for steps in one.timeline.steps)
 
 
-@pytest.mark.parametrize("other", [{"backward": 40}, {"turn": 400}])
-def test_what_lasts_as_long_or_rests_for_longer_may_be_something_else(other):
-    """Gradients that are scattered and what is gathered of new weights take about as long; between steps a job computes."""
+@pytest.mark.parametrize("other", [{"backward": 40}, {"turn": 400}, {"reduced": 3}])
+def test_what_lasts_as_long_rests_for_longer_or_moves_something_else_may_be_something_else(other):
+    """Gradients that are scattered and new weights that are gathered take about as long; between steps a job computes; context
+    is of any size.
+    """
     flows, _ = trained(**other)
     assert not len(in_turns(flows, streams(flows), sending(flows)).quiet)
 

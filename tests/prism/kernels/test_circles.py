@@ -74,22 +74,45 @@ def test_stages_are_stages_though_they_close_a_ring(schedule, pp):
     assert all(flipped(pair) not in tides for pair in tides)
 
 
-@pytest.mark.parametrize("less", [1.0, 0.8])
-def test_what_moves_the_same_all_around_each_way_is_handed_to_nobody(less):
-    """Messages so short that no two lanes move at once. From the last of stages to the first less is handed on."""
-    rng = np.random.default_rng(4)
-    wire = Wire(tcp=True)
-    lanes = [(r, (r + 1) % RANKS) for r in range(RANKS)]
-    for a, b in [*lanes, *((b, a) for a, b in lanes)]:
+def both_ways(lanes, less=1.0, more=()):
+    """What circles are of messages so short that no two lanes move at once; between the last and the first `less` moves."""
+    rng, wire = np.random.default_rng(4), Wire(tcp=True)
+    for a, b in [*lanes, *((b, a) for a, b in lanes), *more]:
         for at in np.sort(rng.integers(0, 60_000 * MS, 400)).tolist():
             wire.send(a, b, int(5000 * (less if {a, b} == {0, RANKS - 1} else 1)), T0 + at)
     flows = wire.flows()
     edges = edges_of(flows, np.flatnonzero(~flows.control()))
-    tides = {pair: NEITHER for pair in edges if pair[0] < pair[1]}
-    kept, found = circles(tides, edges, {})
-    if less < 1:
-        assert (kept, found) == (tides, [])
-    else:
-        assert kept == {}
-        ways = [sorted(lanes), sorted((b, a) for a, b in lanes)]
-        assert sorted(sorted(one.edges) for one in found) == sorted(ways)
+    tides = {(min(pair), max(pair)): NEITHER for pair in lanes}
+    ways = sorted([sorted(lanes), sorted((b, a) for a, b in lanes)])
+    return tides, ways, lambda host: circles(tides, edges, host)
+
+
+def test_what_moves_the_same_all_around_each_way_is_handed_to_nobody():
+    lanes = [(r, (r + 1) % RANKS) for r in range(RANKS)]
+    _, ways, found = both_ways(lanes)
+    assert found({})[0] == {}
+    assert sorted(sorted(one.edges) for one in found({})[1]) == ways
+    tides, _, found = both_ways(lanes, less=0.8)  # from the last of stages to the first less is handed on
+    assert found({}) == (tides, [])
+
+
+def test_inside_hosts_it_is_where_nothing_else_moves():
+    """Some ranks of a ring talk to one only, their neighbour to the next. Replicas of pipelines reduce gradients."""
+    lanes = [(0, 1), (1, 2), (3, 4), (4, 5)]
+    host = {0: "a", 5: "a", 2: "b", 3: "b", 1: "c", 4: "c"}
+    _, ways, found = both_ways(lanes)
+    assert found(host)[0] == {}
+    assert sorted(sorted(one.edges) for one in found(host)[1]) == ways
+    tides, _, found = both_ways(lanes, more=[(1, 4)])
+    assert found(host) == (tides, [])
+
+
+def test_replicas_of_a_pipeline_may_stand_around_hosts():
+    """Three of two stages each, on three hosts of two ranks."""
+    job = Job(pp=2, dp=3, micro=4, transport="tcp", activation_octets=400_000, gradient_octets=4_000_000, steps=10)
+    flows = simulate(Spec("x", Cluster(hosts=6, nic_gbit=1.0), (job,)), 1).flows
+    order = [flows.endpoints.index(f"10.10.{rank}.1") for rank in range(6)]
+    host = dict(zip(order, ["a", "b", "c", "b", "c", "a"], strict=True))
+    tides, kept, found = told(flows, host)
+    assert len(tides) == 3
+    assert (kept, found) == (tides, [])

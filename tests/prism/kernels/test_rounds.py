@@ -67,6 +67,15 @@ def test_rings_that_go_on_inside_hosts_are_told_from_what_their_endpoints_exchan
     assert through_hosts(edges(*two), {rank: f"host{rank // 4}" for rank in range(8)}) == []  # whose is whose?
 
 
+def test_replicas_of_a_pipeline_that_share_hosts_hand_on_around_those_but_it_all_comes_back():
+    host = {rank: f"host{rank // 2}" for rank in range(6)}
+    down = [(0, 3, 60_000), (2, 5, 60_000), (4, 1, 60_000)]
+    assert set(rounds(edges(*down), host)) == pairs(down)
+    up = [(b, a, 50_000) for a, b, _ in down]
+    assert rounds(edges(*down, *up), host) == {}
+    assert through_hosts(edges(*down, *up), host) == []
+
+
 def test_nothing_of_nothing():
     assert rounds({}, {}) == {}
     assert through_hosts({}, {}) == []
