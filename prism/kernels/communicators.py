@@ -205,8 +205,13 @@ def _as_much(lanes: Sequence[Edge], *, tolerance: float = 2e-3) -> bool:
 
 
 def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """Communicators with their fragments: what lies inside another and moves what its lanes move, or twice or half that."""
+    """Communicators with their fragments: what lies inside another and moves what its lanes move, or twice or half that.
+
+    Four or more of whom each sends to each are no fragment of those who do not: they exchange, as experts do.
+    """
     members = [frozenset(end for key in part for end in ends(key)) for part in parts]
+    lanes = [len({key[:2] for key in part}) for part in parts]
+    every = [len(own) > 3 and lanes[i] == len(own) * (len(own) - 1) for i, own in enumerate(members)]
     order = sorted(range(len(parts)), key=lambda i: -len(members[i]))
     at: dict[int, list[int]] = defaultdict(list)
     for i in order:
@@ -220,7 +225,7 @@ def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]
         ladder = np.concatenate([volumes[big] / 2, volumes[big], volumes[big] * 2])
         for i in {i for end in members[big] for i in at[end]} - into.keys():
             near = np.abs(np.log(volumes[i][:, None] / ladder)).min(axis=1) <= 0.02
-            if members[i] < members[big] and near.all():
+            if members[i] < members[big] and near.all() and every[i] <= every[big]:
                 into[i] = big
     out = {i: set(parts[i]) for i in range(len(parts)) if i not in into}
     for i, big in into.items():

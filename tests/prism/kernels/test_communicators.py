@@ -3,12 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.communicators import _alike, _meeting, _rings, communicators
+from prism.kernels.communicators import _alike, _meeting, _rings, _whole, communicators
 from prism.kernels.edges import edge_from, edges_of, ends
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
+from tests.prism.traffic import T0, Wire
 
 
 def groups(job, hosts=16):
@@ -107,3 +108,19 @@ def test_groups_that_have_moved_the_same_by_chance_are_no_tree():
     assert _alike([early, late], edges) == [early, late]
     alike = edges | {pair: edge(pair, 96, tuple(at + 5 for at in times), 25) for pair in late}
     assert _alike([early, late], alike) == [early | late]
+
+
+@pytest.mark.parametrize(("of_each", "whole"), [("all", 3), ("some", 1)])
+def test_those_who_all_exchange_are_no_fragment_of_a_ring_that_moves_twice_as_much(of_each, whole):
+    """Experts' tokens may come to half of what is reduced. A round of halving is a fragment, so is part of a tree."""
+    wire = Wire()
+    ring = {(r, (r + 1) % 8) for r in range(8)}
+    inner = [{(a, b) for a in own for b in own if a != b} for own in ((0, 2, 4, 6), (1, 3, 5, 7))]
+    if of_each == "some":
+        inner = [{(a, b) for a, b in own if (a - b) % 8 in (2, 6)} for own in inner]
+    for part, octets in ((ring, 20_000), *((own, 10_000) for own in inner)):
+        for a, b in part:
+            wire.send(a, b, octets, T0)
+    flows = wire.flows()
+    edges = edges_of(flows, np.flatnonzero(~flows.control()))
+    assert len(_whole([ring, *inner], edges)) == whole
