@@ -64,11 +64,12 @@ def _alike_both_ways(
     graph.add_edges_from(inside)
     out = list[list[Pair]]()
     for part in nx.connected_components(graph):
+        if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
+            continue
         own = [key for pair in tides if pair[0] in part for key in (pair, flipped(pair))]
-        closed = len(part) > 2 and all(graph.degree[node] == 2 for node in part)
         alone = len(own) == len(edges) or not any(pair[0] in part for pair in inside)
         volumes = [edges[key].volume for key in own]
-        if closed and alone and max(volumes) <= (1 + equal) * min(volumes):
+        if alone and max(volumes) <= (1 + equal) * min(volumes):
             order = [node for node, _ in nx.find_cycle(graph, min(part))]
             after = dict(zip(order, order[1:] + order[:1], strict=True))
             ways = [[key for key in own if (after[key[0]] == key[1]) == way] for way in (True, False)]
