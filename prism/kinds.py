@@ -41,9 +41,11 @@ def kinds_of(
         step = _step([beat for found in own.values() for beat in found])
         calm = {members: max(_rest(beat, step) for beat in found) for members, found in own.items()}
         reductions = _reductions(calm)
-        split = _split_exchanges(set(by_set) - reductions, host) or _crossing(set(by_set) - reductions, reductions)
+        split = _split_exchanges(set(by_set) - reductions) or _crossing(set(by_set) - reductions, reductions)
         if not split:
             reductions |= _also_reduce(flows, by_set, reductions, calm, step)
+            split = _split_exchanges(set(by_set) - reductions, host)
+        if not split:
             split = set() if pure else _split_reductions(by_set, reductions)
         if not split:
             break
@@ -164,7 +166,7 @@ def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: se
     return set()
 
 
-def _split_exchanges(inner: set[Members], host: Mapping[int, str | None]) -> set[Members]:
+def _split_exchanges(inner: set[Members], host: Mapping[int, str | None] = NOWHERE) -> set[Members]:
     """Inner sets that are rounds of one all-to-all: together every member exchanges with every other, or shares its host."""
     graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
     graph.add_edges_from(_neighbours(graph, host))

@@ -85,7 +85,7 @@ def test_context_that_is_gathered_one_way_and_scattered_the_other_goes_around():
 
 
 @pytest.mark.parametrize("transport", ["tcp", "rdma"])
-@pytest.mark.parametrize(("dp", "ep"), [(4, 4), (8, 4), (16, 8)])
+@pytest.mark.parametrize(("dp", "ep"), [(4, 4), (6, 3), (8, 4), (16, 8)])
 def test_experts_part_of_whose_exchange_is_inside_hosts(transport, dp, ep):
     job = Job(dp=dp, ep=ep, expert_octets=4_000_000, transport=transport, **BASE)
     done = simulate(Spec("x", Cluster(hosts=dp // 2, gpus=2), (job,)), 1)
