@@ -18,7 +18,7 @@ from prism.kernels.handover import Handover
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.kernels.rhythm import FOREVER
-from prism.kinds import steps_of
+from prism.kinds import Members, steps_of
 from prism.model import GroupKind
 
 Kinds = list[tuple[GroupKind, Collective]]
@@ -40,38 +40,39 @@ def by_batch(
     to the next, in which its collective moves something; and if that does so as `often` between what a first stage hands on
     first and what comes back: gradients may be reduced batch by batch, but not before there are any.
     """
-    of: dict[frozenset[int], list[Rows]] = defaultdict(list)
+    of: dict[Members, list[Rows]] = defaultdict(list)
     for _, one in kinds:
         of[one.members].append(one.rows)
     ranks = frozenset().union(*of)
     only = len(ranks) == sum(map(len, of)) and all(kind == "dp" for kind, _ in kinds)
     if not hands or not only or any(not ends(pair) <= ranks for pair in hands):
         return kinds
-    rows = {members: np.concatenate(own) for members, own in of.items()}
-    if _with_each(flows, rows, hands) <= most:
+    rows, start = {members: np.concatenate(own) for members, own in of.items()}, sending(flows)
+    spoken = {members: np.sort(start[own]) for members, own in rows.items()}
+    over = {members: steps_of(flows, own).quiet[:, 0] for members, own in rows.items()}
+    if _with_each(over, spoken, hands) <= most:
         return kinds
-    spoken = {member: np.sort(sending(flows)[own]) for members, own in rows.items() for member in members}
+    by_rank = {rank: times for members, times in spoken.items() for rank in members}
     begun = forward = 0
     for sent, back, first in _begun(hands, tides):
         begun += len(sent)
-        forward += int(np.count_nonzero(np.searchsorted(spoken[first], back) > np.searchsorted(spoken[first], sent)))
+        forward += int(np.count_nonzero(np.searchsorted(by_rank[first], back) > np.searchsorted(by_rank[first], sent)))
     return [("tp", one) for _, one in kinds] if forward >= often * begun > 0 else kinds
 
 
-def _with_each(flows: Flows, rows: Mapping[frozenset[int], Rows], hands: Mapping[Pair, Edge]) -> float:
+def _with_each(over: Mapping[Members, Ints], spoken: Mapping[Members, Ints], hands: Mapping[Pair, Edge]) -> float:
     """Which share of the time between the first and the last that ranks are handed in a step lies in intervals, from one to the
-    next, in which their collectives move something; of these the `rows`.
+    next, in which something is `spoken` in their collectives, whose steps are `over` then.
     """
     came: dict[int, list[Ints]] = defaultdict(list)
     for key, edge in hands.items():
         came[key[1]].append(edge.end)
     used = inner = 0
-    for members, own in rows.items():
-        over, spoken = steps_of(flows, own).quiet[:, 0], np.sort(sending(flows)[own])
+    for members, times in spoken.items():
         for given in (np.sort(np.concatenate(came[member])) for member in members if member in came):
-            waits = np.where(np.diff(np.searchsorted(over, given)) == 0, np.diff(given), 0)
+            waits = np.where(np.diff(np.searchsorted(over[members], given)) == 0, np.diff(given), 0)
             inner += int(waits.sum())
-            used += int(waits[np.diff(np.searchsorted(spoken, given)) > 0].sum())
+            used += int(waits[np.diff(np.searchsorted(times, given)) > 0].sum())
     return used / max(inner, 1)
 
 

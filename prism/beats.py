@@ -97,13 +97,11 @@ def _voted(
     empty = drained(flows, parallelism, start)
     reduced = any(stream.kind == "dp" for stream in parallelism.streams)
     often = counted_steps(flows, streams, start, len(empty.quiet)) if reduced else 0
-    for clock, calls in (
-        (NONE if reduced else empty, False),
-        (_layered(flows, streams, start), True),
-        (in_turns(flows, streams, start), True),
-    ):
-        if clock is not NONE:
-            return Beat(clock, True, calls)
+    if not reduced and empty is not NONE:
+        return Beat(empty, True)
+    for layers in (_layered, in_turns):
+        if (told := layers(flows, streams, start)) is not NONE:
+            return Beat(told, True, True)
     voices = _voices(flows, streams, voters)
     clock, heard = NONE, list[tuple[bool, Rhythm]]()
     for tolerance in tolerances:

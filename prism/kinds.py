@@ -110,7 +110,7 @@ def _calmer(members: Members, whole: Members, others: Iterable[Members], calm: M
     """Whether a set inside a reduction rests more than all those do that cross it there, together a grid: less than a share
     `kept` of it. Experts' gradients are reduced once per step, whenever that is; what experts are sent comes layer by layer.
     """
-    across = [s for s in others if s < whole and len(s & members) == 1 and len(s) * len(members) == len(whole)]
+    across = [s for s in others if len(s) * len(members) == len(whole) and s < whole and len(s & members) == 1]
     return len(across) > 0 and max(calm[s] for s in across) < kept * calm[members]
 
 

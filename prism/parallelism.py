@@ -25,7 +25,7 @@ from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipp
 from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes, renewals
-from prism.kernels.lockstep import Collective, alike, collectives, joined, moved_on, of_lanes
+from prism.kernels.lockstep import Collective, alike, collectives, moved_on, of_lanes
 from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.kernels.rounds import rounds, through_hosts
 from prism.kernels.sums import numbered, totals
@@ -57,7 +57,8 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
     if pure:
-        others = {key: edge for key, edge in edges.items() if key not in taken.union(*trees)}
+        told = taken.union(*trees)
+        others = {key: edge for key, edge in edges.items() if key not in told}
         rings += [of_lanes([edges[key] for key in ring]) for ring in through_hosts(others, host)]
         taken = taken.union(*(ring.edges for ring in rings))
     found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
@@ -115,10 +116,7 @@ def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[lis
     """Collectives of lanes, each of which carries one conversation."""
     grown = {key for tree in trees for key in tree}
     found, left = communicators({key: edge for key, edge in edges.items() if key not in grown})
-    for tree in trees:
-        rows = np.sort(np.concatenate([edges[key].rows for key in tree]))
-        found.append(Collective(tree, rows, joined([edges[key].activity() for key in sorted(tree)])))
-    return found, left
+    return found + [of_lanes([edges[key] for key in sorted(tree)]) for tree in trees], left
 
 
 def _by_time(edges: dict[Pair, Edge], _trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:

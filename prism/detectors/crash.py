@@ -42,8 +42,8 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
         since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
         cut, moved, rests = _cut_short(view, step, begin, last)
         back = _came_back(view, last)
-        least = some if _went_on(view, step, begin, last) else partial
-        if (cut >= least or back) and (step == len(view.ends) or view.ends[step] > last):
+        short = back or cut >= partial or (cut >= some and _went_on(view, step, begin, last))
+        if short and (step == len(view.ends) or view.ends[step] > last):
             finding = _finding(view, closing[group], times[group], since, moved)
             unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group], _born(view, begin) > 0)
             out.append(replace(finding, severity=Severity.INFO) if unsure else finding)

@@ -19,7 +19,7 @@ from prism.kernels.courses import QUANTILES, joins, side_by_side
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, Union
-from prism.kernels.lockstep import Collective, joined, together
+from prism.kernels.lockstep import Collective, joined, of_lanes, together
 from prism.kernels.whole import at_rests
 
 Mask = NDArray[np.bool_]
@@ -45,7 +45,7 @@ def communicators(
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
-    found = [_collective(part, edges, active) for part in whole]
+    found = [of_lanes([edges[key] for key in sorted(part)]) for part in whole]
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
@@ -70,11 +70,6 @@ def _near_by(
         homes[inside] = inside[0]
     pairs = joins(side_by_side(edges.values()), homes, *meeting, QUANTILES, threshold, near)
     return [(keys[a], keys[b]) for a, b in pairs.tolist()]
-
-
-def _collective(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> Collective:
-    rows = np.sort(np.concatenate([edges[key].rows for key in part]))
-    return Collective(frozenset(part), rows, joined([active[key] for key in sorted(part)]))
 
 
 def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tuple[Ints, Ints]) -> list[tuple[Pair, Pair]]:
