@@ -24,7 +24,9 @@ LATEST_S = 2.0
 def _room(request: Request, service: ServiceAsked) -> Hub:
     """The hub, where there is room for one more stream: said before the answer begins."""
     found = hub(request)
-    if found.streams >= service.limits.streams or found.closed:
+    if found.closed:
+        raise HTTPException(503, "the service is ending", {"Retry-After": "10"})
+    if found.streams >= service.limits.streams:
         raise HTTPException(503, "too many event streams", {"Retry-After": "10"})
     return found
 

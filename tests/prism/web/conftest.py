@@ -1,5 +1,6 @@
 """A service that shows a recorded run, and pages of it, which the tests of the pages share."""
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def usual(browser):
 def opened(browser, usual):
     """A function that opens an address in a page; afterwards nothing was said on the console and nobody else was asked.
 
-    `allowed`: a word of what the console may say; `options` of a browser context of its own.
+    `allowed`: a pattern of what the console may say; `options` of a browser context of its own.
     """
     made, said = [], defaultdict(list)
 
@@ -84,7 +85,7 @@ def opened(browser, usual):
         home = url.split("#")[0]
 
         def heard(message):
-            if message.type in ("error", "warning") and not (allowed and allowed in message.text):
+            if message.type in ("error", "warning") and not (allowed and re.search(allowed, message.text)):
                 said[home].append(message.text)
 
         page.on("console", heard)

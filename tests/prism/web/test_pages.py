@@ -220,7 +220,7 @@ def test_a_new_board_arrives_by_itself_and_disturbs_nobody(slow_rank, opened):
 def test_stale_lost_and_back(slow_rank, opened):
     boards = Boards(slow_rank[0])
     with served(Service(boards, slow_rank[1], "live", limits=GENEROUS)) as port:
-        page = opened(f"http://127.0.0.1:{port}/", allowed="ERR_")
+        page = opened(f"http://127.0.0.1:{port}/", allowed="ERR_|503")  # it is gone, or says that it is going
         page.clock.install()
         page.reload()
         expect(page.locator(".status.fresh")).to_contain_text("live")
