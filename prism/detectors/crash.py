@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collectors.record import SYN
 from prism.detectors.view import Floats, View
@@ -18,8 +18,9 @@ from prism.model import Finding, Severity
 def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: float = 1.0) -> list[Finding]:
     """Teardowns that cut a step short: the first rank to close its connections is the one that went away.
 
-    A teardown is when members close connections to one another and the job is silent for `patience` periods after it (at
-    the end of a capture the silence need not be seen). It cut a step short if at least the share `partial` of the step's
+    A teardown is when members close connections to one another, with no step that ends meanwhile, and the job is silent for
+    `patience` periods after it (at the end of a capture the silence need not be seen); where the first has closed all of its
+    own, the others may go on for as long before. It cut a step short if at least the share `partial` of the step's
     octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
     moved all. `some` are enough where somebody began that step when the first had closed already, and worked on without it.
     A job that is started again on the same endpoints did not simply end either. Where all may have been between two
@@ -33,21 +34,50 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
     times = flows.start_ns[closing]
     busy = np.sort(flows.start_ns[~flows.control()])
     out = []
-    for group in np.split(np.arange(len(times)), np.flatnonzero(np.diff(times) > period) + 1):
+    steps = np.searchsorted(view.ends, times)
+    for group in np.split(np.arange(len(times)), np.flatnonzero((np.diff(times) > period) & (np.diff(steps) > 0)) + 1):
         begin, last = int(times[group[0]]), int(times[group[-1]])
-        after = np.searchsorted(busy, last, "right")
-        if after < len(busy) and busy[after] < last + patience * period:
+        left = _left(view, closing[group])
+        still = last + (int(patience * period) if left.gone else 0)
+        after = np.searchsorted(busy, still, "right")
+        if after < len(busy) and busy[after] < still + patience * period:
             continue
-        step = int(np.searchsorted(view.ends, begin))
-        since = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
-        cut, moved, rests = _cut_short(view, step, begin, last)
+        step = int(steps[group[0]])
+        cut, moved, rests = _cut_short(view, step, begin, still)
         back = _came_back(view, last)
-        short = back or cut >= partial or (cut >= some and _went_on(view, step, begin, last))
+        short = back or cut >= partial or (cut >= some and _went_on(view, step, begin, still))
         if short and (step == len(view.ends) or view.ends[step] > last):
-            finding = _finding(view, closing[group], times[group], since, moved)
-            unsure = rests and not back and not _alone(view.flows.src[closing[group]], times[group], _born(view, begin) > 0)
+            began = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
+            finding = _finding(view, left, began, moved)
+            unsure = rests and not back and not _alone(left, _born(view, begin) > 0)
             out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
     return out
+
+
+class Left(NamedTuple):
+    """Who closed connections first, and when, ns; and for each other when it first closed one that was not to that, by code.
+
+    `gone` says that the first closed all connections with which it trained, and sent nothing more.
+    """
+
+    who: int
+    at: int
+    others: dict[int, int]
+    gone: bool
+
+
+def _left(view: View, closing: Ints) -> Left:
+    """Who left first of those whose records ended connections, in order. To answer who closes is not to leave."""
+    flows = view.flows
+    src, dst, times = flows.src[closing], flows.dst[closing], flows.start_ns[closing]
+    who, others = int(src[0]), dict[int, int]()
+    for code, other, time in zip(src.tolist(), dst.tolist(), times.tolist(), strict=True):
+        if who not in (code, other):
+            others.setdefault(code, time)
+    own = src == who
+    peers = {key[1] for key in view.edges if key[0] == who}
+    later = (flows.src == who) & (flows.start_ns > times[own][-1]) & ~flows.control()
+    return Left(who, int(times[0]), others, peers <= set(dst[own].tolist()) and not later.any())
 
 
 def _cut_short(
@@ -60,8 +90,8 @@ def _cut_short(
     sender's step begins where its own last one ended.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
-    the job's birth, if that was seen: it is the step's end that was misplaced. Else that may be so if all moved the same share,
-    as between two collectives: a job that was cut short inside one did not.
+    the job's birth, if that was seen: it is the step's end that was misplaced. Else that may be so if all ranks sent the same
+    share, as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
     born = _born(view, begin)
@@ -83,7 +113,7 @@ def _cut_short(
         if cut.get(key):
             between += usual[key]
             count += 1
-    rests = _alike(np.array(shares), view.per_steps(list(seen), flows.octets)[:, 1:], least)
+    rests = _alike(*_by_rank(view, list(seen), np.array(shares)), least)
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
     turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
@@ -109,10 +139,22 @@ def _born(view: View, before: int) -> int:
     return int(births.max()) if len(births) else 0
 
 
-def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) -> bool:
-    """Whether edges that moved some `shares` of a step moved the same, and some of it, but for what they vary by by step.
+def _by_rank(view: View, keys: list[Pair], shares: Floats) -> tuple[Floats, Floats]:
+    """The shares of edges as one of what each rank sends, float64[ranks], and what that is by step, float64[ranks, steps]."""
+    if not keys:
+        return shares, np.zeros((0, 0))
+    _, rank = np.unique([key[0] for key in keys], return_inverse=True)
+    volumes = view.per_steps(keys, view.flows.octets)
+    usual = np.median(volumes, axis=1)
+    sent = np.zeros((int(rank.max()) + 1, volumes.shape[1]))
+    np.add.at(sent, rank, volumes)
+    return np.bincount(rank, shares * usual) / np.maximum(np.bincount(rank, usual), 1.0), sent[:, 1:]
 
-    Those of `most` octets are no further from the middle one than `least`, or twice that. `volumes` are float64[edges, steps].
+
+def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) -> bool:
+    """Whether ranks that moved some `shares` of a step moved the same, and some of it, but for what they vary by by step.
+
+    Those of `most` octets are no further from the middle one than `least`, or twice that. `volumes` are float64[ranks, steps].
     """
     if not volumes.size:
         return False
@@ -143,16 +185,15 @@ def _since(view: View, step: int) -> dict[int, int]:
     return out
 
 
-def _alone(who: NDArray[np.int32], times: Ints, born: bool, *, apart: float = 2.0, usual: float = 3.0) -> bool:
-    """Whether one closed first, and all others so much later that they only followed: `apart` times as late as they spread.
+def _alone(left: Left, born: bool, *, apart: float = 2.0, usual: float = 3.0) -> bool:
+    """Whether one left first, and all others so much later that they only followed: `apart` times as late as they spread.
 
     Where the job's birth was seen, and so that it ends with no whole step, `usual` times as late as one after the other is
     enough.
     """
-    first = np.sort(times[np.sort(np.unique(who, return_index=True)[1])])
-    lead, rest = np.diff(first)[:1].sum(), np.diff(first)[1:]
+    rest = np.diff(np.sort(np.array(list(left.others.values()), np.int64)))
     limit = usual * float(np.median(rest)) if born and len(rest) else apart * rest.sum()
-    return len(first) < 2 or bool(lead > limit)
+    return not left.others or bool(min(left.others.values()) - left.at > limit)
 
 
 def _came_back(view: View, after: int) -> bool:
@@ -162,17 +203,14 @@ def _came_back(view: View, after: int) -> bool:
     return bool((opened > after).any() and (view.ends > after).sum() > 1)
 
 
-def _finding(view: View, rows: Ints, times: Ints, since: int, moved: float) -> Finding:
-    """Who closed first, and by how much before anybody else."""
+def _finding(view: View, left: Left, began: int, moved: float) -> Finding:
+    """Who left first, and by how much before anybody else, in a step that `began` then."""
     flows = view.flows
-    first: dict[int, int] = {}
-    for row, time in zip(rows, times, strict=True):
-        first.setdefault(int(flows.src[row]), int(time))
-    ranked = sorted(first.items(), key=lambda f: f[1])
-    (guilty, at), rest = ranked[0], ranked[1:]
-    margin = (rest[0][1] - at) if rest else 0
-    address = flows.endpoints[guilty]
+    margin = min(left.others.values(), default=int(flows.end_ns.max())) - left.at
+    apart = f"{margin / 1e6:.1f} ms before others closed any" if left.others else "and others none"
+    address = flows.endpoints[left.who]
     score = 10 + 10 * float(np.log10(1 + margin / 1e6))
+    closed = sorted(left.others.items(), key=lambda other: other[1])[:7]
     return Finding(
         detector="crash",
         kind="crash",
@@ -180,16 +218,16 @@ def _finding(view: View, rows: Ints, times: Ints, since: int, moved: float) -> F
         severity=Severity.CRITICAL,
         subject="endpoint",
         ids=(address,),
-        start_ns=at,
-        end_ns=at,
+        start_ns=left.at,
+        end_ns=left.at,
         slowdown=1.0,
         score=round(score, 2),
         message=(
-            f"{address} closed its connections {(at - since) / 1e9:.2f} s into a step, {margin / 1e6:.1f} ms before others "
-            f"did, with {moved:.0%} of the step's octets moved"
+            f"{address} closed its connections {(left.at - began) / 1e9:.2f} s into a step, {apart} but those to it, "
+            f"with {moved:.0%} of the step's octets moved"
         ),
         evidence={
             "moved": round(moved, 4),
-            "closed_ms": {flows.endpoints[code]: round((time - at) / 1e6, 3) for code, time in ranked[:8]},
+            "closed_ms": {flows.endpoints[code]: round((at - left.at) / 1e6, 3) for code, at in [(left.who, left.at), *closed]},
         },
     )

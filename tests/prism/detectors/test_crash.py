@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from collectors.record import FIN, SYN
-from prism.detectors.crash import _alike, crash
+from prism.detectors.crash import _alike, _by_rank, crash
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -113,6 +113,30 @@ def test_who_had_closed_when_the_others_began_the_step_went_away(before):
     assert named(crash(seen(flows, placed(8)))) == ([(address(6),)] if before else [])
 
 
+def test_who_answers_a_closing_has_not_left_himself():
+    wire = training(dp=8, wire=Wire(tcp=True), rounds=7)
+    last = max(row["end_ns"] for row in wire.rows)
+    closed(wire, range(8), first=2, lead_ms=150)
+    for peer in (0, 1, 3, 4, 5, 6, 7):
+        wire.send(peer, 2, 0, last + 1.1 * MS, tcp_flags=FIN, messages=0)
+    (one,) = crash(seen(wire.flows(), placed(8)))
+    assert one.ids == (address(2),)
+    assert all(ms == pytest.approx(150, abs=0.1) for who, ms in one.evidence["closed_ms"].items() if who != address(2))
+    assert "150" in one.message
+
+
+@pytest.mark.parametrize("itself", [False, True])
+def test_others_may_go_on_for_a_while_without_who_went_away(itself):
+    """Until they need what does not come; a capture may end before they leave. Who sends on has not gone."""
+    wire = training(dp=8, wire=Wire(tcp=True), rounds=3)
+    last = max(row["end_ns"] for row in wire.rows)
+    for peer in (0, 1, 3, 4, 5, 6, 7):
+        wire.send(2, peer, 0, last + MS, tcp_flags=FIN, messages=0)
+    for rank in (4, 5, 6, *((2,) if itself else ())):
+        wire.send(rank, rank + 1, 5_000_000, last + 30 * MS)
+    assert named(crash(seen(wire.flows(), placed(8)))) == ([] if itself else [(address(2),)])
+
+
 def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():
     """Experts' edges move now more, now less; the others' of nine tenths of the octets move the same in each step."""
     steps = np.tile([[80.0], [90.0], [10.0]], (1, 9))
@@ -124,3 +148,15 @@ def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():
     assert not _alike(np.array([0.2, 0.25, 0.2]), varied, 0.005)
     assert not _alike(shares[:0], steps[:0], 0.005)
     assert not _alike(np.array([0.0, 0.0, 0.4]), steps, 0.005)  # nothing was reduced yet
+
+
+def test_rings_both_ways_may_have_moved_different_shares_between_two_collectives():
+    """Parameters of half a step were gathered one way, and nothing was reduced the other way yet."""
+    view = seen(training(dp=4, wire=Wire(tcp=True)).flows())
+    keys = sorted(view.edges)
+    shares = np.array([0.6 if (b - a) % 4 == 1 else 0.0 for a, b, *_ in keys])
+    own, volumes = _by_rank(view, keys, shares)
+    assert (own.shape, volumes.shape) == ((4,), (4, len(view.ends) - 1))
+    assert _alike(own, volumes, 0.005)
+    shares[0] = 0.9 - shares[0]
+    assert not _alike(*_by_rank(view, keys, shares), 0.005)
