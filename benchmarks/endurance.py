@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks import grid
 from benchmarks.accuracy import Input, of_case
 from collectors.record import Transits
-from prism.following import loud
 from prism.playing import Tick, play, ticks
+from prism.sameness import loud
 from prism.synth.spec import Cluster, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND

@@ -39,8 +39,8 @@ from benchmarks.live_restart import again, gone_ns, without
 from benchmarks.score import names_culprit, period_of
 from collectors.record import Flows, Transits
 from prism.board import Board, Case
-from prism.following import loud
 from prism.playing import play, ticks
+from prism.sameness import loud
 from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.watch import Watch
 from prism.windows import SECOND

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from collectors.record import Flows
-from prism.following import OUTAGES, Trail
+from prism.following import Trail
 from prism.identity import marks
 from prism.model import Finding, JobDiagnosis, Timeline
+from prism.sameness import OUTAGES
 from prism.stitching import job_ends
 from prism.tracking import AGREE, Followed, favoured
 from prism.windows import SECOND, steps_back

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from prism.board import Case, case_id
 from prism.model import Finding, Severity
+from prism.sameness import OUTAGES, alike, loud
 from prism.topology import Topology
 
-OUTAGES = ("hang", "crash")
 NO_STEPS = np.zeros(0, np.int64)
 
 
@@ -129,11 +129,6 @@ def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
     return tuple(t for t in trails if t.case.state == "open" or not over or t.case.closed_ns > over[0])
 
 
-def loud(finding: Finding) -> bool:
-    """Whether a finding claims that something is wrong and who is to blame."""
-    return finding.severity is not Severity.INFO
-
-
 def waits(trail: Trail, *, most: int = 6) -> bool:
     """Whether a claim of the newest window waits for another one to agree; one of `most` windows waits for time to pass."""
     return loud(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
@@ -143,7 +138,7 @@ def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Top
     """The newest trail that a finding goes on with."""
     for i in range(len(trails) - 1, -1, -1):
         known = trails[i].case.finding
-        if known.job != finding.job or not _alike(known, finding, topology):
+        if known.job != finding.job or not alike(known, finding, topology):
             continue
         open_still = trails[i].told and trails[i].case.state == "open"  # perhaps nobody listened for some steps
         goes_on = open_still or finding.start_ns <= trails[i].active_ns + 2 * step
@@ -175,21 +170,6 @@ def _cut_anew(trails: Iterable[Trail], finding: Finding, job: Watched, *, near: 
     return any(np.abs(job.ends - time).min() > near * job.step_ns for time in began[began >= job.ends[0]])
 
 
-def _alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:
-    """Whether two findings blame the same. A claim that is told as info in a window is still that claim."""
-    if not loud(known):
-        return not loud(finding) and (known.kind, known.ids) == (finding.kind, finding.ids)
-    same = (known.kind in OUTAGES) == (finding.kind in OUTAGES)
-    return same and bool(_blamed(known, topology) & _blamed(finding, topology))
-
-
-def _blamed(finding: Finding, topology: Topology | None) -> set[str]:
-    if finding.kind in ("slow_step", "slow_group"):
-        return {finding.kind, *finding.ids} if finding.kind == "slow_group" else {finding.kind}
-    names = set(finding.ids)
-    return names | {host for name in names if topology is not None and (host := topology.host(name)) is not None}
-
-
 def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
     """A trail with what a later window says of it."""
     known, step = trail.case.finding, job.step_ns
@@ -202,7 +182,8 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
     start = _start(trail, finding, job)
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
-    told = replace(finding, start_ns=start, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))
+    named = known if known.kind == "hang" and known.confidence > finding.confidence else finding  # of one silence, by the surer
+    told = replace(named, start_ns=start, end_ns=finding.end_ns, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))
     case = replace(trail.case, finding=told, updated_ns=now_ns)
     more = finding.end_ns - trail.seen_ns >= 0.5 * step
     return replace(

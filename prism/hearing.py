@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from collectors.record import Flows, Mask
-from prism.following import OUTAGES
 from prism.heartbeat import rests
 from prism.model import Finding
+from prism.sameness import OUTAGES
 from prism.tracking import Followed
 from prism.windows import SECOND, Shelf, newest
 

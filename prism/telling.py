@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from prism.board import Board, Case
-from prism.following import loud
 from prism.report import finding_json, step_ms
+from prism.sameness import loud
 from prism.windows import SECOND
 
 What = Literal["opened", "updated", "closed", "job", "unexplained"]

@@ -16,13 +16,14 @@ from dataclasses import replace
 from collectors.record import Flows, Transits
 from prism.board import Board, Boards, Case, JobStatus, Window
 from prism.deaf import Deaf
-from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, loud, waits
+from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, waits
 from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until, weighed
 from prism.heartbeat import aged, steps_on, uneasy, unheard
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.parted import upheld
 from prism.records import Memory, Records
+from prism.sameness import loud
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology

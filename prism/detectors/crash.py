@@ -20,12 +20,12 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
 
     A teardown is when members close connections to one another, with no step that ends meanwhile, and the job is silent for
     `patience` periods after it (at the end of a capture the silence need not be seen); where the first has closed all of its
-    own, the others may go on for as long before. It cut a step short if at least the share `partial` of the step's
-    octets, or of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have
-    moved all. `some` are enough where somebody began that step when the first had closed already, and worked on without it.
-    A job that is started again on the same endpoints did not simply end either. Where all may have been between two
-    collectives and nobody closed alone before the others, the job may have ended after a step that was taken for a part of one:
-    nobody is blamed, the finding is info.
+    own, the others may go on for as long before. It cut a step short if at least the share `partial` of the step's octets, or
+    of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have moved all, or
+    at least those of who leaves have. `some` are enough where somebody began that step when the first had closed already, and
+    worked on without it. A job that is started again on the same endpoints did not simply end either. Where all may have been
+    between two collectives and nobody closed alone before the others, the job may have ended after a step that was taken for
+    a part of one: nobody is blamed, the finding is info.
     """
     flows, period = view.flows, view.period
     closing = closings(flows)
@@ -45,7 +45,8 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
         step = int(steps[group[0]])
         cut, moved, rests = _cut_short(view, step, begin, still)
         back = _came_back(view, last)
-        short = back or cut >= partial or (cut >= some and _went_on(view, step, begin, still))
+        short = cut >= partial or (cut >= some and _went_on(view, step, begin, still))
+        short = back or (short and not _had_ended(view, step, left))
         if short and (step == len(view.ends) or view.ends[step] > last):
             began = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
             finding = _finding(view, left, began, moved)
@@ -117,6 +118,15 @@ def _cut_short(
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
     turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
+
+
+def _had_ended(view: View, step: int, left: Left, *, most: float = 0.95) -> bool:
+    """Whether who left had moved all of its step both ways: then others may only end theirs later."""
+    since = _since(view, step)[left.who]
+    own = [edge for key, edge in view.edges.items() if left.who in key[:2]]
+    now = [float(edge.octets[(edge.start > since) & (edge.start <= left.at)].sum()) for edge in own]
+    volumes = [float(np.median(view.per_step(edge, view.flows.octets))) for edge in own]
+    return bool(own) and all(moved >= most * usual for moved, usual in zip(now, volumes, strict=True))
 
 
 def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.005) -> bool:

@@ -50,10 +50,11 @@ def hang(
     end; it is a habit where the job falls silent at the `same` place of several steps, or as long in a few, a checkpoint where
     who was due writes meanwhile. Connections that are all new afterwards say that the rank did not hang but crash; so does,
     over RDMA where nothing is closed, a job that has not gone on for four periods. Of many silences the `most` longest are
-    looked at. Who hangs closes nothing: a job that does not go on and whose members closed connections when it fell silent has
-    ended, or crashed as detectors.crash tells. Nothing moves while a job hangs: where the step in which it went on lacks
-    octets, or has more, it went on unseen. Nobody knows whether the first step is whole, nor, where fewer than `least` took
-    the usual time, or with the first step than `known` while the job is silent still, whether they are steps.
+    looked at. A job that stands still where nobody is clear is told as info. Who hangs closes nothing: a job that does not go
+    on and whose members closed connections when it fell silent has ended, or crashed as detectors.crash tells. Nothing moves
+    while a job hangs: where the step in which it went on lacks octets, or has more, it went on unseen. Nobody knows whether the
+    first step is whole, nor, where fewer than `least` took the usual time, or with the first step than `known` while the job is
+    silent still, whether they are steps.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
     if len(calm) < least or len(view.edges) < 2:
@@ -73,7 +74,8 @@ def hang(
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
         begun = cut.moved < 0.99 and cut.begun[others].any()
         places += [(cut.moved, one.end - one.start)] if begun else []
-        if guilty and begun and not _writes(view, one, guilty) and _whole(view, one, near):
+        named = bool(guilty) or not one.gone
+        if named and begun and not _writes(view, one, guilty) and _whole(view, one, near):
             found.append((cut.moved, one.end - one.start, _finding(view, one, guilty, cut)))
     return [f for moved, length, f in found if f.kind == "crash" or not _usual(moved, length, places, same)]
 
@@ -240,27 +242,42 @@ def _mates(view: View, rank: int) -> list[int]:
     return [r for r in range(len(hosts)) if r == rank or (hosts[rank] is not None and hosts[r] == hosts[rank])]
 
 
-def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
+def _blamed(view: View, guilty: list[int]) -> tuple[SubjectType, tuple[str, ...]]:
+    """The rank, host or pair that ranks are; the job where there are none."""
+    if not guilty:
+        return "job", (view.job.id,)
     ranks = tuple(view.job.endpoints[i] for i in guilty)
     host = view.topology.host(ranks[0]) if view.topology is not None else None
     together = len(np.unique(view.hosts[guilty])) == 1
     ids = (host,) if len(ranks) > 1 and together and host is not None else ranks
     if not together and any(len(_mates(view, r)) > 1 for r in guilty):
         ids = tuple(sorted({view.host(a) for a in ranks}))
-    subject: SubjectType = "endpoint" if len(ranks) == 1 else "host" if together else "link"
+    return "endpoint" if len(ranks) == 1 else "host" if together else "link", ids
+
+
+def _shares(view: View, guilty: list[int], cut: Cut) -> np.ndarray:
+    """In which share of the other steps each rank was due first; those of two or of a host alike."""
+    sure = 1.0 if guilty == _shared_by_all(view, cut) else cut.often
+    if guilty and (sure == 1.0 or (len(guilty) > 1 and len(np.unique(view.hosts[guilty])) > 1)):
+        return np.where(np.isin(np.arange(len(cut.votes)), guilty), sure / len(guilty), 0.0)
+    return np.asarray(cut.votes)
+
+
+def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
+    ranks = tuple(view.job.endpoints[i] for i in guilty)
+    subject, ids = _blamed(view, guilty)
     who = ids[0] if len(ids) == 1 else f"One of {ids[0]} and {ids[1]}, which share a connection,"
+    who = who if guilty else "Nobody clearly"
     gone, begin = one.gone, one.since
     length = one.end - one.start
     how = "and it has not gone on since" if not one.over else "then all connections were new" if gone else "then it went on"
-    sure = 1.0 if guilty == _shared_by_all(view, cut) else cut.often
-    alike = subject == "link" or sure == 1.0
-    shares = np.where(np.isin(np.arange(len(cut.votes)), guilty), sure / len(guilty), 0.0) if alike else cut.votes
-    votes = float(shares[guilty].sum())
+    shares = _shares(view, guilty, cut)
+    votes = float(shares[guilty].sum()) if guilty else 1.0
     return Finding(
         detector="hang",
         kind="crash" if gone else "hang",
         job=view.job.id,
-        severity=Severity.CRITICAL,
+        severity=Severity.CRITICAL if guilty else Severity.INFO,
         subject=subject,
         ids=ids,
         start_ns=one.start if gone else begin,

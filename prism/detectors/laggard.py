@@ -12,7 +12,7 @@ from collectors.record import Mask
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
-from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, usual
+from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, unbroken, usual
 from prism.model import Finding, SubjectType
 
 
@@ -30,20 +30,26 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
     level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluate
     noise = min(spread(level, floor=0.005), max(-2 * float(np.nanmedian(level[level <= 0])), 0.005))
     found = []
-    for one in shifts(level, noise, least=view.least, height=np.log(factor), score=sigmas):
-        best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
-        if best < 0:
-            continue
-        before = usual(total[:, calm(view, one.start, one.stop)], share=HIGH)
-        more, by = total - before, one._replace(height=float(grown[best]))
-        if held(more[best], by, by.height / 2) < OFTEN or not even(more[best], by, _noise(total[best], one)):
-            continue  # hiccups
-        if by_chance(more, best, by) > RARE:
-            continue  # hiccups too, of many ranks or of many steps
-        score = float(ahead / max(_noise(total[best], one), 1.0))
-        if score >= sigmas:
-            found.append(told(view, best, one, grown, min(one.score, score)))
+    for whole in shifts(level, noise, least=view.least, height=np.log(factor), score=sigmas):
+        parts = (one for one in unbroken(level, whole, noise, least=view.least) if one.score >= sigmas)
+        named = (_named(view, one, sigmas, share, apart) for one in (whole, *parts))
+        found += next(([one] for one in named if one is not None), [])
     return found
+
+
+def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) -> Finding | None:
+    """Who worked longer in some steps, as `laggard` says; None where nobody did, or it was hiccups."""
+    best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
+    if best < 0:
+        return None
+    total = view.work[2]
+    more, by = total - usual(total[:, calm(view, one.start, one.stop)], share=HIGH), one._replace(height=float(grown[best]))
+    if held(more[best], by, by.height / 2) < OFTEN or not even(more[best], by, _noise(total[best], one)):
+        return None
+    if by_chance(more, best, by) > RARE:  # of many ranks or of many steps
+        return None
+    score = float(ahead / max(_noise(total[best], one), 1.0))
+    return told(view, best, one, grown, min(one.score, score)) if score >= sigmas else None
 
 
 def hidden(view: View) -> bool:

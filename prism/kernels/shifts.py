@@ -217,6 +217,21 @@ def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int,
     return start, stop
 
 
+def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> list[Shift]:
+    """The stretches of at least `least` places that a shift falls into where it is below half its height; none if it is not.
+
+    What stands out before a hole may have had another cause than what does after it.
+    """
+    high = series[one.start : one.stop] >= one.height / 2
+    edges = np.flatnonzero(np.diff(np.pad(high, 1).astype(np.int8))) + one.start
+    out = []
+    for start, stop in edges.reshape(-1, 2).tolist():
+        if least <= stop - start < one.stop - one.start:
+            height = float(middle(series[start:stop]))
+            out.append(Shift(start, stop, height, float(height * np.sqrt(stop - start) / max(sigma, 1e-9))))
+    return out
+
+
 def may_shift(rows: Floats, *, least: int = 3, height: float = 0.15) -> list[int]:
     """The rows in which `shifts` may find something: half of `least` places are at `height`, as of any whose median is."""
     return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()

@@ -11,9 +11,9 @@ from collectors.record import Transits
 from collectors.sinks import Nowhere
 from collectors.testimony import Witnessed
 from prism.analysing import Analysis, Watched, witnessing
-from prism.following import loud
 from prism.playing import moved, play, ticks
 from prism.records import Memory
+from prism.sameness import loud
 from prism.stitching import job_ends
 from prism.store import State, job_from, job_json
 from prism.synth.simulate import simulate

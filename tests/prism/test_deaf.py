@@ -6,9 +6,10 @@ import pytest
 from collectors.record import Flows
 from prism.board import Case
 from prism.deaf import Deaf
-from prism.following import Trail, loud
+from prism.following import Trail
 from prism.model import Finding, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
 from prism.playing import ticks
+from prism.sameness import loud
 from prism.synth import simulate as simulation
 from prism.synth.spec import Cluster, Fault, Spec
 from prism.synth.spec import Job as Run

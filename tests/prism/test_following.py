@@ -236,3 +236,13 @@ def test_where_steps_turn_out_to_be_others_what_was_slow_is_not_known():
         trails = follow(trails, [], longer, now * S)
     (case,) = told(trails)
     assert case.state == "closed"
+
+
+def test_who_is_named_for_a_silence_is_who_windows_are_surest_of():
+    unsure = finding(10, 13, kind="hang", severity=Severity.CRITICAL, confidence=0.85)
+    surer = replace(unsure, ids=("10.0.0.7",), confidence=0.97, end_ns=14 * S)
+    trails = follow((), [unsure], job(13, talked=10, running=False), 13 * S)
+    trails = follow(trails, [surer], job(14), 14 * S)
+    trails = follow(trails, [replace(unsure, end_ns=15 * S)], job(15), 15 * S)
+    (case,) = told(trails)
+    assert (case.finding.ids, case.finding.end_ns) == (("10.0.0.7",), 15 * S)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from collectors.record import Transits, concatenated
-from prism.following import loud
 from prism.hearing import REFUTED, UNSURE, Heard, by_some, losses, quiet, weighed
 from prism.model import Finding, Severity
 from prism.playing import play, ticks
+from prism.sameness import loud
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Nuisances, Spec
 from prism.watch import Watch

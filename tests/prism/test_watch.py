@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from collectors.record import concatenated
-from prism.following import loud
 from prism.playing import play, ticks
+from prism.sameness import loud
 from prism.stitching import job_ends
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Nuisances, Spec

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from collectors.record import FIN, SYN
-from prism.detectors.crash import _alike, _by_rank, crash
+from prism.detectors.crash import Left, _alike, _by_rank, _had_ended, crash
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -123,6 +123,16 @@ def test_who_answers_a_closing_has_not_left_himself():
     assert one.ids == (address(2),)
     assert all(ms == pytest.approx(150, abs=0.1) for who, ms in one.evidence["closed_ms"].items() if who != address(2))
     assert "150" in one.message
+
+
+def test_who_had_moved_all_of_its_step_did_not_cut_it_short():
+    """The others may only end theirs later."""
+    view = seen(training(dp=4, pp=2, wire=Wire(tcp=True)).flows())
+    last = len(view.ends) - 1
+    for rank in range(8):
+        end = int(view.timeline.steps[rank][last, 1])
+        assert _had_ended(view, last, Left(view.code[address(rank)], end, {}, gone=True))
+        assert not _had_ended(view, last, Left(view.code[address(rank)], end - 20 * MS, {}, gone=True))
 
 
 @pytest.mark.parametrize("itself", [False, True])

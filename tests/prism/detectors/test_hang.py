@@ -43,7 +43,10 @@ def test_a_host_may_hang_as_a_whole_and_two_hosts_together_may_not():
     wire = training(dp=12, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if step == 9 and r in (4, 5) else 0.0)
     flows = wire.flows()
     assert named(hang(seen(flows, placed(12, nics=2)))) == [("host2",)]
-    assert hang(seen(flows, placed(12))) == []
+    (nobody,) = hang(seen(flows, placed(12)))
+    assert (nobody.kind, nobody.severity, nobody.subject) == ("hang", Severity.INFO, "job")
+    assert nobody.message.startswith("Nobody clearly was due")
+    assert set(nobody.evidence["due_first"]) >= {address(4), address(5)}
 
 
 @pytest.mark.parametrize("rank", [4, 6])

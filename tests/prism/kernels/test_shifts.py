@@ -5,7 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shift, shifts, spread, unlike_others, usual
+from prism.kernels.shifts import (
+    RARE,
+    Shift,
+    by_chance,
+    even,
+    may_shift,
+    middle,
+    shift,
+    shifts,
+    spread,
+    unbroken,
+    unlike_others,
+    usual,
+)  # fmt: skip
 
 
 def series(n, *raised, sigma=0.02, seed=0):
@@ -224,3 +237,13 @@ def test_the_level_of_a_shift_is_not_written_to():
     before = levels.copy()
     unlike_others(levels, 2, Shift(10, 13, 0.4, 9.0), np.array([5]))
     assert (levels == before).all()
+
+
+def test_a_stretch_with_a_hole_falls_into_parts():
+    high = np.array([0, 0, 0.5, 0.02, 0.7, 0.7, 0.8, 0, 0])
+    whole = Shift(2, 7, 0.7, 20.0)
+    (part,) = unbroken(high, whole, 0.1, least=2)
+    assert (part.start, part.stop, part.height) == (4, 7, 0.7)
+    assert part.score == pytest.approx(7 * 3**0.5)
+    assert [(one.start, one.stop) for one in unbroken(high, whole, 0.1, least=1)] == [(2, 3), (4, 7)]
+    assert unbroken(high, part, 0.1, least=2) == []
