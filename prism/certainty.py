@@ -95,7 +95,9 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
 
 
 def named(view: View, finding: Finding) -> float:
-    """Probability of those a finding names, of all who may be it; 1 where nobody else is."""
+    """Probability of those a finding names, of all who may be it; 1 where nobody else is, or nobody is named."""
+    if finding.subject == "job":
+        return 1.0
     told = set(finding.ids)
     if view.topology is not None:
         told |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}

@@ -80,6 +80,13 @@ def test_of_two_suspects_each_has_half():
     assert named(view, claim) == 1.0
 
 
+def test_that_a_job_stands_still_is_sure_though_who_is_to_blame_is_not():
+    view = case("hang")
+    (claim,) = claims_of(view)
+    both = Isolation((), (), 1.0, ((("host5",), 0.5), (("host6",), 0.5)))
+    assert named(view, replace(claim, subject="job", ids=(claim.job,), isolate=both)) == 1.0
+
+
 def test_no_claim_is_surer_than_the_layout():
     view = case("slow rank")
     (claim,) = claims_of(view)
