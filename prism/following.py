@@ -110,7 +110,9 @@ def follow(
     for i, trail in enumerate(out):
         job = jobs.get(trail.case.finding.job)
         if job is not None and trail.case.state == "open":
-            out[i] = _aged(trail, job, now_ns, i in found, doubt, hold, windows, trail.case.finding.job in told)
+            explained = trail.case.finding.job in told
+            contested = any(_contests(other, trail) for other in out if other is not trail)
+            out[i] = _aged(trail, job, now_ns, i in found, doubt, hold, windows, explained, contested)
     return tuple(trail for trail in out if trail.told or trail.missed <= windows)
 
 
@@ -207,8 +209,23 @@ def _start(trail: Trail, finding: Finding, job: Watched) -> int:
     return finding.start_ns if begins else min(known, finding.start_ns)
 
 
+def _contests(known: Trail, trail: Trail) -> bool:
+    """Whether somebody else has been told for the time of what was not told yet."""
+    one, other = known.case.finding, trail.case.finding
+    claims = known.told and known.case.state == "open" and loud(one) and one.job == other.job
+    return claims and one.start_ns < other.end_ns and other.start_ns < known.active_ns
+
+
 def _aged(
-    trail: Trail, job: Watched, now_ns: int, found: bool, doubt: float, hold: float, windows: int, explained: bool
+    trail: Trail,
+    job: Watched,
+    now_ns: int,
+    found: bool,
+    doubt: float,
+    hold: float,
+    windows: int,
+    explained: bool,
+    contested: bool,
 ) -> Trail:
     """A trail when a window has passed: opened, over, or as it was."""
     finding = trail.case.finding
@@ -216,7 +233,11 @@ def _aged(
     active = now_ns if trail.told and lasts else trail.active_ns
     over = now_ns - active > hold * job.step_ns * max(_cost(finding) if finding.kind not in OUTAGES else 1.0, 1.0)
     trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
-    if not trail.told and found and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows))):
+    if (
+        not trail.told
+        and found
+        and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows, contested=contested)))
+    ):
         trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
     if trail.told and over and trail.missed >= windows:
         trail = replace(trail, case=replace(trail.case, state="closed", closed_ns=now_ns))
@@ -229,11 +250,13 @@ def _sure(
     now_ns: int,
     windows: int,
     *,
+    contested: bool,
     clear: float = 1.15,
     always: int = 12,
     old: float = 12.0,
 ) -> bool:
-    """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much.
+    """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much or
+    is `contested`: where somebody else has been told for it.
 
     Of many windows of many jobs, some show a few steps by chance as if somebody were slow, and so do all that end in the same
     step: more of it must be seen then. Who was slow from the start on has nothing to be compared with but others: that must go
@@ -250,7 +273,7 @@ def _sure(
     if trail.usual_ns == 0:
         grown = finding.end_ns - trail.first_ns >= always * job.step_ns
         return trail.windows >= windows and goes_on and grown
-    return trail.windows >= windows and goes_on and (grown or _cost(finding) >= clear)
+    return trail.windows >= windows and goes_on and (grown or (_cost(finding) >= clear and not contested))
 
 
 def _cost(finding: Finding) -> float:

@@ -21,7 +21,7 @@ from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shifts, spread, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shifts, spread, trimmed, usual
 from prism.model import Finding, Severity, SubjectType
 
 
@@ -155,6 +155,8 @@ def incidents(
         chosen = set(bad)
         spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
+        level = middle(rest[bad], axis=0)[0]  # where most of them are not half as slow as else, it has not begun
+        start, stop = trimmed(level, start, stop, least, float(middle(level[start:stop])) / 2)
         worst_of = [i for i in bad if height_of[i] >= height_of[bad].max() / 2]
         names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
         out.append(Incident(start, stop, float(middle(height_of[bad])), top.score, *names))

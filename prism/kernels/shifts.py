@@ -153,7 +153,7 @@ def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: 
     for _ in range(turns):
         start, stop, known, middle, high = _stretch(series, least, low, 4 * max(height, sigma))
         if known >= least and high >= 0.75 * known:
-            start, stop = _trimmed(series, start, stop, least, middle / 2)
+            start, stop = trimmed(series, start, stop, least, middle / 2)
             score = float(middle * np.sqrt(known) / max(sigma, 1e-9))
             return Shift(start, stop, middle, score) if middle >= height else None
         inside = series[start:stop]
@@ -165,7 +165,7 @@ def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: 
 
 
 @compiled
-def _trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
+def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
     """A stretch without what is below `low` at its ends; as it is where fewer than `least` places are left."""
     first, last = start, stop
     for i in range(start, stop):

@@ -246,3 +246,16 @@ def test_who_is_named_for_a_silence_is_who_windows_are_surest_of():
     trails = follow(trails, [replace(unsure, end_ns=15 * S)], job(15), 15 * S)
     (case,) = told(trails)
     assert (case.finding.ids, case.finding.end_ns) == (("10.0.0.7",), 15 * S)
+
+
+@pytest.mark.parametrize("start", [10, 20])
+def test_a_second_claim_for_a_time_for_which_another_was_told_must_be_seen_in_more_steps(start):
+    nic = finding(10, 13, kind="slow_link")
+    trails = follow(follow((), [nic], job(13), 13 * S), [replace(nic, end_ns=14 * S)], job(14), 14 * S)
+    other = finding(start, start + 5, who="10.0.0.7")
+    now = start + 6
+    trails = follow(trails, [other], job(now), now * S)
+    trails = follow(trails, [other], job(now), now * S + S // 2)
+    assert len(told(trails)) == (1 if start == 10 else 2)
+    trails = follow(trails, [replace(other, end_ns=(now + 1) * S)], job(now + 1), (now + 1) * S)
+    assert len(told(trails)) == 2

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from collectors.record import Transits
-from prism.detectors.slow_link import joined, lossy_link, slow_link
+from prism.detectors.slow_link import incidents, joined, lossy_link, slow_link
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -151,3 +151,12 @@ def test_two_steps_are_too_few():
     short = seen(wire.flows())
     if len(short.ends) < 3:
         assert slow_link(short) == lossy_link(short) == []
+
+
+def test_an_incident_begins_where_most_of_its_edges_are_slow():
+    """One of the two sent a little more slowly in the two steps before it, too."""
+    moved = np.random.default_rng(0).normal(0, 0.05, (6, 30))
+    moved[:2, 10:16] += 3.0
+    moved[1, 8:10] += 1.7
+    (one,) = incidents([(i, i + 1) for i in range(6)], moved, np.log(1.3), 6.0)
+    assert (one.start, one.stop, one.bad) == (10, 16, [(0, 1), (1, 2)])
