@@ -134,6 +134,9 @@ def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: i
     still = _went_on(streams, one, k, near)
     if still is not None:
         return one.src if still == one.dst else one.dst
+    silent = _silent(streams, one, until)
+    if silent is not None:
+        return silent
     back = [s for s in streams if (s.src, s.dst) == (one.dst, one.src)]
     same = [s for s in back if not s.told and s.due[k] - one.due[k] <= near and standing(s, k) == standing(one, k)]
     same = [s for s in same if not _always_after(s, one, near)]
@@ -158,6 +161,36 @@ def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | N
     absent = any(s.due[k] <= progress and not _always_after(s, one, near) for s in own) and not begun
     met = {r for s in later for r in (s.src, s.dst)} & {one.src, one.dst}
     return met.pop() if one.waits and absent and len(met) == 1 else None
+
+
+def _silent(
+    streams: list[Stream], one: Stream, until: int, *, share: float = 0.8, least: int = 4, slack: float = 0.01
+) -> int | None:
+    """Which of two that exchange as much has said nothing since they last did, where both always do before either sends.
+
+    None where something else tells: where nothing goes back, both have spoken, or neither has.
+    """
+    ends = (one.src, one.dst)
+    words = {s.src: s.begin for s in streams if s.told and {s.src, s.dst} == set(ends)}
+    back = [s for s in streams if not s.told and (s.src, s.dst) == ends[::-1] and abs(s.usual - one.usual) <= slack * one.usual]
+    if one.told or len(words) < 2 or not back:
+        return None
+    begin, end = (np.concatenate([getattr(s, side) for s in (one, *back)]) for side in ("begin", "end"))
+    rest = int(np.median(end - begin))
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    first = 1 + np.flatnonzero((begin[1:] - end[:-1] > rest) & (begin[1:] <= until))
+    both = [_spoke(words[rank], end[first - 1], begin[first]) for rank in ends]
+    if len(first) < least or np.mean(both[0] & both[1]) < share:
+        return None
+    last = end[np.searchsorted(begin, until, "right") - 1]
+    now = [bool(_spoke(words[rank], last, until)) for rank in ends]
+    return ends[now.index(False)] if now[0] != now[1] else None
+
+
+def _spoke(words: Ints, since: Ints, until: Ints | int) -> NDArray[np.bool_]:
+    """Whether words came after some times and until others, ns."""
+    return np.searchsorted(words, until, "right") > np.searchsorted(words, since, "right")
 
 
 def _always_after(later: Stream, one: Stream, near: float, *, least: int = 4, share: float = 0.1) -> bool:

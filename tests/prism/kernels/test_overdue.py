@@ -111,3 +111,20 @@ def test_what_came_after_something_else_in_all_steps_may_wait_for_it():
     like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
     cut = _overdue(_flows(every), like)
     assert cut.first == ((0, 3), (1, 3))
+
+
+@pytest.mark.parametrize("hung", [0, 1])
+def test_of_two_that_exchange_who_said_nothing_is_not_there(hung):
+    """Both say that they are ready; who does so last sends first, so that the order tells nothing."""
+    every: list[Sent] = []
+    for k in range(5):
+        for turn, begin in enumerate((10, 30, 50, 70)):
+            last = (k + turn) % 2
+            words = [(100 * k + begin + i, 1 - last, last, 48) for i in range(1 + (k + turn) % 3)]
+            words += [(100 * k + begin + 4, last, 1 - last, 48)]
+            sent = [(100 * k + begin + 5, last, 1 - last, 10**6), (100 * k + begin + 6, 1 - last, last, 10**6)]
+            if k < 4 or turn < 2:
+                every += words + sent
+    every += [(450, 1 - hung, hung, 48)]
+    like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
+    assert np.flatnonzero(_overdue(_flows(every, TCP), like).votes).tolist() == [hung]
