@@ -62,7 +62,30 @@ def overdue(
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
     votes = _votes(streams, len(codes), until, near * length) if streams else np.zeros(len(codes))
+    absent = _absent(streams, np.min(like[:, :, 0], axis=0), until, near * length)
+    if absent is not None:
+        votes = np.where(np.arange(len(codes)) == absent, 1.0, 0.0)
     return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams), _first(streams))
+
+
+def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least: int = 4, apart: float = 2.0) -> int | None:
+    """Who had said nothing for longest, by `apart` times as much as it ever is behind all others where something is due next,
+    and by more than these are apart.
+
+    Words count, of those who wait and are ready; where not all say any, nobody is. `zero` is when compared steps began, ns.
+    """
+    due = np.stack([s.due for s in streams]) if streams else np.full((1, 1), np.inf)
+    known = np.isfinite(due).any(axis=0)
+    who = sorted({s.src for s in streams})
+    if known.sum() < least or len(who) < 3 or {s.src for s in streams if s.told} != set(who):
+        return None
+    sounds = [np.sort(np.concatenate([t for s in streams if s.src == rank for t in (s.begin, s.end)])) for rank in who]
+    at = np.append((zero + due.min(axis=0, where=np.isfinite(due), initial=np.inf))[known], until)
+    heard = np.stack([np.append(-np.inf, own)[np.searchsorted(own, at)] for own in sounds])
+    last = int(np.argmin(heard[:, -1]))
+    others = np.delete(heard, last, axis=0)
+    behind = others.min(axis=0) - heard[last]
+    return who[last] if behind[-1] > max(apart * max(behind[:-1].max(), near), np.ptp(others[:, -1])) else None
 
 
 def _between(streams: list[Stream]) -> tuple[tuple[int, int], float]:

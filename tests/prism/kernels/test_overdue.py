@@ -128,3 +128,17 @@ def test_of_two_that_exchange_who_said_nothing_is_not_there(hung):
     every += [(450, 1 - hung, hung, 48)]
     like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
     assert np.flatnonzero(_overdue(_flows(every, TCP), like).votes).tolist() == [hung]
+
+
+@pytest.mark.parametrize("hung", range(4))
+def test_who_alone_has_said_nothing_is_not_there(hung):
+    """In a ring, where each says that it is ready, once or more often, and who is first sends first."""
+    rng = np.random.default_rng(hung)
+    every: list[Sent] = []
+    for k in range(5):
+        words = [(100 * k + 60 + int(rng.integers(3)), r, (r - 1) % 4, 48) for r in range(4) for _ in range(rng.integers(1, 4))]
+        sent = [(100 * k + 70 + int(at), r, (r + 1) % 4, 10**6) for r, at in enumerate(rng.permutation(4) * 3)]
+        every += [one for one in words + sent if k < 4 or (one[1] != hung and one[3] == 48)]
+    every += [(410, r, (r + 1) % 4, 10**5) for r in range(4)]
+    like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
+    assert np.flatnonzero(_overdue(_flows(every, TCP), like).votes).tolist() == [hung]
