@@ -27,13 +27,14 @@ def in_turns(
     *,
     longer: float = 1.25,
     sure: float = 0.9,
+    mostly: float = 0.75,
     short: float = 0.5,
     equal: float = 0.05,
 ) -> Rhythm:
     """The steps of a job that only moves two streams of the same ranks, in turns; `NONE` of any other.
 
-    One follows the other for the share `sure` of times. What is between them is `short` against both, which the work of a whole
-    step is not, and one of them takes `longer`. They move the same but for the share `equal`, or one twice as much: numbers of
+    Each has a rhythm that explains the share `sure` of it. What is between them is `mostly` `short` against both, which the work
+    of a whole step is not, but checkpoints and evaluations may be there; and one of them takes `longer`. They move the same but for the share `equal`, or one twice as much: numbers of
     two lengths, or partial sums. Context that goes around beside gradients is of any size.
     """
     if len(streams) != 2 or any(s.kind != "dp" for s in streams) or set(streams[0].members) != set(streams[1].members):
@@ -46,14 +47,16 @@ def in_turns(
         return NONE
     moved = [_spans(one, int(start[stream.rows].min())) for one, stream in zip(told, streams, strict=True)]
     lasted = [float(np.median(ends - begins)) for begins, ends in moved]
-    forward, backward = (moved, moved[::-1])[lasted[0] > lasted[1]]
+    turned = lasted[0] > lasted[1]
+    forward, backward = (moved, moved[::-1])[turned]
     if max(lasted) < longer * min(lasted):
         return NONE
     rests = [_rests(*pair) / min(lasted) for pair in ((forward, backward), (backward, forward))]
-    if any(len(own) == 0 or np.mean(np.abs(own) <= short) < sure for own in rests):
+    if any(len(own) == 0 or np.mean(np.abs(own) <= short) < mostly for own in rests):
         return NONE
     ends = backward[1]
-    after = np.append(forward[0], FOREVER)[np.searchsorted(forward[0], (backward[0] + ends) // 2)]
+    begun = np.sort(start[streams[int(turned)].rows])  # of a step that is cut short, too
+    after = np.append(begun, FOREVER)[np.searchsorted(begun, (backward[0] + ends) // 2)]
     return Rhythm(
         np.stack([ends, np.maximum(after, ends)], axis=1), sum(one.octets for one in told), min(o.explained for o in told)
     )
