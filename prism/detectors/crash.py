@@ -91,7 +91,7 @@ def _cut_short(
     sender's step begins where its own last one ended.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
-    the job's birth, if that was seen: it is the step's end that was misplaced. Else that may be so if all ranks sent the same
+    the job's birth, as far as steps differ, if that was seen: it is the step's end that was misplaced. Else that may be so if all ranks sent the same
     share, as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
@@ -108,7 +108,8 @@ def _cut_short(
         moved += now
         shares.append(now / max(usual[key], 1.0))
         life = float(edge.octets[(edge.start > born) & (edge.start <= until)].sum()) / max(usual[key], 1.0)
-        whole = born > 0 and abs(life - round(life)) <= 1 - most
+        differ = np.sqrt(life) * _varies(view.per_step(edge, flows.octets)[1:], usual[key])
+        whole = born > 0 and abs(life - round(life)) <= np.clip(2 * differ, 2 * least, 1 - most)
         if shares[-1] > least:
             cut[key] = shares[-1] < most and not whole
         if cut.get(key):
@@ -169,9 +170,14 @@ def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) 
     if not volumes.size:
         return False
     usual = np.median(volumes, axis=1)
-    varies = 1.4826 * np.median(np.abs(volumes / np.maximum(usual, 1.0)[:, None] - 1), axis=1)
+    varies = np.array([_varies(own, one) for own, one in zip(volumes, usual, strict=True)])
     near = np.abs(shares - np.median(shares)) <= np.maximum(least, 2 * varies)
     return bool(np.median(shares) > least and usual[near].sum() >= most * usual.sum())
+
+
+def _varies(volumes: Floats, usual: float) -> float:
+    """By what share of what is usual the volumes of steps differ from it."""
+    return 1.4826 * float(np.median(np.abs(volumes / max(usual, 1.0) - 1))) if len(volumes) else 0.0
 
 
 def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:

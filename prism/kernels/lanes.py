@@ -55,10 +55,11 @@ def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) 
     return out
 
 
-def renewals(flows: Flows, rows: Rows, *, most: int = 8) -> Ints:
+def renewals(flows: Flows, rows: Rows, *, most: int = 8, least: float = 1e-3) -> Ints:
     """Times, ns, from which on all of the given rows are on other connections than before: a job begins anew then.
 
-    More than `most` of them are no restarts but a habit. None without ports or queue pairs.
+    More than `most` of them are no restarts but a habit. Connections that carry less than `least` of what the heaviest one does
+    only belong to what follows: ranks find one another over such. None without ports or queue pairs.
     """
     ports = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
     queue = flows.dst_qp[rows].astype(np.int64)
@@ -69,8 +70,13 @@ def renewals(flows: Flows, rows: Rows, *, most: int = 8) -> Ints:
     number, at = numbered(pair, queue << 32 | ports[1] << 16 | (0 if entropy else ports[0]))
     first, last = np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
     spans(number, flows.start_ns[rows], flows.end_ns[rows], first, last)
-    lives = union(first, last)[0]
-    return lives[1:] if len(lives) - 1 <= most else lives[:0]
+    moved = np.zeros(len(at), np.int64)
+    totals(number, flows.octets[rows], moved)
+    heavy = moved >= least * moved.max()
+    _, ends = union(first[heavy], last[heavy])
+    begun = np.sort(flows.start_ns[rows])
+    anew = begun[np.searchsorted(begun, ends[:-1], "right")]
+    return anew if len(anew) <= most else anew[:0]
 
 
 def _by_pair(flows: Flows, rows: Rows, most: int) -> list[list[_Line]]:
