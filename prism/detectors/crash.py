@@ -91,8 +91,8 @@ def _cut_short(
     sender's step begins where its own last one ended.
 
     Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
-    the job's birth, as far as steps differ, if that was seen: it is the step's end that was misplaced. Else that may be so if all ranks sent the same
-    share, as between two collectives: a job that was cut short inside one did not.
+    the job's birth, as far as steps differ, if that was seen: it is the step's end that was misplaced. Else that may be so if
+    all ranks sent the same share, as between two collectives: a job that was cut short inside one did not.
     """
     flows = view.flows
     born = _born(view, begin)

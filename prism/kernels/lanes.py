@@ -73,10 +73,11 @@ def renewals(flows: Flows, rows: Rows, *, most: int = 8, least: float = 1e-3) ->
     moved = np.zeros(len(at), np.int64)
     totals(number, flows.octets[rows], moved)
     heavy = moved >= least * moved.max()
-    _, ends = union(first[heavy], last[heavy])
-    begun = np.sort(flows.start_ns[rows])
-    anew = begun[np.searchsorted(begun, ends[:-1], "right")]
-    return anew if len(anew) <= most else anew[:0]
+    begins, ends = union(first[heavy], last[heavy])
+    every = union(first, last)[0]
+    between = np.searchsorted(ends, every)
+    anew = every[(between > 0) & (every <= np.append(begins, begins[:1])[between])]
+    return anew if len(begins) - 1 <= most else anew[:0]
 
 
 def _by_pair(flows: Flows, rows: Rows, most: int) -> list[list[_Line]]:

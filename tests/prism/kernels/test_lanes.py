@@ -63,7 +63,7 @@ def test_a_restart_is_when_all_connections_are_new():
     small = [(1200 + 20 * i, 1210 + 20 * i, i % 2, 1 - i % 2, 500 + i, 5) for i in range(12)]  # they find one another
     more = {name: np.append(arrays[name], [row[i] for row in small]) for i, name in enumerate(columns)}
     flows = Flows.build(more, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
-    assert renewals(flows, np.arange(52)).tolist() == [1200]
+    assert renewals(flows, np.arange(52)).tolist() == [*range(1200, 1440, 20), 1700]
     arrays["dst_qp"] = arrays["start_ns"] + 1  # a connection for each message is a habit
     flows = Flows.build(arrays, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
     assert renewals(flows, np.arange(40)).tolist() == []
