@@ -22,6 +22,7 @@ from prism.kernels.circles import circles
 from prism.kernels.communicators import communicators
 from prism.kernels.cubes import cubes
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
+from prism.kernels.exchanges import completed
 from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import lanes, renewals
@@ -71,10 +72,10 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     found += [_of_two(hands.pop(pair), hands.pop(flipped(pair))) for pair in _exchanges(hands)]
     hands |= {key: edges[key] for key in handed_on}
     found, tied = without_tied(found, handed_on, edges)
-    kinds = kinds_of(flows, found, pure=pure, host=host)
+    kinds = kinds_of(flows, completed(found, edges), pure=pure, host=host)
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
-        hands, tides, kinds = {}, {}, kinds_of(flows, found, pure=pure, host=host)
+        hands, tides, kinds = {}, {}, kinds_of(flows, completed(found, edges), pure=pure, host=host)
     kinds = by_batch(flows, kinds, hands, tides)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
     kinds, more = _without_ends(kinds, chains, edges)
