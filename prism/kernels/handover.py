@@ -159,8 +159,9 @@ def _longest(level: Floats, idle: Floats, unit: float, order: NDArray[np.intp]) 
 
 @compiled
 def _tide(times: Ints, level: Floats, idle: Floats, unit: float, brief: float = 0.25) -> tuple[float, Ints, float]:
-    """The fields of a `Tide`. It is not empty where it rests for less than `brief` of what half of its rest exceeds: work that
-    comes back crosses there with what waited to be sent until its receiver was ready.
+    """The fields of a `Tide`. It is not empty where it rests for less than `brief` of what half of its rest exceeds, and of
+    what half of the other pauses exceeds: work that comes back crosses there with what waited to be sent until its receiver was
+    ready.
     """
     begun, rest = np.empty(len(level), np.int64), np.zeros(len(level))
     n, away, calm = 0, 0.0, False
@@ -175,7 +176,9 @@ def _tide(times: Ints, level: Floats, idle: Floats, unit: float, brief: float = 
         calm = True
         rest[n - 1] = max(rest[n - 1], idle[i])
     rest = rest[:n]
-    long = rest >= brief * at_half(rest, rest) if n else rest > 0
+    working = idle[level > unit]
+    usual = at_half(rest, rest) if n else 0.0
+    long = rest >= brief * (min(usual, at_half(working, working)) if len(working) else usual)
     if calm:
         long[-1] = True  # nobody saw how long it lasted
     return away / idle.sum(), begun[:n][long], median(rest[long])

@@ -34,6 +34,21 @@ def test_what_never_came_back_when_a_job_crashed_was_in_flight():
     assert len(found.first.empty) == 7
 
 
+@pytest.mark.parametrize(("every", "deep"), [(3, 4), (3, 8), (5, 4)])
+def test_steps_between_long_evaluations_are_steps(every, deep):
+    """Evaluations take all but a little of the time for which a pair rests."""
+    wire, at = Wire(), T0
+    for step in range(15):
+        for k in range(deep):
+            wire.send(0, 1, 100_000, at + k * 30 * MS)
+            wire.send(1, 0, 100_000, at + (deep + k) * 30 * MS)
+        at += (60 * deep + 40 + 3000 * (step % every == every - 1)) * MS
+    own = edges_of(wire.flows())
+    found = handover(own[0, 1], own[1, 0])
+    assert found is not None
+    assert len(found.first.empty) == 15
+
+
 def test_too_little_says_nothing():
     wire = Wire()
     wire.send(0, 1, 1000, T0)
@@ -54,7 +69,10 @@ def test_levels_and_tides_are_the_obvious_loops(some):
     calm = level <= 1
     visits = [list(own) for low, own in groupby(range(len(level)), key=lambda i: calm[i]) if low]
     rests = np.array([idle[own].max() for own in visits])
-    usual = min((rest for rest in rests if rests[rests <= rest].sum() >= rests.sum() / 2), default=0.0)
+    working = idle[~calm]
+    usual = min(
+        min((rest for rest in own if own[own <= rest].sum() >= own.sum() / 2), default=np.inf) for own in (rests, working)
+    )
     visits = [own for own, rest in zip(visits, rests, strict=True) if rest >= usual / 4 or own[-1] == len(idle) - 1]
     tide = Tide(*_tide(np.arange(len(level)), level, idle, 1.0))
     assert tide.empty.tolist() == [own[0] for own in visits]
