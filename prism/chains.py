@@ -81,6 +81,9 @@ def _runs_down(
             return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
         if abs(down.busy - up.busy) >= clear:
             return down.busy > up.busy  # stages keep as much in flight as they can; seen the wrong way, hardly any
+        quicker = np.log([_pace(hands, of, b, a) / _pace(hands, of, a, b) for a, b in pairwise(line)])
+        if abs(np.median(quicker)) >= np.log(1.25):
+            return bool(np.median(quicker) > 0)  # forward takes less time than backward, where they do not alternate
         return down.rest >= up.rest  # the optimizer's time comes on top
     votes = 0
     for src, dst in pairwise(line):
@@ -88,6 +91,12 @@ def _runs_down(
             times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
             votes += 1 if ahead(hands[key], hands[flipped(key)], times) else -1
     return votes >= 0
+
+
+def _pace(hands: Mapping[Pair, Edge], of: Mapping[tuple[int, int], list[Pair]], src: int, dst: int) -> float:
+    """How long after one piece of work the next one is usually handed on, ns."""
+    begun = np.sort(np.concatenate([hands[key].activity()[0] for key in of[src, dst]]))
+    return max(float(np.median(np.diff(begun))), 1.0) if len(begun) > 1 else 1.0
 
 
 def emptied(src: int, dst: int, of: Mapping[tuple[int, int], list[Pair]], tides: Mapping[Pair, Handover]) -> Tide | None:
