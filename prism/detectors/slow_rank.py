@@ -90,11 +90,19 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
                 continue
             if by_chance(unlike_others(moved, rank, one, strangers[along < one.height / 2]), rank, one) > RARE:
                 continue  # hiccups too, where they come so often that some follow one another
+            if piped and _less_in_all(total[rank], one):
+                continue  # short pieces are gone since it waits, so that a long one is typical
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
     stretches = [(slow.one.start, slow.one.stop) for slow in out]
     out = [slow._replace(grew=view.slowdown(slow.one.start, slow.one.stop, stretches)) for slow in out]
     return [s for s in out if piped or severity(s.grew, s.lost / view.period) is not Severity.INFO]
+
+
+def _less_in_all(total: Floats, one: Shift) -> bool:
+    """Whether all work of a rank fell in some steps, by a quarter or more of what a piece of it grew by (in logarithms)."""
+    other = np.delete(total, np.arange(one.start, one.stop))
+    return bool(middle(total[one.start : one.stop]) < middle(other) * np.exp(-one.height / 4))
 
 
 def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:

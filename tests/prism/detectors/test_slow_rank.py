@@ -71,6 +71,19 @@ def test_a_sender_that_goes_on_when_its_receiver_begins_did_not_work(rank):
     assert named(slow_rank(view)) == [(f"10.10.{rank}.1",)]
 
 
+@pytest.mark.parametrize("rank", [0, 1, 6])
+def test_who_only_waits_for_the_next_stage_did_not_work(rank):
+    """All micro-batches go forward first: the first stage sends most of its own when the slow second one is ready."""
+    job = Job(
+        pp=8, micro=16, schedule="gpipe", steps=14, batched=False, forward_ms=46.6, backward_ms=93.2, optimizer_ms=38.8,
+        load_ms=7.8, activation_octets=15_500_000, jitter=0.03,
+    )  # fmt: skip
+    fault = Fault("compute_slow", ranks=(rank,), first=5, stop=9, factor=1.33)
+    made = simulate(Spec("x", Cluster(hosts=8), (job,), (fault,)), rank)
+    view = seen(made.flows, topology.parse(json.dumps(made.topology), "t.json"), made.transits)
+    assert named(slow_rank(view)) == [(f"10.10.{rank}.1",)]
+
+
 def test_too_few_steps_name_nobody():
     wire = training(dp=8, steps=3, wire=Wire(tcp=True), work=lambda step, r: 36.0 if r == 2 and step else 20.0)
     assert slow_rank(seen(wire.flows())) == []
