@@ -160,3 +160,18 @@ def test_somebody_else_may_tell_how_often_steps_come():
     assert len(rhythm(*records, pauses=True).quiet) == 6
     assert rhythm(*records, pauses=True, often=33).quiet[:, 0].tolist() == ends.tolist()
     assert len(rhythm(*records, pauses=True, often=11).quiet) == 6  # nothing comes so often
+
+
+def test_steps_between_evaluations_are_steps_though_some_end_with_a_checkpoint():
+    """Three of the eighteen gaps within groups are checkpoints, too."""
+    chance, clock, starts, ends = np.random.default_rng(4), 0.0, [], []
+    for step in range(22):
+        for part in range(4):
+            starts.append(clock)
+            clock += 2.0 + (10 + chance.uniform(0, 1)) * (part < 3)
+        ends.append(clock)
+        clock += 57 + chance.uniform(0, 3) + 57 * (step % 7 == 6) + 315 * (step % 5 == 4)
+    start = (np.array(starts) * MS).astype(np.int64)
+    found = rhythm(start, start + 2 * MS, np.full(len(start), 500_000), pauses=True)
+    assert np.abs(found.quiet[:, 0] - np.array(ends) * MS).max() < MS
+    assert len(found.quiet) == 22
