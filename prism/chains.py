@@ -95,7 +95,7 @@ def _runs_down(
 
 def _pace(hands: Mapping[Pair, Edge], of: Mapping[tuple[int, int], list[Pair]], src: int, dst: int) -> float:
     """How long after one piece of work the next one is usually handed on, ns."""
-    begun = np.sort(np.concatenate([hands[key].activity()[0] for key in of[src, dst]]))
+    begun = np.sort(np.concatenate([NEVER, *(hands[key].activity()[0] for key in of.get((src, dst), ()))]))
     return max(float(np.median(np.diff(begun))), 1.0) if len(begun) > 1 else 1.0
 
 

@@ -19,10 +19,10 @@ def completed(
     """
     out = list(found)
     for big in sorted(found, key=lambda one: -len(one.edges)):
-        lanes = {key[:2] for key in big.edges}
-        missing = {(a, b) for a in big.members for b in big.members if a != b} - lanes
-        if len(big.members) < 4 or not 0 < len(missing) < (1 - most) * (len(missing) + len(lanes)):
+        lanes, n = {key[:2] for key in big.edges}, len(big.members)
+        if n < 4 or not most * n * (n - 1) < len(lanes) < n * (n - 1):
             continue
+        missing = {(a, b) for a in big.members for b in big.members if a != b} - lanes
         usual = float(np.median([edges[key].volume for key in big.edges]))
         few = [one for one in out if {key[:2] for key in one.edges} <= missing and _like(usual, one, edges, alike)]
         if few and set().union(*({key[:2] for key in one.edges} for one in few)) == missing:

@@ -8,7 +8,7 @@ Of two that wait for one another it is who fell silent first.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -76,12 +76,15 @@ def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least
     """
     due = np.stack([s.due for s in streams]) if streams else np.full((1, 1), np.inf)
     known = np.isfinite(due).any(axis=0)
-    who = sorted({s.src for s in streams})
-    if known.sum() < least or len(who) < 3 or {s.src for s in streams if s.told} != set(who):
+    times: dict[int, list[Ints]] = defaultdict(list)
+    for s in streams:
+        times[s.src] += [s.begin, s.end]
+    who = list(times)
+    if known.sum() < least or len(who) < 3 or len({s.src for s in streams if s.told}) < len(who):
         return None
-    sounds = [np.sort(np.concatenate([t for s in streams if s.src == rank for t in (s.begin, s.end)])) for rank in who]
+    sounds = [np.sort(np.concatenate(own)) for own in times.values()]
     at = np.append((zero + due.min(axis=0, where=np.isfinite(due), initial=np.inf))[known], until)
-    heard = np.stack([np.append(-np.inf, own)[np.searchsorted(own, at)] for own in sounds])
+    heard = np.stack([np.append(0, own)[np.searchsorted(own, at)] for own in sounds])
     last = int(np.argmin(heard[:, -1]))
     others = np.delete(heard, last, axis=0)
     behind = others.min(axis=0) - heard[last]
