@@ -28,7 +28,8 @@ def test_a_recorded_run(folder, monkeypatch):
     expected = json.loads((folder / "report.json").read_text())
     assert found["input"] == expected["input"]
     for ours, theirs in zip(found["jobs"], expected["jobs"], strict=True):
+        assert ours.keys() == theirs.keys()
         assert (ours["endpoints"], ours["parallelism"]) == (theirs["endpoints"], theirs["parallelism"])
         assert [rank["steps"] for rank in ours["ranks"]] == [rank["steps"] for rank in theirs["ranks"]]
-    claims = [[(f["kind"], f["severity"], f["subject"]) for f in r["findings"]] for r in (found, expected)]
+    claims = [[(f["kind"], f["severity"], f["subject"], f["message"]) for f in r["findings"]] for r in (found, expected)]
     assert claims[0] == claims[1]
