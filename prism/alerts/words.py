@@ -107,7 +107,7 @@ def lasting(length_ns: int) -> str:
 def _what(finding: Finding) -> str:
     if finding.kind == "slow_link" and finding.subject == "endpoint":
         return "Slow NIC"
-    named = {"crash": "Crash of", "hang": "Hang at"}
+    named = {"crash": "Crash of", "hang": "Hang at" if finding.subject != "job" else "Hang"}
     return named.get(finding.kind, finding.kind.replace("_", " ").capitalize())
 
 

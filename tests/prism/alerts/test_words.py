@@ -16,6 +16,7 @@ from tests.prism.alerts.stories import NOW, TOPOLOGY, S, case, finding, job
         (finding("slow_step", ("job1",), subject="job", slowdown=float("nan")), "Slow step: job job1 suffers"),
         (finding("crash", ("10.0.1.1",)), "Crash of 10.0.1.1 (server1): job job1 stopped"),
         (finding("hang", ("server3",), subject="host"), "Hang at server3: job job1 stands still"),
+        (finding("hang", ("job1",), subject="job"), "Hang: job job1 stands still"),
         (
             finding("slow_group", tuple(f"10.0.{i}.1" for i in range(8)), subject="group"),
             "Slow group 10.0.0.1, 10.0.1.1, 10.0.2.1, 10.0.3.1 and 4 more: job job1 is 1.26× slower",
