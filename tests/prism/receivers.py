@@ -39,7 +39,10 @@ def listening(*, tls=None):
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            length = int(self.headers.get("content-length") or 0)
+            body = self.rfile.read(length)
+            if len(body) < length:
+                return  # who sent it was killed amid it: nothing was heard
             with heard.changed:
                 heard.posts.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
                 heard.changed.notify_all()
