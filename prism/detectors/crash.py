@@ -99,7 +99,11 @@ def _cut_short(
     awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
     np.maximum.at(awake, flows.exporter, flows.end_ns)
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
-    usual = {key: float(np.median(view.per_step(edge, flows.octets))) for key, edge in seen.items()}
+    if not seen:
+        return 0.0, 0.0, False
+    volumes = view.per_steps(list(seen), flows.octets)
+    usual = dict(zip(seen, np.median(volumes, axis=1).tolist(), strict=True))
+    differ = dict(zip(seen, (_varies(own[1:], usual[key]) for key, own in zip(seen, volumes, strict=True)), strict=True))
     total = max(sum(usual.values()), 1.0)
     between = moved = count = 0.0
     shares, cut, since = [], dict[Pair, bool](), _since(view, step)
@@ -108,14 +112,13 @@ def _cut_short(
         moved += now
         shares.append(now / max(usual[key], 1.0))
         life = float(edge.octets[(edge.start > born) & (edge.start <= until)].sum()) / max(usual[key], 1.0)
-        differ = np.sqrt(life) * _varies(view.per_step(edge, flows.octets)[1:], usual[key])
-        whole = born > 0 and abs(life - round(life)) <= np.clip(2 * differ, 2 * least, 1 - most)
+        whole = born > 0 and abs(life - round(life)) <= np.clip(2 * np.sqrt(life) * differ[key], 2 * least, 1 - most)
         if shares[-1] > least:
             cut[key] = shares[-1] < most and not whole
         if cut.get(key):
             between += usual[key]
             count += 1
-    rests = _alike(*_by_rank(view, list(seen), np.array(shares)), least)
+    rests = _alike(*_by_rank(list(seen), np.array(shares), volumes), least)
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
     turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
@@ -150,12 +153,12 @@ def _born(view: View, before: int) -> int:
     return int(births.max()) if len(births) else 0
 
 
-def _by_rank(view: View, keys: list[Pair], shares: Floats) -> tuple[Floats, Floats]:
-    """The shares of edges as one of what each rank sends, float64[ranks], and what that is by step, float64[ranks, steps]."""
-    if not keys:
-        return shares, np.zeros((0, 0))
+def _by_rank(keys: list[Pair], shares: Floats, volumes: Floats) -> tuple[Floats, Floats]:
+    """The shares of edges as one of what each rank sends, float64[ranks], and what that is by step, float64[ranks, steps].
+
+    `volumes` are those of the edges, float64[edges, steps].
+    """
     _, rank = np.unique([key[0] for key in keys], return_inverse=True)
-    volumes = view.per_steps(keys, view.flows.octets)
     usual = np.median(volumes, axis=1)
     sent = np.zeros((int(rank.max()) + 1, volumes.shape[1]))
     np.add.at(sent, rank, volumes)

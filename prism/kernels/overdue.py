@@ -61,10 +61,11 @@ def overdue(
         begun[s.src] |= s.moved > min(np.median(s.octets) / 2, 4 * slack * s.usual)  # TCP may be all of a step in one record
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
-    votes = _votes(streams, len(codes), until, near * length) if streams else np.zeros(len(codes))
-    absent = _absent(streams, np.min(like[:, :, 0], axis=0), until, near * length)
-    if absent is not None:
-        votes = np.where(np.arange(len(codes)) == absent, 1.0, 0.0)
+    votes = np.zeros(len(codes))
+    if (absent := _absent(streams, np.min(like[:, :, 0], axis=0), until, near * length)) is not None:
+        votes[absent] = 1.0
+    elif streams:
+        votes = _votes(streams, len(codes), until, near * length)
     return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams), _first(streams))
 
 
