@@ -114,8 +114,8 @@ def _by_host(
         return _activity(inside[i])
 
     @cache
-    def ends(i: int) -> Ints:
-        return _step_ends(inside[i])
+    def steps(i: int) -> Ints:
+        return _steps(inside[i])
 
     at: dict[str | None, list[int]] = defaultdict(list)
     for i, own in enumerate(hosts):
@@ -130,7 +130,7 @@ def _by_host(
             for j in sharing:
                 if i < j and (i, j) not in tried and known[i] != known[j]:
                     tried.add((i, j))
-                    if in_step(ends(i), ends(j)) or beat(beats(i), beats(j)) >= together:
+                    if _in_step(steps(i), steps(j)) or beat(beats(i), beats(j)) >= together:
                         graph.add_edge(i, j)
                         known.union(i, j)
     return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
@@ -142,10 +142,15 @@ def _activity(inside: list[Edge]) -> Union:
     return union(np.concatenate([a for a, _ in own]), np.concatenate([b for _, b in own]))
 
 
-def _step_ends(inside: list[Edge]) -> Ints:
-    """Step ends of a cluster's heaviest edge, ns."""
+def _steps(inside: list[Edge]) -> Ints:
+    """When each step of a cluster's heaviest edge ended and the next one began, ns; int64[steps, 2]."""
     heaviest = max(inside, key=lambda edge: (edge.volume, edge.key))
-    return rhythm(heaviest.start, heaviest.end, heaviest.octets).quiet[:, 0]
+    return rhythm(heaviest.start, heaviest.end, heaviest.octets).quiet
+
+
+def _in_step(one: Ints, other: Ints) -> bool:
+    """Whether steps end in step, or begin so: replicas that reduce gradients inside hosts end them at their own pace."""
+    return in_step(one[:, 0], other[:, 0]) or in_step(one[:-1, 1], other[:-1, 1])
 
 
 def _job(flows: Flows, topology: Topology | None, members: frozenset[int], edges: dict[Pair, Edge]) -> Job:

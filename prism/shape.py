@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
 
 from collectors.record import Flows
+from prism.kernels.alongside import own_pace
+from prism.kernels.edges import Edge, Pair
 from prism.kernels.lockstep import Collective
 from prism.model import Group, GroupKind, Layout
 from prism.topology import Topology
 
 Members = frozenset[int]
+APART = 0.5  # of how uneven two are, that is not common to both: they are not in step
 
 
 class Shape:
@@ -25,6 +31,7 @@ class Shape:
         kinds: list[tuple[GroupKind, Collective]],
         chains: list[list[int]],
         stage: Mapping[int, int],
+        hands: Mapping[Pair, Edge],
     ) -> None:
         self.address = flows.endpoints
         self.members, self.host, self.stage, self.chains = members, host, stage, chains
@@ -41,13 +48,14 @@ class Shape:
         seen = self.dp * self.pp * self.tp
         self.hidden = len(members) // seen if len(members) % seen == 0 else 1
         self.placed = self._placed() if self.hidden > 1 else []
+        self.together = self._together(hands) if self.placed else self.hidden
 
     def _largest(self, kind: GroupKind, member: int) -> list[Members]:
         own = [s for s in self.sets[kind] if member in s]
         return [max(own, key=len)] if own else []
 
     def _placed(self) -> list[tuple[int, ...]]:
-        """Endpoints of one host and stage that no traffic joins: tensor parallel by placement, neighbours by rail."""
+        """Endpoints of one host and stage that no traffic joins: parallel by placement, neighbours by rail."""
         at: dict[tuple[str, int], list[int]] = defaultdict(list)
         for m in self.members:
             if (host := self.host[m]) is not None:
@@ -61,10 +69,31 @@ class Shape:
         joined = any(len(s & set(g)) > 1 for s in self.sets["dp"] for g in groups)
         return [] if joined or not groups else groups
 
+    def _together(self, hands: Mapping[Pair, Edge]) -> int:
+        """How many neighbours of those placed in one host hand on in step, as tensor-parallel ranks do.
+
+        All, where gradients are reduced between hosts: whoever is a replica of another shows that there.
+        """
+        on: dict[int, dict[int, Edge]] = defaultdict(dict)
+        for (src, dst, *_), edge in hands.items():
+            on[src][self.stage.get(dst, -1)] = edge
+        begins = [0]
+        for i in range(1, self.hidden if not self.reductions else 1):
+            told = [
+                own_pace(on[one][stage].activity()[0], on[other][stage].activity()[0])
+                for one, other in (group[i - 1 : i + 1] for group in self.placed)
+                for stage in on[one].keys() & on[other].keys()
+            ]
+            known = [pace for pace in told if not np.isnan(pace)]
+            if known and np.median(known) >= APART:
+                begins.append(i)
+        sizes = {high - low for low, high in pairwise([*begins, self.hidden])}
+        return sizes.pop() if len(sizes) == 1 else self.hidden
+
     def layout(self) -> Layout:
         """Sizes, with how far they agree with one another as confidence."""
-        tp = self.tp * (self.hidden if self.placed or self.hidden > 1 else 1)
-        whole = self.dp * self.pp * tp == len(self.members)
+        tp, dp = self.tp * self.together, self.dp * (self.hidden // self.together)
+        whole = dp * self.pp * tp == len(self.members)
         even = [
             len({len(s) for m in self.members for s in self._largest("dp", m)}) <= 1,
             len({len(c) for c in self.chains}) <= 1,
@@ -74,7 +103,7 @@ class Shape:
             all(_closed(one, self.host) for one in self.reductions),
         ]
         confidence = (0.98 if whole else 0.5) * 0.7 ** even.count(False)
-        dp = self.dp // self.cp if self.cp > 1 and self.dp % self.cp == 0 else self.dp
+        dp = dp // self.cp if self.cp > 1 and dp % self.cp == 0 else dp
         return Layout(dp=dp, pp=self.pp, tp=tp, ep=self.ep, cp=self.cp, confidence=round(confidence, 3))
 
     def groups(self) -> tuple[Group, ...]:
@@ -82,7 +111,12 @@ class Shape:
         sure = self.layout().confidence
         out = [Group(kind, self._names(sorted(s)), "traffic", sure) for kind, own in self.sets.items() for s in own]
         out += [Group("pp", self._names(chain), "traffic", sure) for chain in self.chains]
-        out += [Group("tp", self._names(own), "placement", sure) for own in self.placed]
+        n = self.together
+        for own in self.placed:
+            tp = [own[i : i + n] for i in range(0, len(own), n)] if n > 1 else []
+            dp = [own[i::n] for i in range(n)] if n < len(own) else []
+            out += [Group("tp", self._names(one), "placement", sure) for one in tp]
+            out += [Group("dp", self._names(one), "placement", sure) for one in dp]
         return tuple(out)
 
     def _names(self, codes: list[int] | tuple[int, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ as stages of a pipeline are. But all around the ring lanes move at the same time
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
@@ -52,8 +52,9 @@ def _alike_both_ways(
 ) -> list[list[Pair]]:
     """The lanes of circles all of which move the same: those that go around one way, and those that go the other.
 
-    A circle goes on inside a `host` only where nothing else moves: what replicas of a pipeline hand over may go around hosts,
-    too, but they reduce gradients.
+    A circle goes on inside a `host` only where nothing else moves, and each way for itself: what replicas of a pipeline hand
+    over may go around hosts, too, but they reduce gradients; and if they do so inside hosts, half of them hand on what goes
+    down while the others hand on what comes back.
     """
     graph: nx.Graph[int] = nx.Graph((pair[0], pair[1]) for pair in tides)
     ends: dict[str, list[int]] = defaultdict(list)
@@ -73,8 +74,18 @@ def _alike_both_ways(
             order = [node for node, _ in nx.find_cycle(graph, min(part))]
             after = dict(zip(order, order[1:] + order[:1], strict=True))
             ways = [[key for key in own if (after[key[0]] == key[1]) == way] for way in (True, False)]
-            out += [way for way in ways if way]
+            if not any(pair[0] in part for pair in inside) or _each_way(ways, edges):
+                out += [way for way in ways if way]
     return out
+
+
+def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge]) -> bool:
+    """Whether lanes come to the same share of their octets at the same time as others of their way, not of the other one."""
+    came = np.array([course(*edges[key].moved, *edges[key].activity(), QUANTILES).by_share for way in ways for key in way])
+    of = np.repeat([0, 1], [len(way) for way in ways])
+    apart = np.array([np.median(np.abs(came - one), axis=1) for one in came])
+    same = of == of[:, None]
+    return bool(apart[same & ~np.eye(len(of), dtype=np.bool_)].mean() < apart[~same].mean())
 
 
 def _moving_at_once(

@@ -75,11 +75,15 @@ def test_stages_are_stages_though_they_close_a_ring(schedule, pp):
 
 
 def both_ways(lanes, less=1.0, more=()):
-    """What circles are of messages so short that no two lanes move at once; between the last and the first `less` moves."""
+    """What circles are of messages so short that no two lanes move at once; between the last and the first `less` moves.
+
+    What goes around one way goes before what goes around the other.
+    """
     rng, wire = np.random.default_rng(4), Wire(tcp=True)
-    for a, b in [*lanes, *((b, a) for a, b in lanes), *more]:
-        for at in np.sort(rng.integers(0, 60_000 * MS, 400)).tolist():
-            wire.send(a, b, int(5000 * (less if {a, b} == {0, RANKS - 1} else 1)), T0 + at)
+    for way, own in enumerate((lanes, [(b, a) for a, b in lanes], more)):
+        for a, b in own:
+            for at in (150 * MS * np.arange(400) + 75 * MS * way + rng.integers(0, 60 * MS, 400)).tolist():
+                wire.send(a, b, int(5000 * (less if {a, b} == {0, RANKS - 1} else 1)), T0 + at)
     flows = wire.flows()
     edges = edges_of(flows, np.flatnonzero(~flows.control()))
     tides = {(min(pair), max(pair)): NEITHER for pair in lanes}
@@ -115,4 +119,16 @@ def test_replicas_of_a_pipeline_may_stand_around_hosts():
     host = dict(zip(order, ["a", "b", "c", "b", "c", "a"], strict=True))
     tides, kept, found = told(flows, host)
     assert len(tides) == 3
+    assert (kept, found) == (tides, [])
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
+def test_replicas_that_reduce_inside_hosts_hand_on(schedule):
+    """Nothing else moves between hosts, and from the first stage to the last, through its host and back, all is the same."""
+    job = Job(pp=3, dp=2, micro=8, schedule=schedule, transport="tcp", activation_octets=400_000, steps=12)
+    done = simulate(Spec("x", Cluster(hosts=3, gpus=2, nic_gbit=1.0), (job,)), 1)
+    known = done.topology["endpoints"]
+    host = {i: known[address]["host"] for i, address in enumerate(done.flows.endpoints) if address in known}
+    tides, kept, found = told(done.flows, host)
+    assert len(tides) == 4
     assert (kept, found) == (tides, [])
