@@ -163,22 +163,19 @@ def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int
     """Steps of a sharded model, from the edges of a job that does nothing but reduce and gather; else `NONE`.
 
     What waits for a late rank moves the octets of a layer in parts; what that rank sends shows the layers. So of the edges
-    of the heaviest stream, no more than `asked`, the first whose gaps are even, `clear`, tells; else the one whose gaps are
-    most even, if half of the edges say the same.
+    of the heaviest stream, no more than `asked`, the one whose gaps are most even tells: they are `clear`, or half of the
+    edges say so.
     """
     if not streams or any(stream.kind != "dp" for stream in streams):
         return NONE
     rows = streams[0].rows
     number, at = numbered(flows.src[rows], flows.dst[rows])
     order, begins = counted(number, len(at), np.arange(len(rows)))
-    found: list[Sharded] = []
-    for i in np.unique(np.linspace(0, len(at) - 1, asked).astype(np.intp)):
-        found.append(sharded(*stream_of(flows, start, rows[order[begins[i] : begins[i + 1]]])))
-        if found[-1].uneven <= clear:
-            return found[-1].rhythm
-    best = min(found, key=lambda one: one.uneven)
+    of = [rows[order[begins[i] : begins[i + 1]]] for i in np.unique(np.linspace(0, len(at) - 1, asked).astype(np.intp))]
+    found = [sharded(*stream_of(flows, start, own)) for own in of]
+    best = min(found, key=lambda one: one.uneven, default=Sharded())
     alike = sum(same_period(one.rhythm.octets, best.rhythm.octets) for one in found)
-    return best.rhythm if 2 * alike >= len(found) else NONE
+    return best.rhythm if best.uneven <= clear or 2 * alike >= len(found) else NONE
 
 
 def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[Stream, Rows]]:

@@ -76,9 +76,17 @@ def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[F
 
 
 def _decided(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
-    """Whether a finding leaves nobody else to blame; not where a link stands out that much more."""
+    """Whether a finding leaves nobody else to blame; not where a link stands out that much more, or may take all that time."""
     links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
-    return _blames(finding) and not any(_meet(f, finding) and f.score >= times * finding.score for f in links)
+    known = (f for f in links if _meet(f, finding))
+    return _blames(finding) and not any(f.score >= times * finding.score or _behind(f, finding) for f in known)
+
+
+def _behind(link: Finding, finding: Finding) -> bool:
+    """Whether who is blamed sends or receives what waits at a link, for all that steps take longer: that may seem work."""
+    ends = {end for edge in link.evidence.get("edges", []) for end in edge}
+    waits: float = link.evidence.get("waits_at_worst", 0.0)
+    return link.detector == BEHIND and set(finding.evidence.get("ranks", finding.ids)) <= ends and waits >= 1
 
 
 def _blames(finding: Finding) -> bool:
@@ -92,14 +100,16 @@ def _says_more(finding: Finding, claim: Finding) -> bool:
     return same and claim.detector == DECIDED != finding.detector and finding.score > claim.score
 
 
-def _explains(claim: Finding, other: Finding, *, times: float = 4.0) -> bool:
+def _explains(claim: Finding, other: Finding, *, times: float = 4.0, more: float = 2.0) -> bool:
     """Whether a claim leaves nothing for another one to say.
 
-    Behind a slow link everybody waits at other times than before, so that a rank may seem to work longer, but never so clearly;
-    where packets wait for as long as steps do, nobody works.
+    Behind a slow link everybody waits at other times than before, so that a rank may seem to work longer, but never so clearly,
+    or not for as long; where packets wait for as long as steps do, nobody works.
     """
     link = claim.kind in ("slow_link", "slow_switch") and other.kind == "slow_rank"
-    if link and _meet(claim, other) and (claim.score >= times * other.score or claim.detector == BEHIND):
+    lost, its = (f.evidence.get("lost_ms_per_step", 0.0) for f in (claim, other))
+    outdone = claim.score >= times * other.score or claim.detector == BEHIND or lost > more * its > 0
+    if link and outdone and _meet(claim, other):
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
     whatever = claim.kind in ("crash", "hang") or _blames(claim) or other.detector == BEHIND

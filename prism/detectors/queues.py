@@ -6,7 +6,7 @@ of single packets from one switch to the next does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from itertools import pairwise
 
 import numpy as np
@@ -62,8 +62,23 @@ def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:
         explained = waits * max(queued.values(), default=0.0) / max(more, 1.0)
         shared = set.intersection(*map(set, queued)) if queued else set()
         if shared and explained >= share:
-            out.append(_told(view, one, queued, shared, explained, crossing))
+            worst = _on_end(view, one, set(queued)) / max(more, 1.0)
+            out.append(_told(view, one, queued, shared, (explained, worst), crossing))
     return out
+
+
+def _on_end(view: View, one: Shift, hops: Set[Hop]) -> float:
+    """For how long packets waited in each of some steps, ns, if the longest waits of all bins and hops came one after another.
+
+    What is usual for a hop is none: clocks may disagree.
+    """
+    t, (low, high) = view.transits, view.during(one.start, one.stop)
+    inside, told, waited = (t.start_ns >= low) & (t.start_ns <= high), t.packets > 0, 0.0
+    for a, b in hops:
+        hop = (t.sender == t.exporters.index(a)) & (t.receiver == t.exporters.index(b)) & told
+        usual = float(np.median(t.max_delay_ns[hop & ~inside]))
+        waited += float(np.maximum(t.max_delay_ns[hop & inside] - usual, 0.0).sum())
+    return waited / (one.stop - one.start)
 
 
 def _sent(view: View, edges: set[Pair]) -> float:
@@ -85,7 +100,7 @@ def _told(
     one: Shift,
     queued: Mapping[Hop, float],
     shared: set[str],
-    explained: float,
+    explained: tuple[float, float],
     crossing: Mapping[Hop, list[Pair]],
 ) -> Finding:
     """The finding on the one link that all hops are of, or on the switch that they share."""
@@ -113,7 +128,8 @@ def _told(
             "steps": [one.start, one.stop],
             "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in edges],
             "factor": round(float(np.exp(one.height)), 3),
-            "waits_at_most": round(explained, 3),  # of how much longer steps took
+            "waits_at_most": round(explained[0], 3),  # of how much longer steps took
+            "waits_at_worst": round(explained[1], 3),  # if the longest came one after the other
             "queues_ms": {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()},
         },
     )

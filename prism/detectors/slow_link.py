@@ -54,11 +54,24 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
         moved = np.column_stack([moved, -np.log(view.rates_now()) - usual(level)[:, 0]])
     lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
     lately = [one._replace(stop=min(one.stop, steps)) for one in lately if one.start < steps]
-    lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=float(np.sqrt(factor)))]
+    slower, rows = float(np.sqrt(factor)), {key: row[:steps] for key, row in zip(keys, moved, strict=True)}
+    lately = [one for one in lately if not _in_short_steps(view, one, rows, longer=slower)]
+    lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=slower)]
     found = [_told(view, one, "slow") for one in lately]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
         found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])
+
+
+def _in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, longer: float) -> bool:
+    """Whether nearly all steps in which an incident's edges were not slow were `longer` than its own: those were the slow ones.
+
+    Who sends what has come at last to many that wait for it may send faster than ever.
+    """
+    other = middle(np.array([moved[key] for key in one.bad]), axis=0)[0] < one.height / 2
+    other[one.start : one.stop] = False
+    durations = view.durations[other & np.isfinite(view.durations)]
+    return len(durations) > 0 and bool(np.quantile(durations, 0.25) > longer * middle(view.durations[one.start : one.stop]))
 
 
 def joined(findings: list[Finding]) -> list[Finding]:
@@ -222,6 +235,14 @@ def _ranked(view: View, one: Incident, queued: Mapping[tuple[str, str], float]) 
     return sorted((v for v in every if v.coverage >= 0.7 and v.precision >= 0.6), key=lambda v: -v.fit)
 
 
+def _lost(view: View, one: Incident) -> float:
+    """How much longer than in other steps the edge that lost most of an incident's sends in each of its own, ns."""
+    keys, rates = view.rates
+    sending = view.per_steps(one.bad, view.flows.octets) * 8e9 / rates[[keys.index(key) for key in one.bad]]
+    inside, outside = sending[:, one.start : one.stop], np.delete(sending, np.s_[one.start : one.stop], axis=1)
+    return float(np.nan_to_num(middle(inside, axis=1) - middle(outside, axis=1)).max(initial=0.0))
+
+
 def _names(view: View, verdict: Verdict) -> tuple[str, ...]:
     return tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
 
@@ -285,6 +306,7 @@ def _finding(
             "steps": [one.start, one.stop],
             "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in one.bad],
             "factor": round(times, 3),
+            "lost_ms_per_step": round(_lost(view, one) / 1e6, 3),
             "explains": round(best.coverage, 3),
             "exclusive": round(best.precision, 3),
             "queues_ms": {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()},

@@ -222,12 +222,13 @@ def _excess(there: Moved, back: Moved, bursts: float) -> tuple[Ints, Floats, Flo
 def _cut_off(level: Floats) -> bool:
     """Whether what one side is ahead at last is no more than it was in the first half of a pair's life: it did not grow.
 
-    Then as much moves there as back but for what was cut off, by the capture or by a crash.
+    Then as much moves there as back but for what was cut off, by the capture or by a crash; of a step that hung, all that goes
+    there may have gone, to the octet or with some that were sent again.
     """
     most = 0.0
     for i in range(len(level) // 2):
         most = max(most, abs(level[i]))
-    return bool(abs(level[-1]) <= most)
+    return bool(abs(level[-1]) <= 1.05 * most)
 
 
 @compiled

@@ -126,3 +126,20 @@ def test_a_link_seems_slow_where_a_neighbour_of_its_sender_hands_on_late(rank, s
     link = replace(finding("slow_link", ("a", "c"), edges=[["a", "c"]]), subject="link")
     slow = finding("slow_rank", (rank,), score=score, ranks=[rank])
     assert sorted(kind for kind, _ in loud(settled([link, slow], [], lambda a: host(a, a)))) == told
+
+
+@pytest.mark.parametrize(("lost", "its", "told"), [(800.0, 240.0, ["slow_link"]), (300.0, 240.0, ["slow_link", "slow_rank"])])
+def test_behind_a_link_that_takes_most_of_what_steps_lost_a_rank_only_seems_to_work(lost, its, told):
+    link = finding("slow_link", ("a",), lost_ms_per_step=lost)
+    found = settled([link, finding("slow_rank", ("b",), score=9, lost_ms_per_step=its)], [])
+    assert [kind for kind, _ in loud(found)] == told
+
+
+@pytest.mark.parametrize(
+    ("waits", "rank", "told"),
+    [(1.7, "b", "slow_link"), (0.6, "b", "slow_rank"), (1.7, "c", "slow_rank"), (None, "b", "slow_rank")],
+)
+def test_whose_packets_wait_for_all_that_steps_take_longer_did_not_work_for_it(waits, rank, told):
+    link = finding("slow_link", ("leaf1", "spine0"), edges=[["a", "b"]], **({} if waits is None else {"waits_at_worst": waits}))
+    lagging = replace(finding("slow_rank", (rank,), score=9, ranks=[rank]), detector="laggard")
+    assert loud(settled([replace(link, detector=BEHIND), lagging], []))[0][0] == told

@@ -43,6 +43,8 @@ def test_the_link_on_which_packets_wait_is_to_blame(clock_ms):
     assert one.severity is not Severity.INFO
     assert set(queues(view, BAD.start, BAD.stop)) == {("leaf0", "spine0"), ("spine0", "leaf0")}
     assert slow_link(view) == []
+    waited = 2 * (8.0 + 12 * (clock_ms != 0))  # one bin in a step and both ways
+    assert one.evidence["waits_at_worst"] == pytest.approx(waited / 182, rel=0.03)
 
 
 @pytest.mark.parametrize("hops", [{(0, 2), (1, 2)}, {(0, 2), (2, 1), (1, 2), (2, 0)}])

@@ -28,6 +28,23 @@ def test_who_loses_packets_and_nobody_else(fault, tcp):
     assert named(lossy_link(case(fault, tcp=tcp))) == ([(address(NIC),)] if fault == "lossy NIC" else [])
 
 
+@pytest.mark.parametrize("longer", [False, True])
+def test_who_sends_faster_only_while_steps_are_longer_is_not_slow_in_the_others(longer):
+    """Longer steps keep everybody waiting, and what waits goes at once; else an edge may be slow most of the time."""
+    wire = training(
+        dp=RANKS,
+        rate=lambda step, *pair: 30.0 if pair == (0, 1) and step in BAD else 10.0,
+        work=lambda step, _rank: 20.0 + 100.0 * (longer and step in BAD),
+    )
+    assert bool(named(slow_link(seen(wire.flows(TOPOLOGY), TOPOLOGY)))) == (not longer)
+
+
+def test_how_much_a_slow_nic_takes_in_each_step_is_told():
+    """Around the ring of twelve each edge carries 11/6 of 40 MB: 59 ms at 10 Gbit/s, 196 ms at 3 Gbit/s."""
+    (found,) = slow_link(case("slow NIC"))
+    assert found.evidence["lost_ms_per_step"] == pytest.approx(137, rel=0.1)
+
+
 def going_on(slow, *, least=2, whole=13, rounds=None):
     """The edges around a NIC slow in some steps, of which the last is not over yet."""
 
