@@ -69,11 +69,12 @@ class Shape:
         joined = any(len(s & set(g)) > 1 for s in self.sets["dp"] for g in groups)
         return [] if joined or not groups else groups
 
-    def _together(self, hands: Mapping[Pair, Edge]) -> int:
-        """How many neighbours of those placed in one host hand on in step, as tensor-parallel ranks do.
+    def _together(self, hands: Mapping[Pair, Edge], *, most: int = 32) -> int:
+        """How many neighbours of those placed in one host hand on in step, as tensor-parallel ranks do; `most` hosts tell.
 
         All, where gradients are reduced between hosts: whoever is a replica of another shows that there.
         """
+        few = self.placed[:: max(len(self.placed) // most, 1)]
         on: dict[int, dict[int, Edge]] = defaultdict(dict)
         for (src, dst, *_), edge in hands.items():
             on[src][self.stage.get(dst, -1)] = edge
@@ -81,7 +82,7 @@ class Shape:
         for i in range(1, self.hidden if not self.reductions else 1):
             told = [
                 own_pace(on[one][stage].activity()[0], on[other][stage].activity()[0])
-                for one, other in (group[i - 1 : i + 1] for group in self.placed)
+                for one, other in (group[i - 1 : i + 1] for group in few)
                 for stage in on[one].keys() & on[other].keys()
             ]
             known = [pace for pace in told if not np.isnan(pace)]

@@ -7,37 +7,21 @@ between switches the delay of single packets from one to the next tells which ho
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammainc
 
+from prism.detectors.incidents import Incident, against_usual, first_hand, in_short_steps, incidents, standing
 from prism.detectors.losses import likeliest
 from prism.detectors.queues import queues
 from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shifts, spread, trimmed, usual
+from prism.kernels.shifts import RARE, middle, usual
 from prism.model import Finding, Severity, SubjectType
-
-
-class Incident(NamedTuple):
-    """Steps `start` to `stop` in which some edges were bad and others good; `height` is the log of how much worse.
-
-    Of the bad ones those are the `worst` that are worse by at least half of what one is (in logarithms).
-    """
-
-    start: int
-    stop: int
-    height: float
-    score: float
-    bad: list[Pair]
-    good: list[Pair]
-    worst: list[Pair]
 
 
 def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
@@ -49,29 +33,18 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
     if len(keys) < 2 or rates.shape[1] < 3:
         return []
     level = -np.log(rates)
-    moved, steps = _moved(level), level.shape[1]
+    moved, steps = against_usual(level), level.shape[1]
     if view.least < 3:
         moved = np.column_stack([moved, -np.log(view.rates_now()) - usual(level)[:, 0]])
     lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
     lately = [one._replace(stop=min(one.stop, steps)) for one in lately if one.start < steps]
     slower, rows = float(np.sqrt(factor)), {key: row[:steps] for key, row in zip(keys, moved, strict=True)}
-    lately = [one for one in lately if not _in_short_steps(view, one, rows, longer=slower)]
+    lately = [one for one in lately if not in_short_steps(view, one, rows, longer=slower)]
     lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=slower)]
-    found = [_told(view, one, "slow") for one in lately]
+    found = [_told(view, first_hand(one, rows, np.log(factor)), "slow") for one in lately]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
         found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])
-
-
-def _in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, longer: float) -> bool:
-    """Whether nearly all steps in which an incident's edges were not slow were `longer` than its own: those were the slow ones.
-
-    Who sends what has come at last to many that wait for it may send faster than ever.
-    """
-    other = middle(np.array([moved[key] for key in one.bad]), axis=0)[0] < one.height / 2
-    other[one.start : one.stop] = False
-    durations = view.durations[other & np.isfinite(view.durations)]
-    return len(durations) > 0 and bool(np.quantile(durations, 0.25) > longer * middle(view.durations[one.start : one.stop]))
 
 
 def joined(findings: list[Finding]) -> list[Finding]:
@@ -128,82 +101,6 @@ def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
         by_kind.setdefault(view.kinds.get(key, "unknown"), []).append(i)
     few = [i for own in by_kind.values() if len(own) < 4 for i in own]
     return [own for own in by_kind.values() if len(own) >= 4] + ([few] if few else [])
-
-
-def _moved(level: Floats) -> Floats:
-    """Log slowness of each edge against its own usual one."""
-    return level - usual(level)
-
-
-def incidents(
-    keys: list[Pair],
-    moved: Floats,
-    height: float,
-    sigmas: float,
-    *,
-    floor: float = 0.02,
-    least: int = 3,
-    over: int | None = None,
-) -> list[Incident]:
-    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once.
-
-    Where only so many steps are `over`, one of them and what goes on are none that differ, or that chance makes, as single ones
-    tell.
-    """
-    sigma = spread(moved, floor=floor)
-    rest, out = moved.copy(), []
-    for _ in range(8):
-        own = [
-            (row, one)
-            for row in may_shift(rest, least=least, height=height)
-            for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
-            if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
-        ]
-        if not own:
-            break
-        worst, top = max(own, key=lambda o: o[1].score)
-        height_of = middle(rest[:, top.start : top.stop], axis=1)[:, 0]
-        bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
-        good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
-        chosen = set(bad)
-        spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
-        start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
-        level = middle(rest[bad], axis=0)[0]  # where most of them are not half as slow as else, it has not begun
-        start, stop = trimmed(level, start, stop, least, float(middle(level[start:stop])) / 2)
-        worst_of = [i for i in bad if height_of[i] >= height_of[bad].max() / 2]
-        names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
-        out.append(Incident(start, stop, float(middle(height_of[bad])), top.score, *names))
-        rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
-    return out
-
-
-def _likely(moved: Floats, row: int, one: Shift, sigma: float) -> bool:
-    """Whether what stands out is as high in all of a stretch, and more than hiccups that follow one another."""
-    return even(moved[row], one, sigma) and by_chance(moved, row, one) <= RARE
-
-
-def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
-    """Edges slow from first to last, against edges that carry the same kind of traffic.
-
-    Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
-    """
-    slowness = middle(level, axis=1)[:, 0]
-    above = np.full(len(keys), np.nan)
-    known: dict[str | None, list[int]] = defaultdict(list)
-    for i in np.flatnonzero(np.isfinite(slowness)).tolist():
-        known[view.kinds.get(keys[i])].append(i)
-    for own in (own for own in known.values() if len(own) >= 4):
-        rise = slowness[own] - np.median(slowness[own])
-        least = max(height, 4 * max(spread(slowness[own]), 0.05))
-        above[own] = np.where(rise >= least, rise, np.minimum(rise, 0.0))
-    top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
-    bad = [i for i in range(len(keys)) if above[i] >= max(height, top / 2)]
-    good = [i for i in range(len(keys)) if above[i] <= 0]
-    if not bad or len(bad) > len(good):
-        return []
-    score = top * np.sqrt(level.shape[1]) / max(spread(_moved(level)), 0.02)
-    names = [[keys[i] for i in own] for own in (bad, good, bad)]
-    return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), *names)]
 
 
 def _told(view: View, one: Incident, how: str) -> Finding | None:

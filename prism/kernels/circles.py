@@ -79,8 +79,12 @@ def _alike_both_ways(
     return out
 
 
-def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge]) -> bool:
-    """Whether lanes come to the same share of their octets at the same time as others of their way, not of the other one."""
+def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, most: int = 32) -> bool:
+    """Whether lanes come to the same share of their octets at the same time as others of their way, not of the other one.
+
+    About `most` of each are asked.
+    """
+    ways = [way[:: max(len(way) // most, 1)] for way in ways]
     came = np.array([course(*edges[key].moved, *edges[key].activity(), QUANTILES).by_share for way in ways for key in way])
     of = np.repeat([0, 1], [len(way) for way in ways])
     apart = np.array([np.median(np.abs(came - one), axis=1) for one in came])
