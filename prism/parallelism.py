@@ -2,8 +2,8 @@
 
 Collectives are edges that move together (kernels.lockstep); what is left is handed over from one endpoint to another: the
 pipeline. A rank may be in several collectives. The one that is quiet longest is data parallel, for gradients are reduced once
-per step; one inside it is expert or context parallel; one across it is tensor parallel. Tensor parallelism inside a host is
-not on the wire: it is what the sizes leave open and the placement explains.
+per step; one inside it is expert or context parallel; one across it is tensor parallel. Parallelism inside a host is not on
+the wire: it is what the sizes leave open and the placement explains.
 
 Source: LLMPrism (arXiv 2505.00342), parallelism identification; graph shape and rhythm replace its count of sizes.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.batches import by_batch
 from prism.chains import chains_of, rests_of
+from prism.inhost import by_rail, links_inside, with_links
 from prism.kernels.circles import circles
 from prism.kernels.communicators import communicators
 from prism.kernels.cubes import cubes
@@ -79,6 +80,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     kinds = by_batch(flows, kinds, hands, tides)
     chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
     kinds, more = _without_ends(kinds, chains, edges)
+    chains, stage = with_links(chains, stage, links_inside(flows, kinds, by_rail(flows, members, topology)))
     shape = Shape(flows, members, host, topology, kinds, chains, stage, hands)
     groups, layout = shape.groups(), shape.layout()
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)

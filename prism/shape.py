@@ -35,6 +35,7 @@ class Shape:
     ) -> None:
         self.address = flows.endpoints
         self.members, self.host, self.stage, self.chains = members, host, stage, chains
+        self.seen = {key[:2] for key in hands}
         self.reductions = [one for kind, one in kinds if kind == "dp"]
         self.rail = {m: _rail(topology, flows.endpoints[m]) for m in members}
         self.sets: dict[GroupKind, list[Members]] = {
@@ -111,7 +112,9 @@ class Shape:
         """Every group of two or more, the pipelines in order of stage."""
         sure = self.layout().confidence
         out = [Group(kind, self._names(sorted(s)), "traffic", sure) for kind, own in self.sets.items() for s in own]
-        out += [Group("pp", self._names(chain), "traffic", sure) for chain in self.chains]
+        for chain in self.chains:
+            seen = self.seen.issuperset(pairwise(chain))
+            out.append(Group("pp", self._names(chain), "traffic" if seen else "placement", sure))
         n = self.together
         for own in self.placed:
             tp = [own[i : i + n] for i in range(0, len(own), n)] if n > 1 else []
