@@ -55,7 +55,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Group:
-    """Ranks that share one collective or pipeline. What goes on inside a host is not on the wire: its evidence is `placement`."""
+    """Ranks that share one collective or pipeline. Inside a host it is not on the wire: its evidence is `placement`."""
 
     kind: GroupKind
     members: tuple[str, ...]
