@@ -54,13 +54,13 @@ def steps_of(view: View, finding: Finding) -> tuple[int, int]:
 
 
 def ranks_of(view: View, finding: Finding) -> list[int]:
-    """The ranks a finding blames, with those who wait for them inside their hosts (tensor parallel by placement)."""
+    """The ranks a finding blames, with those who wait for them inside their hosts."""
     topology, place = view.topology, {a: i for i, a in enumerate(view.job.endpoints)}
     named = {*finding.ids, *finding.evidence.get("ranks", ())}
     own = {a for a in place if a in named or (topology is not None and topology.host(a) in named)}
-    for group in view.parallelism.groups:
-        if group.kind == "tp" and group.evidence == "placement" and own & set(group.members):
-            own |= set(group.members)
+    for members in view.parallelism.unseen:
+        if own & set(members):
+            own |= set(members)
     return sorted(place[a] for a in own)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -92,6 +94,21 @@ class Parallelism:
     stages: Mapping[str, int] = field(default_factory=dict)
     streams: tuple[Stream, ...] = ()
     lockstep: float = 0.0  # share of the octets that moved in lockstep, which strangers' traffic does not
+
+    @property
+    def piped(self) -> bool:
+        """Whether stages hand on where it is seen, not only inside hosts."""
+        return self.layout.pp > 1 and any(stream.kind == "pp" for stream in self.streams)
+
+    @cached_property
+    def unseen(self) -> tuple[tuple[str, ...], ...]:
+        """Ranks that wait for one another inside hosts: tensor parallel by placement, or stages not seen to hand on."""
+        out = [group.members for group in self.groups if group.kind == "tp" and group.evidence == "placement"]
+        seen = {(pair.src, pair.dst) for pair in self.pairs if pair.kind == "pp"}
+        for chain in (group.members for group in self.groups if group.kind == "pp" and group.evidence == "placement"):
+            begins = [0, *(i for i, pair in enumerate(pairwise(chain), 1) if pair in seen), len(chain)]
+            out += [chain[low:high] for low, high in pairwise(begins) if high - low > 1]
+        return tuple(out)
 
 
 @dataclass(frozen=True)

@@ -51,13 +51,13 @@ def reconstruct(
 
 
 def _heard(flows: Flows, parallelism: Parallelism, heard: Mapping[int, Ints]) -> dict[str, Ints]:
-    """The signals that each endpoint hears. Of ranks tensor parallel inside a host, some hear for all what comes in there."""
+    """The signals that each endpoint hears. Of ranks that wait for one another inside a host, some hear for all of them."""
     out = {flows.endpoints[code]: times for code, times in heard.items()}
-    for group in parallelism.groups:
-        known = [out[member] for member in group.members if member in out]
-        if group.kind == "tp" and group.evidence == "placement" and known:
+    for members in parallelism.unseen:
+        known = [out[member] for member in members if member in out]
+        if known:
             all_of_them = np.sort(np.concatenate(known))
-            out |= {member: all_of_them for member in group.members if member not in out}
+            out |= {member: all_of_them for member in members if member not in out}
     return out
 
 

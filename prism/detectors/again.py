@@ -31,7 +31,7 @@ def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: 
     need not wait for it. By as often as ranks are late else, or may be by the rule of succession, two such on end are rare.
     """
     n = len(view.ends)
-    if view.least >= 3 or view.period < LONG or n < 4 or view.parallelism.layout.pp > 1:
+    if view.least >= 3 or view.period < LONG or n < 4 or view.parallelism.piped:
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
     height = float(level[-1])

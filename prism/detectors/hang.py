@@ -205,7 +205,7 @@ def _guilty(view: View, cut: Cut, share: float) -> list[int]:
     mates = _mates(view, best)
     if cut.often >= share and best in cut.between and any(_mute(view, r) for r in cut.between):
         return _shared_by_all(view, cut) or list(cut.between)
-    partners = {m for g in view.parallelism.groups if g.kind == "tp" and g.evidence == "placement" for m in g.members}
+    partners = {member for members in view.parallelism.unseen for member in members}
     if cut.votes[best] >= share and (len(mates) < 2 or view.job.endpoints[best] not in partners):
         return [best]
     if float(cut.votes[mates].sum()) >= share and len(mates) > 1:

@@ -54,7 +54,7 @@ def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) ->
 
 def hidden(view: View) -> bool:
     """Whether a sender that waits for room at its receiver looks as if it worked: collectives of one-sided writes."""
-    return view.one_sided and view.parallelism.layout.pp == 1
+    return view.one_sided and not view.parallelism.piped
 
 
 def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:

@@ -68,7 +68,7 @@ def lateness_of(view: View) -> Late | None:
     """How late ranks were for the collectives of their groups; None where that tells nothing."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
-    if not groups or len(view.ends) < 4 or view.parallelism.layout.pp > 1:
+    if not groups or len(view.ends) < 4 or view.parallelism.piped:
         return None  # down a pipeline everybody is late whom the late one feeds
     late, lost, worked = (np.full((len(place), len(view.ends)), np.nan) for _ in range(3))
     within = np.ones(len(place))

@@ -48,7 +48,7 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     best, grown = _came_last(view, seen, one) if hidden(view) else worked_longer(view, one)[:2]
     alone = hidden(view)
     ways = [(worked, np.log(slower))]
-    if view.parallelism.layout.pp == 1:
+    if not view.parallelism.piped:
         if best < 0:
             alone, (best, grown) = True, _only(view, one, np.log(slower), sigmas)
         ways += [(lasted, one.height / 2)]

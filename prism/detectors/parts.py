@@ -24,7 +24,7 @@ def worked(view: View, rank: int) -> Floats | None:
         return None
     spoke, work, _ = view.speech[rank]
     typical, _, total = typical_work(spoke, work, ends.ravel())
-    if view.parallelism.layout.pp > 1:
+    if view.parallelism.piped:
         typical = view.by_kind(rank, ends.ravel()).against
     shape = ends.shape
     often = np.percentile(np.nan_to_num(total.reshape(shape)), 30, axis=0)

@@ -47,7 +47,7 @@ def slow_rank(
     if view.work[0].shape[1] < 4 or len(view.work[0]) < 2:
         return []
     out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
-    if view.parallelism.layout.pp > 1:  # there pieces that ran together on one say nothing, unless all of its work grew
+    if view.parallelism.piped:  # there pieces that ran together on one say nothing, unless all of its work grew
         more = _grew_in_all(view, _slower(view, "largest", np.log(factor), sigmas, apart, share))
         more += _above_mates(view, np.log(factor), sigmas, share)
         out += [slow for slow in more if not any(at_once(slow.one, known.one) for known in out)]
@@ -64,7 +64,7 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
     moved = against_peers(view, np.log(worked))
-    calm, piped = ordinary(worked), view.parallelism.layout.pp > 1
+    calm, piped = ordinary(worked), view.parallelism.piped
     sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
     twins = {rank: ranks for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []
@@ -147,7 +147,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     levels = [_Level(level, usual(level, share=HIGHER)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)]
     for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
-            sure = pairs is None and view.parallelism.layout.pp == 1
+            sure = pairs is None and not view.parallelism.piped
             for piece, lead, support in _ways(levels, strangers_of(view, twins, rank), rank, pairs, sure, height):
                 if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
                     continue
@@ -265,7 +265,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     others_are = "its mates'" if slow.beside else "the others'"
     if slow.partner >= 0:
         subject, ids = "link", tuple(sorted([address, view.job.endpoints[slow.partner]]))
-        how = "begin together" if view.parallelism.layout.pp == 1 else "wait for each other"
+        how = "begin together" if not view.parallelism.piped else "wait for each other"
         who = f"one of {ids[0]} and {ids[1]}, which {how},"
     return Finding(
         detector="slow_rank",

@@ -86,7 +86,7 @@ class View(Steps):
         """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
         said = [(spoke, work, steps[:, 1]) for (spoke, work, _), steps in zip(self.speech, self.timeline.steps, strict=True)]
         typical, largest, total = (self._stacked(part) for part in zip(*(typical_work(*own) for own in said), strict=True))
-        if self.parallelism.layout.pp > 1:
+        if self.parallelism.piped:
             every = [self.by_kind(rank, ends) for rank, (_, _, ends) in enumerate(said)]
             alike = self.stages[self.codes]
             typical = self._stacked([own.against for own in every]) * levels(every, alike)[:, None]
@@ -112,13 +112,12 @@ class View(Steps):
         return np.array([self.parallelism.stages.get(address, -1) for address in self.flows.endpoints], np.int64)
 
     def _shared(self, work: Floats) -> Floats:
-        """Work of ranks that are tensor parallel inside a host: no more than the least of them.
+        """Work of ranks that wait for one another inside a host: no more than the least of them.
 
-        Such ranks wait for one another unseen; where one of them was seen to wait, all did.
+        Nobody sees that; where one of them was seen to wait, all did.
         """
         place = {address: i for i, address in enumerate(self.job.endpoints)}
-        for group in self.parallelism.groups:
-            if group.kind == "tp" and group.evidence == "placement":
-                ranks = [place[m] for m in group.members]
-                work[ranks] = np.min(np.where(np.isnan(work[ranks]), np.inf, work[ranks]), axis=0)
+        for members in self.parallelism.unseen:
+            ranks = [place[m] for m in members]
+            work[ranks] = np.min(np.where(np.isnan(work[ranks]), np.inf, work[ranks]), axis=0)
         return np.where(np.isinf(work), np.nan, work)

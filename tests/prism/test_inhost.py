@@ -5,19 +5,25 @@ import pytest
 
 from prism.diagnose import diagnose
 from prism.inhost import _later, with_links
-from prism.model import Source
+from prism.model import Severity, Source
 from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Job, Spec
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import Endpoint, Topology
 
 MS = 1_000_000
 
 
+def told_of(cluster, job, *faults):
+    """What is told of a simulated job, and the simulation."""
+    done = simulate(Spec("x", cluster, (job,), faults), 1)
+    placed = Topology({a: Endpoint(at["host"], at["rail"], at["leaf"]) for a, at in done.topology["endpoints"].items()})
+    return diagnose(done.flows, Source(("x",), 0, len(done.flows), {}, *done.flows.window), topology=placed), done
+
+
 def layout_of(cluster, job):
     """The layout that is told, its groups by places of ranks, and the true ones."""
-    done = simulate(Spec("x", cluster, (job,)), 1)
-    placed = Topology({a: Endpoint(at["host"], at["rail"], at["leaf"]) for a, at in done.topology["endpoints"].items()})
-    (found,) = diagnose(done.flows, Source(("x",), 0, len(done.flows), {}, *done.flows.window), topology=placed).jobs
+    told, done = told_of(cluster, job)
+    (found,) = told.jobs
     truth = done.truth["jobs"]["A"]
     rank = {own["ip"]: own["rank"] for own in truth["ranks"]}
     told = {
@@ -34,6 +40,18 @@ def test_stages_of_one_host_reduce_one_after_the_other(pp, transport, schedule):
     job = Job(pp=pp, dp=3, micro=8, steps=16, transport=transport, schedule=schedule, scattered=True)
     layout, told, truth = layout_of(Cluster(hosts=3, gpus=pp), job)
     assert (layout, told) == ((3, pp, 1), truth)
+
+
+@pytest.mark.parametrize("kind", ["compute_slow", "hang"])
+@pytest.mark.parametrize("pp", [2, 4])
+def test_who_waits_for_a_stage_of_its_host_is_not_told_from_it(pp, kind):
+    slow = Fault(kind, ranks=(4,), first=8, stop=14 if kind == "compute_slow" else None, factor=1.8, seconds=3.0)
+    told, done = told_of(Cluster(hosts=3, gpus=pp), Job(pp=pp, dp=3, micro=8, steps=20, scattered=True), slow)
+    own = next(rank["ip"] for rank in done.truth["jobs"]["A"]["ranks"] if rank["rank"] == 4)
+    (one,) = [finding for finding in told.findings if finding.severity is not Severity.INFO]
+    assert (one.subject, one.ids) == ("host", (done.topology["endpoints"][own]["host"],))
+    assert {len(members) for members in told.jobs[0].parallelism.unseen} == {pp}
+    assert not told.jobs[0].parallelism.piped
 
 
 @pytest.mark.parametrize("transport", ["rdma", "tcp"])
