@@ -15,11 +15,10 @@ import networkx as nx
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, nearest
 from prism.kernels.lockstep import Collective
 from prism.kinds import Members, steps_of
 from prism.model import GroupKind
-from prism.topology import Topology
 
 FEW = 4  # steps; of fewer nothing is told
 CLEAR, SHORT = 6.0, 0.005  # of how apart reductions are from step to step; of a step, which work on a micro-batch exceeds
@@ -27,14 +26,13 @@ CLEAR, SHORT = 6.0, 0.005  # of how apart reductions are from step to step; of a
 Link = tuple[int, int]
 
 
-def by_rail(flows: Flows, members: Iterable[int], topology: Topology | None) -> list[list[int]]:
+def by_rail(members: Iterable[int], host: Mapping[int, str | None], rail: Mapping[int, int]) -> list[list[int]]:
     """The endpoints of each host that has several of some `members`, in order of their rails."""
-    at: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for member in members:
-        known = topology.endpoints.get(flows.endpoints[member]) if topology is not None else None
-        if known is not None and known.host is not None:
-            at[known.host].append((-1 if known.rail is None else known.rail, member))
-    return [[member for _, member in sorted(own)] for own in at.values() if len(own) > 1]
+    at: dict[str, list[int]] = defaultdict(list)
+    for member in sorted(members, key=lambda m: (rail[m], m)):
+        if (own := host[member]) is not None:
+            at[own].append(member)
+    return [own for own in at.values() if len(own) > 1]
 
 
 def links_inside(
@@ -83,8 +81,7 @@ def _later(one: Ints, other: Ints) -> int:
     if min(len(one), len(other)) < FEW:
         return 0
     period = float(np.median(np.diff(one)))
-    at = np.clip(np.searchsorted(other, one), 1, len(other) - 1)
-    apart = np.where(other[at] - one < one - other[at - 1], other[at], other[at - 1]) - one
+    apart = nearest(one, other) - one
     usual = float(np.median(apart))
     varies = float(np.median(np.abs(apart - usual)))
     return int(np.sign(usual)) if abs(usual) > max(CLEAR * varies, SHORT * period) else 0

@@ -13,7 +13,6 @@ from prism.kernels.alongside import own_pace
 from prism.kernels.edges import Edge, Pair
 from prism.kernels.lockstep import Collective
 from prism.model import Group, GroupKind, Layout
-from prism.topology import Topology
 
 Members = frozenset[int]
 APART = 0.5  # of how uneven two are, that is not common to both: they are not in step
@@ -27,17 +26,16 @@ class Shape:
         flows: Flows,
         members: list[int],
         host: Mapping[int, str | None],
-        topology: Topology | None,
+        rail: Mapping[int, int],
         kinds: list[tuple[GroupKind, Collective]],
         chains: list[list[int]],
         stage: Mapping[int, int],
         hands: Mapping[Pair, Edge],
     ) -> None:
         self.address = flows.endpoints
-        self.members, self.host, self.stage, self.chains = members, host, stage, chains
+        self.members, self.host, self.rail, self.stage, self.chains = members, host, rail, stage, chains
         self.seen = {key[:2] for key in hands}
         self.reductions = [one for kind, one in kinds if kind == "dp"]
-        self.rail = {m: _rail(topology, flows.endpoints[m]) for m in members}
         self.sets: dict[GroupKind, list[Members]] = {
             kind: sorted({one.members for k, one in kinds if k == kind}, key=sorted) for kind in ("dp", "tp", "ep", "cp")
         }
@@ -136,11 +134,6 @@ def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
     for node in receivers - senders:
         balance[host.get(node) or node] -= 1
     return not any(balance.values())
-
-
-def _rail(topology: Topology | None, address: str) -> int:
-    found = topology.endpoints.get(address) if topology is not None else None
-    return found.rail if found is not None and found.rail is not None else -1
 
 
 def _mode(sizes: list[int]) -> int:

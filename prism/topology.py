@@ -48,6 +48,11 @@ class Topology:
         found = self.endpoints.get(address)
         return found.leaf if found else None
 
+    def rail(self, address: str) -> int:
+        """Which NIC of its host an address is, from 0; −1 where unknown."""
+        found = self.endpoints.get(address)
+        return found.rail if found and found.rail is not None else -1
+
     def hosts(self) -> tuple[str, ...]:
         """Every host, sorted."""
         return tuple(sorted({e.host for e in self.endpoints.values() if e.host}))

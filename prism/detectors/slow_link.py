@@ -77,9 +77,9 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
         expected = max(float(np.median(share)), float(again.sum() / max(packets.sum(), 1.0)) / len(keys)) * packets[like]
         excess[like] = np.where(packets[like] > 0, np.log((again[like] + 1) / (expected + 1)), np.nan)
         foreseen[like] = expected
-    out = []
+    out, place = [], {key: i for i, key in enumerate(keys)}
     for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25, least=view.least):
-        bad = [keys.index(key) for key in one.bad]
+        bad = [place[key] for key in one.bad]
         lost, chance = (float(sums[bad, one.start : one.stop].sum()) for sums in (again, foreseen))
         bunch = _bunch(np.delete(again, bad, 0), np.delete(foreseen, bad, 0))
         alike = float(gammainc(lost / bunch, chance / bunch)) * again.size * again.shape[1] / 2  # stretches like it, by Poisson
@@ -134,8 +134,8 @@ def _ranked(view: View, one: Incident, queued: Mapping[tuple[str, str], float]) 
 
 def _lost(view: View, one: Incident) -> float:
     """How much longer than in other steps the edge that lost most of an incident's sends in each of its own, ns."""
-    keys, rates = view.rates
-    sending = view.per_steps(one.bad, view.flows.octets) * 8e9 / rates[[keys.index(key) for key in one.bad]]
+    rate = dict(zip(*view.rates, strict=True))
+    sending = view.per_steps(one.bad, view.flows.octets) * 8e9 / np.stack([rate[key] for key in one.bad])
     inside, outside = sending[:, one.start : one.stop], np.delete(sending, np.s_[one.start : one.stop], axis=1)
     return float(np.nan_to_num(middle(inside, axis=1) - middle(outside, axis=1)).max(initial=0.0))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, nearest
 
 FEW = 8  # times of each; of fewer nothing is told
 
@@ -21,9 +21,7 @@ def own_pace(one: Ints, other: Ints) -> float:
     """
     if min(len(one), len(other)) < FEW:
         return np.nan
-    after = np.clip(np.searchsorted(other, one), 1, len(other) - 1)
-    nearest = np.where(other[after] - one < one - other[after - 1], other[after], other[after - 1])
-    own, its = np.diff(one), np.diff(nearest)
+    own, its = np.diff(one), np.diff(nearest(one, other))
     within = (np.maximum(own, its) <= 2 * np.median(own)) & (its > 0)
     if np.count_nonzero(within) < FEW:
         return np.nan

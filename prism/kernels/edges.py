@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows, Mask
-from prism.kernels.intervals import Ints, Union, active, at_half, closed, weighted_median
+from prism.kernels.intervals import Ints, Union, active, at_half, closed, nearest, weighted_median
 from prism.kernels.ordered import in_order, median, rising
 from prism.kernels.sums import counted, numbered
 
@@ -279,7 +279,5 @@ def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> 
     typical records of one the other way, and hardly any further than `far`.
     """
     pace = max(there.pace_ns(), back.pace_ns(), 1.0)
-    starts = np.sort(back.start)
-    at = np.clip(np.searchsorted(starts, there.start), 1, max(len(starts) - 1, 1))
-    apart = np.minimum(np.abs(starts[np.minimum(at, len(starts) - 1)] - there.start), np.abs(there.start - starts[at - 1]))
+    apart = np.abs(nearest(there.start, np.sort(back.start)) - there.start)
     return bool(np.median(apart) < near * pace and np.percentile(apart, 90) < far * pace)

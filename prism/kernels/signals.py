@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.intervals import Ints, union
+from prism.kernels.intervals import Ints, nearest, union
 from prism.kernels.sums import counted, numbered
 
 Both = tuple[int, int]
@@ -70,9 +70,7 @@ def _with(times: Ints, known: Ints, near: float) -> bool:
     """Whether times go with known ones: most of them no further than `near` ns from one."""
     if not len(known):
         return False
-    at = np.clip(np.searchsorted(known, times), 1, max(len(known) - 1, 1))
-    apart = np.minimum(np.abs(known[np.minimum(at, len(known) - 1)] - times), np.abs(times - known[at - 1]))
-    return bool(np.median(apart) <= near)
+    return bool(np.median(np.abs(nearest(times, known) - times)) <= near)
 
 
 def lines_of_small(flows: Flows) -> list[list[Line]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, nearest
 
 
 def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:
@@ -17,8 +17,7 @@ def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> boo
     if min(len(a), len(b)) < 3:
         return False
     period = float(np.median(np.diff(a)))
-    place = np.clip(np.searchsorted(b, a), 1, len(b) - 1)
-    near = np.where(np.abs(b[place] - a) < np.abs(b[place - 1] - a), b[place], b[place - 1])
+    near = nearest(a, b)
     distance = (near - a) / max(period, 1.0)
     close = np.abs(distance) <= apart
     if close.mean() < 0.8:

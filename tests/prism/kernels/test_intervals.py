@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.intervals import active, beat, covered, intersection, length_before, moved_within, union, weighted_median
+from prism.kernels.intervals import (
+    active,
+    beat,
+    covered,
+    intersection,
+    length_before,
+    moved_within,
+    nearest,
+    union,
+    weighted_median,
+)
 
 SIZE = 64
 INTERVALS = st.lists(st.tuples(st.integers(0, SIZE - 9), st.integers(1, 8)), max_size=12)
@@ -112,3 +122,9 @@ def test_what_moved_within_is_the_average_of_what_is_covered(intervals, others, 
     weights, within = np.array(octets[: len(start)], np.int64), union(*arrays(others))
     expected = np.average(covered(start, end, within), weights=weights) if len(start) else 0.0
     assert moved_within(start, end, weights, *within) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(-50, 50), max_size=12), st.lists(st.integers(-50, 50), min_size=1, max_size=12).map(sorted))
+def test_the_nearest_is_the_one_a_search_of_all_finds_and_the_earlier_of_equals(times, among):
+    found = nearest(np.array(times, np.int64), np.array(among, np.int64))
+    assert found.tolist() == [min(among, key=lambda other: abs(other - time)) for time in times]
