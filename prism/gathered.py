@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.record import Flows
-from prism.counting import rhythm_of
+from prism.counting import rhythm_of, stream_of
 from prism.kernels.intervals import Ints
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm
 from prism.model import Stream
@@ -29,12 +29,14 @@ def in_turns(
     sure: float = 0.9,
     mostly: float = 0.75,
     short: float = 0.5,
+    both: float = 4.0,
     equal: float = 0.05,
 ) -> Rhythm:
     """The steps of a job that only moves two streams of the same ranks, in turns; `NONE` of any other.
 
     Each has a rhythm that explains the share `sure` of it. What is between them is `mostly` `short` against both, which the
-    work of a whole step is not, but checkpoints and evaluations may be there; and one of them takes `longer`. They move the
+    work of a whole step is not, but checkpoints and evaluations may be there; or it is no more than the work on a layer, `both`
+    ways: so many times the longest rest in what is over first. And one of them takes `longer`. They move the
     same but for the share `equal`, or one twice as much: numbers of two lengths, or partial sums. Context that goes around
     beside gradients is of any size.
     """
@@ -52,8 +54,9 @@ def in_turns(
     forward, backward = (moved, moved[::-1])[turned]
     if max(lasted) < longer * min(lasted):
         return NONE
-    rests = [_rests(*pair) / min(lasted) for pair in ((forward, backward), (backward, forward))]
-    if any(len(own) == 0 or np.mean(np.abs(own) <= short) < mostly for own in rests):
+    near = max(short * min(lasted), both * _longest_rest(*stream_of(flows, start, streams[int(turned)].rows)[:2], forward))
+    rests = [_rests(*pair) for pair in ((forward, backward), (backward, forward))]
+    if any(len(own) == 0 or np.mean(np.abs(own) <= near) < mostly for own in rests):
         return NONE
     ends = backward[1]
     begun = np.sort(start[streams[int(turned)].rows])  # of a step that is cut short, too
@@ -66,6 +69,16 @@ def in_turns(
 def _spans(told: Rhythm, first: int) -> Spans:
     """When a stream moved: from one rest to the next, since its `first` record."""
     return np.append(first, told.quiet[:-1, 1]), told.quiet[:, 0]
+
+
+def _longest_rest(start: Ints, end: Ints, moved: Spans) -> float:
+    """The usual longest rest inside some spans of records that are in order of start, ns."""
+    until, rest = start[1:], start[1:] - np.maximum.accumulate(end)[:-1]
+    place = np.maximum(np.searchsorted(moved[0], until, "left") - 1, 0)  # what begins a span comes after the rest before it
+    inside = (moved[0][place] < until) & (until <= moved[1][place])
+    longest = np.zeros(len(moved[0]), np.int64)
+    np.maximum.at(longest, place[inside], rest[inside])
+    return float(np.median(longest))
 
 
 def _rests(one: Spans, other: Spans) -> Ints:

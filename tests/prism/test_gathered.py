@@ -1,5 +1,7 @@
 """A sharded model whose layers are gathered once, one way around a ring, and whose gradients are reduced the other way."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,12 @@ def test_its_steps_end_with_what_is_reduced_though_the_longest_rest_is_before_th
     assert found.quiet[:-1, 1].tolist() == begun[np.searchsorted(begun, ends[:-1])].tolist()
     (one,) = diagnose(flows, source(flows)).jobs
     assert all(np.abs(steps[:, 1] - ends).max() < 10 * MS for steps in one.timeline.steps)
+
+
+def test_who_has_few_layers_may_work_on_the_last_one_for_nearly_as_long_as_all_take_forward(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "LAYERS", LAYERS[:3])
+    flows, ends = trained(turn=120)
+    assert in_turns(flows, streams(flows), sending(flows)).quiet[:, 0].tolist() == ends.tolist()
 
 
 @pytest.mark.parametrize("other", [{"backward": 40}, {"turn": 400}, {"reduced": 3}])
