@@ -44,7 +44,7 @@ def kinds_of(
         split = _split_exchanges(set(by_set) - reductions) or _crossing(set(by_set) - reductions, reductions)
         if not split:
             reductions |= _also_reduce(flows, by_set, reductions, calm, step)
-            split = _split_exchanges(set(by_set) - reductions, host)
+            split = _split_exchanges(set(by_set) - reductions, host) or _as_large(set(by_set) - reductions)
         if not split:
             split = set() if pure else _split_reductions(by_set, reductions)
         if not split:
@@ -198,6 +198,15 @@ def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
     return set()
 
 
+def _as_large(inner: set[Members]) -> set[Members]:
+    """Inner sets that are parts of one: joined where they share members, they are as large as another that is whole."""
+    graph = nx.Graph((min(members), member) for members in inner for member in members)
+    whole = [frozenset(part) for part in nx.connected_components(graph)]
+    sizes = {len(part) for part in whole if part in inner}
+    parts = sorted((part for part in whole if part not in inner and len(part) in sizes), key=sorted)
+    return {members for members in inner if members < parts[0]} if parts else set()
+
+
 def _among_all(
     flows: Flows,
     by_set: Mapping[Members, list[Collective]],
@@ -234,12 +243,18 @@ def _partners(one: Collective) -> set[Members]:
 def _inner_kinds(
     flows: Flows, by_set: Mapping[Members, list[Collective]], reductions: set[Members]
 ) -> dict[Members, GroupKind]:
-    """Kinds of the sets that are no gradient reductions. Sets of one size do the same: what most of them look like, all are."""
+    """Kinds of the sets that are no gradient reductions. Sets of one size do the same: what most of them look like, all are.
+
+    Of equally many it is experts: an exchange that was not seen whole may look like a ring.
+    """
     told = {members: _inner_kind(flows, members, by_set, reductions) for members in by_set if members not in reductions}
     votes: dict[int, Counter[GroupKind]] = defaultdict(Counter)
     for members, kind in told.items():
         votes[len(members)][kind] += kind != "tp"
-    return {members: kind if kind == "tp" else votes[len(members)].most_common(1)[0][0] for members, kind in told.items()}
+    return {
+        members: kind if kind == "tp" else max(votes[len(members)], key=lambda k: (votes[len(members)][k], k == "ep"))
+        for members, kind in told.items()
+    }
 
 
 def _inner_kind(
@@ -247,8 +262,8 @@ def _inner_kind(
 ) -> GroupKind:
     """Kind of a collective that is no gradient reduction: EP or CP inside a data-parallel group, TP across it.
 
-    Experts have gradients of their own, reduced across the expert groups. Context goes around in equal blocks, one way or both;
-    of three members every two are neighbours.
+    Experts have gradients of their own, reduced across the expert groups, and tokens come back from them. Context goes around
+    in equal blocks, one way or both; of three members every two are neighbours.
     """
     around = [r for r in reductions if members < r]
     if not around:
@@ -258,6 +273,9 @@ def _inner_kind(
     partners = set().union(*map(_partners, by_set[members]))
     if len(members) > 3:
         return "ep" if len(partners) > len(members) else "cp"
+    ways = {key[:2] for one in by_set[members] for key in one.edges}
+    if not any(way[::-1] in ways for way in ways):
+        return "cp"
     rows = np.concatenate([one.rows for one in by_set[members]])
     sent = np.bincount(flows.src[rows], weights=flows.octets[rows])
     sent = sent[sent > 0]

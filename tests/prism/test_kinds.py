@@ -1,9 +1,11 @@
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from prism.jobs import recognize, rows_of
-from prism.kinds import _calmer, _crossing
+from prism.kinds import _as_large, _calmer, _crossing, _inner_kind
 from prism.parallelism import infer
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
@@ -61,6 +63,27 @@ def test_sets_that_share_more_than_one_member_are_parts_of_one(crossing):
     assert _crossing({a, b}, {whole}) == ({a, b} if len(a & b) > 1 else set())
     assert _crossing({a, b}, {frozenset({0, 1, 2, 3, 4})}) == set()  # not of one reduction
     assert _crossing({a, a | {7}}, {whole}) == set()  # one contains the other
+
+
+@pytest.mark.parametrize(("back", "kind"), [(False, "cp"), (True, "ep")])
+def test_what_only_goes_around_one_way_is_context_though_some_of_it_was_not_seen(back, kind):
+    """Of three, where an exchange of tokens is between neighbours as well, but comes back."""
+    wire, three = Wire(tcp=True), frozenset(range(3))
+    for i, octets in enumerate((1_000_000, 1_000_000, 990_000)):
+        wire.send(i, (i + 1) % 3, octets, T0)
+        wire.send((i + 1) % 3, i, octets * back, T0)
+    flows = wire.flows()
+    edges = {(i, (i + way) % 3, 0): None for i in range(3) for way in ((1, 2) if back else (1,))}
+    one = SimpleNamespace(edges=edges, rows=np.flatnonzero(flows.octets > 900_000))
+    assert _inner_kind(flows, three, {three: [one]}, {frozenset(range(6))}) == kind
+
+
+def test_parts_that_are_as_large_together_as_another_group_are_one():
+    whole, a, b = (frozenset(own) for own in ({0, 1, 2, 3}, {4, 5, 6}, {4, 7}))
+    assert _as_large({whole, a, b}) == {a, b}
+    assert _as_large({whole, a}) == set()
+    assert _as_large({a, b}) == set()
+    assert _as_large({whole, a, frozenset({6, 7, 8})}) == set()
 
 
 def test_context_that_is_gathered_one_way_and_scattered_the_other_goes_around():
