@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -104,6 +104,17 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
     return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), *names)]
 
 
+def erratic(one: Incident, moved: Mapping[Pair, Floats], *, sigmas: float = 2.0, few: int = 6) -> bool:
+    """Whether the edges of an incident vary as much in other steps: `sigmas` of that are as high as it is.
+
+    Of fewer than a `few` other steps nothing is told.
+    """
+    level = middle(np.array([moved[key] for key in one.bad]), axis=0)[0]
+    level = np.delete(level, np.s_[one.start : one.stop])
+    known = np.isfinite(level)
+    return bool(np.count_nonzero(known) >= few and sigmas * spread(level) >= one.height)
+
+
 def in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, longer: float) -> bool:
     """Whether nearly all steps in which an incident's edges were not slow were `longer` than its own: those were the slow ones.
 
@@ -130,3 +141,21 @@ def first_hand(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Inci
             return one._replace(bad=sorted(own), worst=sorted(own))
     fed = {b: slow[b] + less <= max((slow[a] for a in one.bad if a[1] == b[0] and a[0] != b[1]), default=0.0) for b in one.bad}
     return one._replace(bad=[b for b in one.bad if not fed[b]], worst=[b for b in one.worst if not fed[b]])
+
+
+def unfed(view: View, one: Incident) -> Incident:
+    """An incident with only that bad edge which feeds all others, one after the other, through an endpoint or inside its host.
+
+    As it is where they are no such chain. Around a ring each sends to one, and is sent by one.
+    """
+
+    def home(code: int) -> int | str:
+        address = view.flows.endpoints[code]
+        host = view.topology.host(address) if view.topology is not None else None
+        return code if host is None else host
+
+    homes = [(home(src), home(dst)) for src, dst, *_ in one.bad]
+    senders, receivers = (Counter(side) for side in zip(*homes, strict=True))
+    heads = [key for key, (src, _) in zip(one.bad, homes, strict=True) if src not in receivers]
+    chained = len(heads) == 1 and max(*senders.values(), *receivers.values()) == 1
+    return one._replace(bad=heads, worst=heads) if chained else one

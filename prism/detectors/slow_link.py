@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import gammainc
 
-from prism.detectors.incidents import Incident, against_usual, first_hand, in_short_steps, incidents, standing
+from prism.detectors.incidents import Incident, against_usual, erratic, first_hand, in_short_steps, incidents, standing, unfed
 from prism.detectors.losses import likeliest
 from prism.detectors.queues import queues
 from prism.detectors.sharing import shared
@@ -39,6 +39,7 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
     lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
     lately = [one._replace(stop=min(one.stop, steps)) for one in lately if one.start < steps]
     slower, rows = float(np.sqrt(factor)), {key: row[:steps] for key, row in zip(keys, moved, strict=True)}
+    lately = [one for one in lately if not erratic(one, rows)]
     lately = [one for one in lately if not in_short_steps(view, one, rows, longer=slower)]
     lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=slower)]
     found = [_told(view, first_hand(one, rows, np.log(factor)), "slow") for one in lately]
@@ -106,11 +107,14 @@ def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
 def _told(view: View, one: Incident, how: str) -> Finding | None:
     """The finding on what an incident's bad edges share, or the worst of them if that explains more; None where nothing does.
 
-    Whoever waits for what crosses a slow link may send more slowly than usual, too, and then together with another.
+    Whoever waits for what crosses a slow link may send more slowly than usual, too, and then together with another. Where
+    bad edges share nothing and steps are longer, the one tells that feeds the others: around a ring all after it are slow.
     """
     queued = queues(view, one.start, one.stop)
     ways = [one] + ([one._replace(bad=one.worst)] if len(one.worst) < len(one.bad) else [])
     known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, queued))]
+    if not known and view.slowdown(one.start, one.stop) >= 1.03 and (first := unfed(view, one)).bad != one.bad:
+        known = [(ranked, first) for ranked in [_ranked(view, first, queued)] if ranked]
     if not known:
         return None
     ranked, one = max(known, key=lambda k: k[0][0].fit)
