@@ -36,7 +36,7 @@ def in_turns(
 
     Each has a rhythm that explains the share `sure` of it. What is between them is `mostly` `short` against both, which the
     work of a whole step is not, but checkpoints and evaluations may be there; or it is no more than the work on a layer, `both`
-    ways: so many times the longest rest in what is over first. And one of them takes `longer`. They move the
+    ways: so many times the longest rest in what is over first. Nor do they meet for long. And one of them takes `longer`. They move the
     same but for the share `equal`, or one twice as much: numbers of two lengths, or partial sums. Context that goes around
     beside gradients is of any size.
     """
@@ -54,9 +54,10 @@ def in_turns(
     forward, backward = (moved, moved[::-1])[turned]
     if max(lasted) < longer * min(lasted):
         return NONE
-    near = max(short * min(lasted), both * _longest_rest(*stream_of(flows, start, streams[int(turned)].rows)[:2], forward))
+    early = short * min(lasted)
+    late = max(early, both * _longest_rest(*stream_of(flows, start, streams[int(turned)].rows)[:2], forward))
     rests = [_rests(*pair) for pair in ((forward, backward), (backward, forward))]
-    if any(len(own) == 0 or np.mean(np.abs(own) <= near) < mostly for own in rests):
+    if any(len(own) == 0 or np.mean((-early <= own) & (own <= late)) < mostly for own in rests):
         return NONE
     ends = backward[1]
     begun = np.sort(start[streams[int(turned)].rows])  # of a step that is cut short, too

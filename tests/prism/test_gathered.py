@@ -60,7 +60,7 @@ def test_who_has_few_layers_may_work_on_the_last_one_for_nearly_as_long_as_all_t
     assert in_turns(flows, streams(flows), sending(flows)).quiet[:, 0].tolist() == ends.tolist()
 
 
-@pytest.mark.parametrize("other", [{"backward": 40}, {"turn": 400}, {"reduced": 3}])
+@pytest.mark.parametrize("other", [{"backward": 40}, {"turn": 400}, {"turn": -180}, {"reduced": 3}])
 def test_what_lasts_as_long_rests_for_longer_or_moves_something_else_may_be_something_else(other):
     """Gradients that are scattered and new weights that are gathered take about as long; between steps a job computes; context
     is of any size.

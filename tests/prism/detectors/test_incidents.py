@@ -54,7 +54,7 @@ def test_of_edges_that_follow_each_other_around_a_ring_the_first_tells(bad, told
 
 @pytest.mark.parametrize(("else_", "told"), [(0.05, False), (0.8, True)])
 def test_what_varies_as_much_at_other_times_is_erratic(else_, told):
-    row = else_ * (-1.0) ** np.arange(26)
+    row = else_ * (np.arange(26) % 3 - 1.0)
     row[19:] += 1.1
     one = Incident(19, 26, 1.1, 40.0, [(0, 8)], [(1, 2)], [(0, 8)])
     assert erratic(one, {(0, 8): row}) is told
