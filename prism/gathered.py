@@ -36,9 +36,9 @@ def in_turns(
 
     Each has a rhythm that explains the share `sure` of it. What is between them is `mostly` `short` against both, which the
     work of a whole step is not, but checkpoints and evaluations may be there; or it is no more than the work on a layer, `both`
-    ways: so many times the longest rest in what is over first. Nor do they meet for long. And one of them takes `longer`. They move the
-    same but for the share `equal`, or one twice as much: numbers of two lengths, or partial sums. Context that goes around
-    beside gradients is of any size.
+    ways: so many times the longest rest in what is over first. Nor do they meet for long. And one of them takes `longer`. They
+    move the same but for the share `equal`, or one twice as much: numbers of two lengths, or partial sums. Context that goes
+    around beside gradients is of any size.
     """
     if len(streams) != 2 or any(s.kind != "dp" for s in streams) or set(streams[0].members) != set(streams[1].members):
         return NONE
