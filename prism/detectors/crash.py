@@ -22,10 +22,11 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
     `patience` periods after it (at the end of a capture the silence need not be seen); where the first has closed all of its
     own, the others may go on for as long before. It cut a step short if at least the share `partial` of the step's octets, or
     of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have moved all, or
-    at least those of who leaves have. `some` are enough where somebody began that step when the first had closed already, and
-    worked on without it. A job that is started again on the same endpoints did not simply end either. Where all may have been
-    between two collectives and nobody closed alone before the others, the job may have ended after a step that was taken for
-    a part of one: nobody is blamed, the finding is info.
+    at least those of who leaves have; or if some replicas of a pipeline had gone through it and others had not begun. `some`
+    are enough where somebody began that step when the first had closed already, and worked on without it. A job that is
+    started again on the same endpoints did not simply end either. Where all may have been between two collectives and nobody
+    closed alone before the others, the job may have ended after a step that was taken for a part of one: nobody is blamed,
+    the finding is info.
     """
     flows, period = view.flows, view.period
     closing = closings(flows)
@@ -120,7 +121,8 @@ def _cut_short(
             count += 1
     rests = _alike(*_by_rank(list(seen), np.array(shares), volumes), least)
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
-    turned = _turned(view, dict(zip(seen, shares, strict=True)), least, most)
+    told = dict(zip(seen, shares, strict=True))
+    turned = max(_turned(view, told, least, most), _through(view, told, least, most))
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
 
 
@@ -193,6 +195,19 @@ def _turned(view: View, shares: dict[Pair, float], least: float, most: float) ->
     volumes = view.per_steps(there, view.flows.octets)[:, 1:] if there else np.zeros((0, 1))
     steady = volumes.max(axis=1, initial=0.0) <= (2 - most) * np.median(volumes, axis=1)
     return float(np.count_nonzero(steady)) / len(both) if there and steady.all() else 0.0
+
+
+def _through(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
+    """The share of pairs of stages that had done all of a step, both ways, if others had done none of it, nor anybody reduced.
+
+    Replicas of a pipeline all go through a step, and then reduce; those who do not had lost one of theirs.
+    """
+    both = [(shares[pair], shares[pair[::-1]]) for pair in shares if view.kinds.get(pair) == "pp" and pair[::-1] in shares]
+    done = [most <= min(pair) and max(pair) <= 2 - most for pair in both]
+    none = [max(pair) <= least for pair in both]
+    reduced = any(share > least for pair, share in shares.items() if view.kinds.get(pair) != "pp")
+    whole = any(done) and any(none) and all(a or b for a, b in zip(done, none, strict=True))
+    return sum(done) / len(done) if whole and not reduced else 0.0
 
 
 def _since(view: View, step: int) -> dict[int, int]:

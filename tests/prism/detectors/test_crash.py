@@ -1,11 +1,12 @@
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from collectors.record import FIN, SYN
-from prism.detectors.crash import Left, _alike, _by_rank, _had_ended, crash
+from prism.detectors.crash import Left, _alike, _by_rank, _had_ended, _through, crash
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -171,3 +172,13 @@ def test_rings_both_ways_may_have_moved_different_shares_between_two_collectives
     assert _alike(own, volumes, 0.005)
     shares[0] = 0.9 - shares[0]
     assert not _alike(*_by_rank(keys, shares, moved), 0.005)
+
+
+@pytest.mark.parametrize(
+    ("other", "reduced", "share"),
+    [((0.0, 0.0), 0.0, 0.5), ((1.0, 0.0), 0.0, 0.0), ((1.0, 1.0), 0.0, 0.0), ((0.0, 0.0), 0.3, 0.0)],
+)
+def test_a_step_that_one_replica_went_through_and_another_did_not_begin_was_cut_short(other, reduced, share):
+    shares = {(0, 1): 1.0, (1, 0): 1.0, (2, 3): other[0], (3, 2): other[1], (0, 2): reduced, (2, 0): reduced}
+    view = SimpleNamespace(kinds={pair: "pp" if abs(pair[0] - pair[1]) == 1 else "dp" for pair in shares})
+    assert _through(view, shares, 0.005, 0.95) == share
