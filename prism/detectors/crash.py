@@ -25,8 +25,8 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
     at least those of who leaves have; or if some replicas of a pipeline had gone through it and others had not begun. `some`
     are enough where somebody began that step when the first had closed already, and worked on without it. A job that is
     started again on the same endpoints did not simply end either. Where all may have been between two collectives and nobody
-    closed alone before the others, the job may have ended after a step that was taken for a part of one: nobody is blamed,
-    the finding is info.
+    closed alone before the others, the job may have ended after a step that was taken for a part of one; so it may where who
+    left had ended a step that others were in: nobody is blamed, the finding is info.
     """
     flows, period = view.flows, view.period
     closing = closings(flows)
@@ -52,6 +52,7 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
             began = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
             finding = _finding(view, left, began, moved)
             unsure = rests and not back and not _alone(left, _born(view, begin) > 0)
+            unsure = unsure or (not back and _ahead(view, step, left))
             out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
     return out
 
@@ -133,6 +134,18 @@ def _had_ended(view: View, step: int, left: Left, *, most: float = 0.95) -> bool
     now = [float(edge.octets[(edge.start > since) & (edge.start <= left.at)].sum()) for edge in own]
     volumes = [float(np.median(view.per_step(edge, view.flows.octets))) for edge in own]
     return bool(own) and all(moved >= most * usual for moved, usual in zip(now, volumes, strict=True))
+
+
+def _ahead(view: View, step: int, left: Left, *, apart: float = 0.5, least: float = 0.005) -> bool:
+    """Whether who left had ended a step that others were in the middle of, and sent nothing since: it may have been its last.
+
+    The last stage of a pipeline has its gradients first, and records may end before those of the others do.
+    """
+    since = _since(view, step)
+    own = [edge for key, edge in view.edges.items() if key[0] == left.who]
+    now = sum(float(edge.octets[(edge.start > since[left.who]) & (edge.start <= left.at)].sum()) for edge in own)
+    usual = sum(float(np.median(view.per_step(edge, view.flows.octets))) for edge in own)
+    return bool(now <= least * usual and since[left.who] - min(since.values()) >= apart * view.period)
 
 
 def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.005) -> bool:

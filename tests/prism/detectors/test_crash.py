@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collectors.record import FIN, SYN
-from prism.detectors.crash import Left, _alike, _by_rank, _had_ended, _through, crash
+from prism.detectors.crash import Left, _ahead, _alike, _by_rank, _had_ended, _through, crash
 from prism.model import Severity
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
@@ -182,3 +182,22 @@ def test_a_step_that_one_replica_went_through_and_another_did_not_begin_was_cut_
     shares = {(0, 1): 1.0, (1, 0): 1.0, (2, 3): other[0], (3, 2): other[1], (0, 2): reduced, (2, 0): reduced}
     view = SimpleNamespace(kinds={pair: "pp" if abs(pair[0] - pair[1]) == 1 else "dp" for pair in shares})
     assert _through(view, shares, 0.005, 0.95) == share
+
+
+@pytest.mark.parametrize(("other", "sent", "told"), [(60, 0, True), (160, 0, False), (60, 900, False)])
+def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other, sent, told):
+    """Steps of 100 ms; the first leaves 20 ms after its second, the `other` ended its own last step so many ms after the begin."""
+    edge = SimpleNamespace(start=np.array([10, 110, 210]), octets=np.array([1000, 1000, sent]))
+    steps = [np.array([[0, 100], [100, end]]) for end in (200, other)]
+    view = SimpleNamespace(
+        job=SimpleNamespace(endpoints=("a", "b")),
+        code={"a": 0, "b": 1},
+        timeline=SimpleNamespace(steps=steps),
+        ends=np.array([100, 200]),
+        begins=np.array([0, 100]),
+        edges={(0, 1): edge},
+        flows=SimpleNamespace(octets=None),
+        per_step=lambda edge, column: np.array([1000.0, 1000.0]),
+        period=100,
+    )
+    assert _ahead(view, 2, Left(0, 220, {1: 230}, gone=True)) is told
