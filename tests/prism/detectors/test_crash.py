@@ -186,7 +186,7 @@ def test_a_step_that_one_replica_went_through_and_another_did_not_begin_was_cut_
 
 @pytest.mark.parametrize(("other", "sent", "told"), [(60, 0, True), (160, 0, False), (60, 900, False)])
 def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other, sent, told):
-    """Steps of 100 ms; the first leaves 20 ms after its second, the `other` ended its own last step so many ms after the begin."""
+    """Steps of 100; the first leaves 20 after its second, the `other` ended its own last one so long after the begin."""
     edge = SimpleNamespace(start=np.array([10, 110, 210]), octets=np.array([1000, 1000, sent]))
     steps = [np.array([[0, 100], [100, end]]) for end in (200, other)]
     view = SimpleNamespace(
@@ -197,7 +197,7 @@ def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other,
         begins=np.array([0, 100]),
         edges={(0, 1): edge},
         flows=SimpleNamespace(octets=None),
-        per_step=lambda edge, column: np.array([1000.0, 1000.0]),
+        per_step=lambda *_: np.array([1000.0, 1000.0]),
         period=100,
     )
     assert _ahead(view, 2, Left(0, 220, {1: 230}, gone=True)) is told
