@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.counting import FEW, counted_steps, drained, in_groups_too, rhythm_of, stream_of
-from prism.gathered import in_turns
+from prism.gathered import by_optimizer, in_turns
 from prism.kernels.chorus import Chorus, chorus, told_by
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
@@ -101,7 +101,7 @@ def _voted(
         return Beat(empty, True)
     for layers in (_layered, in_turns):
         if (told := layers(flows, streams, start)) is not NONE:
-            return Beat(told, True, True)
+            return Beat(by_optimizer(flows, streams, start, told), True, True)
     voices = _voices(flows, streams, voters)
     clock, heard = NONE, list[tuple[bool, Rhythm]]()
     for tolerance in tolerances:

@@ -8,12 +8,13 @@ the step ends with what moves for longer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from collectors.record import Flows
 from prism.counting import rhythm_of, stream_of
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, length_before, union
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm
 from prism.model import Stream
 
@@ -65,6 +66,38 @@ def in_turns(
     return Rhythm(
         np.stack([ends, np.maximum(after, ends)], axis=1), sum(one.octets for one in told), min(o.explained for o in told)
     )
+
+
+def by_optimizer(
+    flows: Flows,
+    streams: Sequence[Stream],
+    start: Ints,
+    told: Rhythm,
+    *,
+    most: int = 4,
+    longer: float = 3.0,
+    often: float = 0.85,
+    few: int = 6,
+) -> Rhythm:
+    """The steps of a sharded model that reduces after every micro-batch, of which `told` are the passes; else as told.
+
+    Up to `most` passes are a step if the job rests for `longer` after one of so many, `often` the same of them, `few` times at
+    least: only then the optimizer works.
+    """
+    if len(told.quiet) < 2 * few:
+        return told
+    rows = np.concatenate([stream.rows for stream in streams])
+    begins, ends = told.quiet[:-1].T
+    moves = union(start[rows], flows.end_ns[rows])
+    rests = ends - begins - (length_before(ends, moves) - length_before(begins, moves))
+    for times in range(2, most + 1):
+        each = rests[: len(rests) // times * times].reshape(-1, times)
+        last = int(np.bincount(each.argmax(axis=1), minlength=times).argmax())
+        same = float(np.mean(each.argmax(axis=1) == last)) if len(each) >= few else 0.0
+        rest, else_ = np.median(each[:, last]), np.median(np.delete(each, last, axis=1))
+        if same >= often and rest > 0 and rest >= longer * else_:
+            return replace(told, quiet=told.quiet[last::times], octets=times * told.octets)
+    return told
 
 
 def _spans(told: Rhythm, first: int) -> Spans:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.diagnose import diagnose
-from prism.gathered import in_turns
+from prism.gathered import by_optimizer, in_turns
 from prism.kernels.edges import sending
 from prism.model import Stream
 from tests.prism.traffic import MS, T0, Wire, source
@@ -15,7 +15,7 @@ RANKS, STEPS = 6, 14
 LAYERS = [1, 3, 2, 4, 2, 5, 1, 2]  # sizes
 
 
-def trained(*, backward=80, turn=90, optimizer=30, jitter=6, reduced=2, paused=()):
+def trained(*, backward=80, turn=90, optimizer=30, between=0, passes=1, jitter=6, reduced=2, paused=()):
     """Layers 40 ms apart go forward; after a `turn` they come back, so many ms apart, and twice as large."""
     rng, wire, at, ends = np.random.default_rng(2), Wire(tcp=True), T0, []
     there = [(r, (r + 1) % RANKS) for r in range(RANKS)]
@@ -33,7 +33,8 @@ def trained(*, backward=80, turn=90, optimizer=30, jitter=6, reduced=2, paused=(
         at += int((turn - 40 + rng.uniform(0, jitter)) * MS)
         for size in LAYERS[::-1]:
             layer([(b, a) for a, b in there], 50_000 * reduced * size, backward)
-        at -= int((backward - optimizer - 600 * (step in paused)) * MS)
+        rest = optimizer if (step + 1) % passes == 0 else between
+        at -= int((backward - rest - 600 * (step in paused)) * MS)
         ends.append(max(row["end_ns"] for row in wire.rows))
     return wire.flows(), np.array(ends)
 
@@ -79,3 +80,15 @@ def test_two_streams_of_the_same_ranks_and_of_nothing_else():
         [one, Stream("dp", ("x",), other.rows)],
     ):
         assert not len(in_turns(flows, wrong, sending(flows)).quiet)
+
+
+@pytest.mark.parametrize(("passes", "optimizer"), [(2, 30), (3, 30), (1, 30), (2, 4)])
+def test_passes_after_which_no_optimizer_works_are_no_steps(passes, optimizer, monkeypatch):
+    """What is reduced after every micro-batch looks like a step; after the last one the job rests for longer."""
+    monkeypatch.setattr(sys.modules[__name__], "STEPS", 8 * passes)
+    flows, ends = trained(optimizer=optimizer, between=3, passes=passes)
+    told = in_turns(flows, streams(flows), sending(flows))
+    found = by_optimizer(flows, streams(flows), sending(flows), told)
+    whole = passes if optimizer > 3 * 3 else 1
+    assert found.quiet[:, 0].tolist() == ends[whole - 1 :: whole].tolist()
+    assert found.octets == whole * told.octets
