@@ -18,8 +18,9 @@ from prism.kernels.handover import Handover
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.kernels.rhythm import FOREVER
-from prism.kinds import Members, steps_of
+from prism.kinds import Members
 from prism.model import GroupKind
+from prism.resting import steps_of
 
 Kinds = list[tuple[GroupKind, Collective]]
 

@@ -14,8 +14,8 @@ from prism.kernels.edges import Edge, Pair, ahead, flipped
 from prism.kernels.handover import NEVER, Handover, Tide
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
-from prism.kinds import steps_of
 from prism.model import GroupKind
+from prism.resting import steps_of
 
 
 def chains_of(

@@ -17,8 +17,9 @@ import numpy as np
 from collectors.record import Flows
 from prism.kernels.intervals import Ints, nearest
 from prism.kernels.lockstep import Collective
-from prism.kinds import Members, steps_of
+from prism.kinds import Members
 from prism.model import GroupKind
+from prism.resting import steps_of
 
 FEW = 4  # steps; of fewer nothing is told
 CLEAR, SHORT = 6.0, 0.005  # of how apart reductions are from step to step; of a step, which work on a micro-batch exceeds

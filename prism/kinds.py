@@ -8,7 +8,7 @@ parallel.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from types import MappingProxyType
 
@@ -16,11 +16,12 @@ import networkx as nx
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import Pair, Rows, ends, sending
+from prism.beside import beside, neighbours, partners
+from prism.kernels.edges import Pair
 from prism.kernels.lockstep import Collective, merged
-from prism.kernels.ordered import in_order
-from prism.kernels.rhythm import Rhythm, rhythm
+from prism.kernels.rhythm import Rhythm
 from prism.model import GroupKind
+from prism.resting import goes_with, rest_of, step_of, steps_of
 
 Members = frozenset[int]
 NOWHERE: Mapping[int, str | None] = MappingProxyType({})
@@ -38,8 +39,8 @@ def kinds_of(
             if (one.edges, len(one.rows)) not in beats:
                 beats[one.edges, len(one.rows)] = steps_of(flows, one.rows)
         own = {members: [beats[one.edges, len(one.rows)] for one in ones] for members, ones in by_set.items()}
-        step = _step([beat for found in own.values() for beat in found])
-        calm = {members: max(_rest(beat, step) for beat in found) for members, found in own.items()}
+        step = step_of([beat for found in own.values() for beat in found])
+        calm = {members: max(rest_of(beat, step) for beat in found) for members, found in own.items()}
         reductions = _reductions(calm)
         split = _split_exchanges(set(by_set) - reductions) or _crossing(set(by_set) - reductions, reductions)
         if not split:
@@ -51,19 +52,8 @@ def kinds_of(
             break
         found = [one for one in found if one.members not in split] + [merged([one for one in found if one.members in split])]
     inner = _inner_kinds(flows, by_set, reductions)
-    everyone = _among_all(flows, by_set, reductions, step, host)
-    return [("ep" if id(one) in everyone else inner.get(one.members, "dp"), one) for one in found]
-
-
-def _step(beats: list[Rhythm], *, few: int = 6) -> float:
-    """How long a step is, ns: what the slowest of some rhythms show, but for those that may show groups of steps, so `few`."""
-    sure = [beat.period_ns for beat in beats if len(beat.quiet) >= few]
-    return max(sure or [beat.period_ns for beat in beats], default=0.0)
-
-
-def _rest(beat: Rhythm, step: float) -> float:
-    """For which share of a step a rhythm rests; that of parts of a step rests for less of it."""
-    return beat.rest * min(beat.period_ns / step, 1.0) if step > 0 else 0.0
+    others = beside(flows, by_set, reductions, step, host)
+    return [(others.get(id(one), inner.get(one.members, "dp")), one) for one in found]
 
 
 def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
@@ -100,7 +90,7 @@ def _also_reduce(
     for own in asked.values():
         votes = 0
         for members, whole in own[:3]:
-            votes += _goes_with(flows, by_set[members], by_set[whole], calm[whole], step)
+            votes += goes_with(flows, by_set[members], by_set[whole], calm[whole], step)
         if 2 * votes > len(own[:3]) or all(_calmer(members, whole, by_set, calm, kept) for members, whole in own):
             out |= {members for members, _ in own}
     return out
@@ -112,44 +102,6 @@ def _calmer(members: Members, whole: Members, others: Iterable[Members], calm: M
     """
     across = [s for s in others if len(s) * len(members) == len(whole) and s < whole and len(s & members) == 1]
     return len(across) > 0 and max(calm[s] for s in across) < kept * calm[members]
-
-
-def _goes_with(
-    flows: Flows,
-    inner: list[Collective],
-    around: list[Collective],
-    calm: float,
-    step: float,
-    *,
-    most: float = 0.8,
-    kept: float = 0.6,
-) -> bool:
-    """Whether some collectives move when a reduction does: `most` of their octets, and together they rest nearly as long."""
-    both = np.concatenate([one.rows for one in (*inner, *around)])
-    return _follows(flows, inner, around) >= most and _rest(steps_of(flows, both), step) >= kept * calm
-
-
-def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, pause: float = 0.1) -> float:
-    """Share of the octets of some collectives that moved while others did or after them without a `pause` (a share of the time
-    for which those rest).
-    """
-    quiet = steps_of(flows, np.concatenate([one.rows for one in around])).quiet
-    rows = np.concatenate([one.rows for one in inner])
-    start = sending(flows)[rows]
-    order = in_order(start)
-    rows, start, end = rows[order], start[order], flows.end_ns[rows[order]]
-    if len(quiet) < 2:
-        return 0.0
-    place = np.searchsorted(quiet[:-1, 0], start, "right") - 1
-    resting = (place >= 0) & (start < quiet[np.maximum(place, 0), 1])
-    place = np.maximum(place, 0)
-    before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]])
-    silence = start - np.maximum(before, quiet[place, 0])
-    late = resting & (silence > pause * (quiet[place, 1] - quiet[place, 0]))
-    first = np.full(len(quiet), np.iinfo(np.int64).max)
-    np.minimum.at(first, place[late], start[late])
-    after = resting & (start >= first[place])
-    return 1 - float(flows.octets[rows][after].sum()) / max(float(flows.octets[rows].sum()), 1.0)
 
 
 def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: set[Members]) -> set[Members]:
@@ -169,21 +121,12 @@ def _split_reductions(by_set: Mapping[Members, list[Collective]], reductions: se
 def _split_exchanges(inner: set[Members], host: Mapping[int, str | None] = NOWHERE) -> set[Members]:
     """Inner sets that are rounds of one all-to-all: together every member exchanges with every other, or shares its host."""
     graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
-    graph.add_edges_from(_neighbours(graph, host))
+    graph.add_edges_from(neighbours(graph, host))
     for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
         rounds = {members for members in inner if members <= set(clique)}
         if len(clique) > 2 and len(rounds) > 1:
             return rounds
     return set()
-
-
-def _neighbours(members: Iterable[int], host: Mapping[int, str | None]) -> Iterator[tuple[int, int]]:
-    """Every two that share a host."""
-    at: dict[str, list[int]] = defaultdict(list)
-    for member in members:
-        if (home := host.get(member)) is not None:
-            at[home].append(member)
-    return (pair for beside in at.values() for pair in combinations(beside, 2))
 
 
 def _crossing(inner: set[Members], reductions: set[Members]) -> set[Members]:
@@ -205,39 +148,6 @@ def _as_large(inner: set[Members]) -> set[Members]:
     sizes = {len(part) for part in whole if part in inner}
     parts = sorted((part for part in whole if part not in inner and len(part) in sizes), key=sorted)
     return {members for members in inner if members < parts[0]} if parts else set()
-
-
-def _among_all(
-    flows: Flows,
-    by_set: Mapping[Members, list[Collective]],
-    reductions: set[Members],
-    step: float,
-    host: Mapping[int, str | None],
-) -> set[int]:
-    """The collectives, by `id`, of all members of a reduction that exchange experts' tokens rather than reduce gradients.
-
-    Each member talks to more than to its neighbours, beside others that only do to these, and at other times.
-    """
-    out = set[int]()
-    for members in reductions:
-        dense = [one for one in by_set[members] if _dense(one, host)]
-        rings = [one for one in by_set[members] if one not in dense]
-        if dense and rings and len(members) > 3:
-            calm = max(_rest(steps_of(flows, one.rows), step) for one in rings)
-            out |= set() if _goes_with(flows, dense, rings, calm, step) else {id(one) for one in dense}
-    return out
-
-
-def _dense(one: Collective, host: Mapping[int, str | None]) -> bool:
-    """Whether members talk to more than neighbours in rings and cubes do: nearer to all of them. Inside a `host` they may."""
-    beside = set(map(frozenset, _neighbours(one.members, host)))
-    n = len(one.members)
-    return bool(2 * len(_partners(one) | beside) > n * max(1.0, np.log2(n) / 2) + n * (n - 1) / 2)
-
-
-def _partners(one: Collective) -> set[Members]:
-    """Who talks to whom, whichever way."""
-    return {frozenset(ends(key)) for key in one.edges}
 
 
 def _inner_kinds(
@@ -270,9 +180,9 @@ def _inner_kind(
         return "tp"
     if any(r < whole and len(r & members) == 1 and len(r) * len(members) == len(whole) for whole in around for r in reductions):
         return "ep"
-    partners = set().union(*map(_partners, by_set[members]))
+    met = set().union(*map(partners, by_set[members]))
     if len(members) > 3:
-        return "ep" if len(partners) > len(members) else "cp"
+        return "ep" if len(met) > len(members) else "cp"
     ways = {key[:2] for one in by_set[members] for key in one.edges}
     if not any(way[::-1] in ways for way in ways):
         return "cp"
@@ -280,9 +190,3 @@ def _inner_kind(
     sent = np.bincount(flows.src[rows], weights=flows.octets[rows])
     sent = sent[sent > 0]
     return "ep" if sent.max() - sent.min() > 1e-3 * sent.max() else "cp"
-
-
-def steps_of(flows: Flows, rows: Rows) -> Rhythm:
-    """The rhythm of some records of `flows`, in any order."""
-    rows = rows[in_order(sending(flows)[rows])]
-    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows], pauses=True)
