@@ -77,8 +77,9 @@ def _runs_down(
     """Whether activations go from the first member of a line to the last. `of` are the lanes between two endpoints."""
     known = any(len(rests.get(member, NEVER)) for member in line)
     if not known and (down := emptied(line[0], line[1], of, tides)) and (up := emptied(line[-1], line[-2], of, tides)):
-        if max(len(down.empty), len(up.empty)) > 1.25 * min(len(down.empty), len(up.empty)):
-            return len(down.empty) < len(up.empty)  # the first stage's pair is empty once a step
+        seldom, often = sorted((down, up), key=lambda tide: len(tide.empty))
+        if len(often.empty) > 1.25 * len(seldom.empty):  # the first stage's pair is empty once a step, the last one's oftener
+            return (seldom if _between(often.empty, seldom.empty) else often) is down
         if abs(down.busy - up.busy) >= clear:
             return down.busy > up.busy  # stages keep as much in flight as they can; seen the wrong way, hardly any
         quicker = np.log([_pace(hands, of, b, a) / _pace(hands, of, a, b) for a, b in pairwise(line)])
@@ -91,6 +92,11 @@ def _runs_down(
             times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
             votes += 1 if ahead(hands[key], hands[flipped(key)], times) else -1
     return votes >= 0
+
+
+def _between(often: Ints, seldom: Ints) -> bool:
+    """Whether what comes often does so between most of what comes more seldom; else that is of a few steps only."""
+    return bool(2 * np.count_nonzero(np.diff(np.searchsorted(often, seldom))) > len(seldom) - 1)
 
 
 def _pace(hands: Mapping[Pair, Edge], of: Mapping[tuple[int, int], list[Pair]], src: int, dst: int) -> float:

@@ -36,7 +36,8 @@ def _rings(
 ) -> Iterator[tuple[list[Pair], list[str]]]:
     """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does.
 
-    What all comes back on the same pairs is none there: stages of pipelines whose replicas share hosts hand on like that.
+    What all comes back on the same pairs is none there, unless its members do nothing else: stages of pipelines whose replicas
+    share hosts hand on like that, but replicas reduce gradients.
     """
     graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
     loose = Counter(key[0] for key in own)
@@ -58,8 +59,13 @@ def _rings(
             inside[of[node]] += [home] * (loose[node] > 0)
     for part, ring, hosts in zip(parts, rings, inside, strict=True):
         two_way = hosts and all(flipped(key) in edges for key in ring)
-        if len(part) > 2 and not two_way and _goes_around(ring, host):
+        if len(part) > 2 and _goes_around(ring, host) and not (two_way and _say_more(part, ring, edges)):
             yield ring, hosts
+
+
+def _say_more(members: Collection[int], ring: Collection[Pair], edges: Collection[Pair]) -> bool:
+    """Whether members of a ring say more than what goes around it, one way and the other."""
+    return sum(key[0] in members or key[1] in members for key in edges) > 2 * len(ring)
 
 
 def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:

@@ -1,9 +1,14 @@
+import numpy as np
 import pytest
 
+from prism.chains import chains_of
 from prism.jobs import recognize, rows_of
+from prism.kernels.edges import edges_of
+from prism.kernels.handover import Handover, Tide
 from prism.parallelism import infer
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
+from tests.prism.traffic import MS, T0, Wire
 
 
 def stages(job, *faults, seed=3):
@@ -38,3 +43,28 @@ def test_forward_passes_follow_one_another_sooner_than_backward_passes(seed):
     )  # fmt: skip
     found, there = stages(job, Fault("compute_slow", ranks=(7,), first=0, factor=1.35), seed=seed)
     assert found == there
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("last", "order"),
+    [
+        (np.arange(0, 3000, 20), [0, 1, 2]),  # with every micro-batch
+        (np.r_[1000:1100:10, 2000:2100:10], [0, 1, 2]),  # in some steps only, which take long
+    ],
+)
+def test_the_first_stage_is_empty_once_a_step_all_through(last, order, turned):
+    """Steps take 100 ms; seen the wrong way the pair of the last two stages is empty by micro-batches, or in a few steps."""
+    wire = Wire()
+    for a, b in ((0, 1), (1, 0), (1, 2), (2, 1)):
+        wire.send(a, b, 60_000, T0)
+        wire.send(a, b, 60_000, T0 + 10 * MS)
+    flows = wire.flows()
+    first = Tide(0.5, T0 + np.arange(0, 3000, 100) * MS, 10.0 * MS)
+    never = Tide(0.5, np.zeros(0, np.int64), 0.0)
+    tides = {(0, 1): Handover(first, never), (1, 2): Handover(never, Tide(0.5, T0 + last * MS, 10.0 * MS))}
+    if turned:  # the same line from its other end
+        tides = {(1, 2): Handover(never, first), (0, 1): Handover(tides[1, 2].second, never)}
+    chains, stage = chains_of(edges_of(flows, np.flatnonzero(~flows.control())), {}, tides)
+    assert chains == [order[::-1] if turned else order]
+    assert stage == {rank: place for place, rank in enumerate(chains[0])}

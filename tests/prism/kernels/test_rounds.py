@@ -72,8 +72,21 @@ def test_replicas_of_a_pipeline_that_share_hosts_hand_on_around_those_but_it_all
     down = [(0, 3, 60_000), (2, 5, 60_000), (4, 1, 60_000)]
     assert set(rounds(edges(*down), host)) == pairs(down)
     up = [(b, a, 50_000) for a, b, _ in down]
-    assert rounds(edges(*down, *up), host) == {}
-    assert through_hosts(edges(*down, *up), host) == []
+    reduced = [*ring(0, 2, 4, octets=30_000), *ring(1, 3, 5, octets=30_000)]
+    assert not pairs([*down, *up]) & set(rounds(edges(*down, *up, *reduced), host))
+    assert not pairs([*down, *up]) & set().union(*through_hosts(edges(*down, *up, *reduced), host))
+
+
+def test_a_sharded_model_gathers_around_hosts_one_way_and_scatters_the_other():
+    host = {rank: f"host{rank // 2}" for rank in range(6)}
+    gathered = [(0, 3, 60_000), (2, 5, 60_000), (4, 1, 60_000)]
+    scattered = [(b, a, 30_000) for a, b, _ in gathered]
+    found = rounds(edges(*gathered, *scattered), host)
+    assert {key for key, number in found.items() if number == found[0, 3]} == pairs(gathered)
+    assert {key for key, number in found.items() if number == found[3, 0]} == pairs(scattered)
+    assert sorted(map(sorted, through_hosts(edges(*gathered, *scattered), host))) == sorted(
+        [sorted(pairs(gathered)), sorted(pairs(scattered))]
+    )
 
 
 def test_nothing_of_nothing():
