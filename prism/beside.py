@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import ends, sending
-from prism.kernels.intervals import Ints
+from prism.kernels.edges import Edge, edges_of, ends, sending
+from prism.kernels.intervals import Floats, Ints, at_half
 from prism.kernels.lockstep import Collective
 from prism.kernels.ordered import median
 from prism.kernels.rhythm import Rhythm
@@ -57,8 +57,8 @@ def _goes_around(
 
     It goes around one way, `least` of it while no gradients are reduced, and not all at once there. What it moves in a step has
     to do with them in sharded models only, which gather parameters: as much as is reduced, some of it twice, numbers of another
-    length, or as often as micro-batches come. So it is more than twice as much or less than half, and no multiple within the
-    share `equal`.
+    length, or as often as micro-batches come. So it is no multiple within the share `equal`, and more than twice as much, less
+    than half, or in pieces of one size that do not make up the gradients (`_of_another_size`).
     """
     beats = [steps_of(flows, one.rows) for one in own]
     slowest = max(beat.period_ns for beat in beats)
@@ -71,9 +71,28 @@ def _goes_around(
     for one, beat in zip(own, beats, strict=True):
         times = _by_step(flows, one, ends) / max(reduced, 1.0)
         whole = abs(times - round(times)) <= equal * times
-        if beat is not calm and _one_way(one) and not whole and not (1 - equal) / 2 <= times <= 2 * (1 + equal):
-            out += [one] if _spread(flows, one, calm) >= least else []
+        if beat is not calm and _one_way(one) and not whole and _spread(flows, one, calm) >= least:
+            near = (1 - equal) / 2 <= times <= 2 * (1 + equal)
+            out += [one] if not near or _of_another_size(flows, one, reduced, equal) else []
     return out
+
+
+def _of_another_size(flows: Flows, one: Collective, reduced: float, equal: float, *, share: float = 0.95) -> bool:
+    """Whether a collective moves pieces of one size, several at once now and then, and that many octets `reduced` in a step are
+    no number of them, nor of half or a quarter of one: a gathered layer is as large as its gradients, but for numbers' length.
+    """
+    edges = edges_of(flows, one.rows).values()
+    pieces = np.concatenate([_bursts(edge) for edge in edges])
+    size = at_half(pieces, pieces)
+    alike = np.abs(pieces / size - np.rint(pieces / size)) <= equal
+    many = 4 * reduced / (size * len(edges))
+    return bool(pieces[alike].sum() >= share * pieces.sum() and abs(many - round(many)) > equal * many)
+
+
+def _bursts(edge: Edge) -> Floats:
+    """How many octets each burst of an edge moves."""
+    burst = np.searchsorted(edge.activity()[0], edge.start, "right") - 1
+    return np.bincount(burst, edge.octets).astype(np.float64)
 
 
 def _one_way(one: Collective) -> bool:

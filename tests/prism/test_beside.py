@@ -13,15 +13,15 @@ from tests.prism.traffic import MS, T0, Wire, source
 RANKS, STEPS, BLOCKS, OCTETS = 5, 16, 9, 2_000_000
 
 
-def told(times, *, apart=40.0, steps=STEPS, both_ways=False):
+def told(times, *, apart=40.0, steps=STEPS, both_ways=False, uneven=0.0):
     """The layout of a job that reduces gradients once per step, and before that moves so many times as much the other way."""
     rng, wire, at = np.random.default_rng(4), Wire(tcp=True), T0
     way = [(r, (r + 1) % RANKS) for r in range(RANKS)]
     back = [(b, a) for a, b in way]
     for _ in range(steps):
-        for _ in range(BLOCKS):
+        for block in range(BLOCKS):
             for a, b in way + (back if both_ways else []):
-                wire.send(a, b, round(times * OCTETS / BLOCKS), at)
+                wire.send(a, b, round(times * OCTETS / BLOCKS * (1 + uneven * (block % 3 - 1))), at)
             at += int(apart * rng.uniform(0.8, 1.2) * MS)
         for a, b in back:
             wire.send(a, b, OCTETS, at, dst_port=50_000 + a)
@@ -31,15 +31,16 @@ def told(times, *, apart=40.0, steps=STEPS, both_ways=False):
     return job.parallelism.layout
 
 
-@pytest.mark.parametrize("times", [0.3, 2.7, 5.4])
+@pytest.mark.parametrize("times", [0.3, 0.7, 1.4, 2.7, 5.4])
 def test_context_goes_around_among_all_who_reduce(times):
     layout = told(times)
     assert (layout.dp, layout.cp) == (1, RANKS)
 
 
-@pytest.mark.parametrize("times", [0.5, 1, 1.4, 2, 4, 6])
-def test_what_may_be_parameters_that_are_gathered_is_no_context(times):
-    layout = told(times)
+@pytest.mark.parametrize(("times", "uneven"), [(0.5, 0), (1, 0), (1.4, 0.2), (1.5, 0), (1.2, 0), (2, 0), (4, 0), (6, 0)])
+def test_what_may_be_parameters_that_are_gathered_is_no_context(times, uneven):
+    """As much as gradients, or layers that are as large as these, half of which may be gathered twice, or of many sizes."""
+    layout = told(times, uneven=uneven)
     assert (layout.dp, layout.cp) == (RANKS, 1)
 
 
