@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.edges import Edge, edges_of, ends, sending
-from prism.kernels.intervals import Floats, Ints, at_half
+from prism.kernels.edges import edges_of, ends, sending
+from prism.kernels.intervals import Ints, at_half
 from prism.kernels.lockstep import Collective
 from prism.kernels.ordered import median
 from prism.kernels.rhythm import Rhythm
@@ -82,17 +82,11 @@ def _of_another_size(flows: Flows, one: Collective, reduced: float, equal: float
     no number of them, nor of half or a quarter of one: a gathered layer is as large as its gradients, but for numbers' length.
     """
     edges = edges_of(flows, one.rows).values()
-    pieces = np.concatenate([_bursts(edge) for edge in edges])
+    pieces = np.concatenate([edge.bursts() for edge in edges])
     size = at_half(pieces, pieces)
     alike = np.abs(pieces / size - np.rint(pieces / size)) <= equal
     many = 4 * reduced / (size * len(edges))
     return bool(pieces[alike].sum() >= share * pieces.sum() and abs(many - round(many)) > equal * many)
-
-
-def _bursts(edge: Edge) -> Floats:
-    """How many octets each burst of an edge moves."""
-    burst = np.searchsorted(edge.activity()[0], edge.start, "right") - 1
-    return np.bincount(burst, edge.octets).astype(np.float64)
 
 
 def _one_way(one: Collective) -> bool:

@@ -7,7 +7,7 @@ between switches the delay of single packets from one to the next tells which ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -111,10 +111,11 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
     bad edges share nothing and steps are longer, the one tells that feeds the others: around a ring all after it are slow.
     """
     queued = queues(view, one.start, one.stop)
+    good = _as_long(view, one) if how == "slow" else one.good
     ways = [one] + ([one._replace(bad=one.worst)] if len(one.worst) < len(one.bad) else [])
-    known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, queued))]
+    known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, good, queued))]
     if not known and view.slowdown(one.start, one.stop) >= 1.03 and (first := unfed(view, one)).bad != one.bad:
-        known = [(ranked, first) for ranked in [_ranked(view, first, queued)] if ranked]
+        known = [(ranked, first) for ranked in [_ranked(view, first, good, queued)] if ranked]
     if not known:
         return None
     ranked, one = max(known, key=lambda k: k[0][0].fit)
@@ -128,12 +129,21 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
     return _finding(view, one, how, subject, ids, unsure, best, queued)
 
 
-def _ranked(view: View, one: Incident, queued: Mapping[tuple[str, str], float]) -> list[Verdict]:
-    """What explains most of an incident's bad edges, the best first."""
+def _ranked(view: View, one: Incident, good: Sequence[Pair], queued: Mapping[tuple[str, str], float]) -> list[Verdict]:
+    """What explains most of an incident's bad edges, but not the `good` ones, the best first."""
     if 2 * len(one.good) < len(one.bad):
         return []  # where nearly all are bad, nothing tells whose fault it is
-    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, one.good, view.paths)]
+    every = [seen_to_queue(v, queued) for v in verdicts(one.bad, good, view.paths)]
     return sorted((v for v in every if v.coverage >= 0.7 and v.precision >= 0.6), key=lambda v: -v.fit)
+
+
+def _as_long(view: View, one: Incident, *, share: float = 0.25) -> list[Pair]:
+    """The good edges of an incident whose bursts move at least a `share` of what those of bad ones do.
+
+    Shapers and buffers let short bursts through at full rate: that these are not slow says nothing of long ones.
+    """
+    least = share * min((view.edges[key].burst() for key in one.bad), default=0.0)
+    return [key for key in one.good if view.edges[key].burst() >= least]
 
 
 def _lost(view: View, one: Incident) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows, Mask
-from prism.kernels.intervals import Ints, Union, active, at_half, closed, nearest, weighted_median
+from prism.kernels.intervals import Floats, Ints, Union, active, at_half, closed, nearest, weighted_median
 from prism.kernels.ordered import in_order, median, rising
 from prism.kernels.sums import counted, numbered
 
@@ -98,6 +98,15 @@ class Edge:
         if self._active is None:
             self._active = active(self.start, self.end, self.octets)
         return self._active
+
+    def bursts(self) -> Floats:
+        """How many octets it moves in each stretch of its activity."""
+        stretch = np.searchsorted(self.activity()[0], self.start, "right") - 1
+        return np.bincount(stretch, self.octets).astype(np.float64)
+
+    def burst(self) -> float:
+        """How many octets a typical burst moves: half of all come in bursts as large."""
+        return weighted_median(own := self.bursts(), own)
 
     def only(self, kept: Mask) -> Edge:
         """The same edge with only some of its records."""

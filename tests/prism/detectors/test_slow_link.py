@@ -99,6 +99,17 @@ def test_what_is_said_of_a_slow_nic():
     assert sorted(one.evidence["edges"]) == [[address(NIC - 1), address(NIC)], [address(NIC), address(NIC + 1)]]
 
 
+@pytest.mark.parametrize(("octets", "told"), [(400_000, True), (40_000_000, False)])
+def test_that_short_bursts_are_not_slow_says_nothing_of_a_nic(octets, told):
+    """Shapers let them through at full rate. Long ones that are not slow either tell that it is not the NIC."""
+    wire = FAULTS["slow NIC"](Wire())
+    for end in seen(wire.flows(TOPOLOGY), TOPOLOGY).ends:
+        for other in (NIC + 2, NIC + 4, NIC - 3):
+            wire.send(NIC, other, octets, int(end) + 2 * MS, gbits=40.0, dst_port=6000)
+            wire.send(other, NIC, octets, int(end) + 2 * MS, gbits=40.0, dst_port=6000)
+    assert ((address(NIC),) in named(slow_link(seen(wire.flows(TOPOLOGY), TOPOLOGY)))) == told
+
+
 def test_an_edge_whose_ends_cannot_be_told_apart_is_a_link():
     """Of a pair that alone is slow, either end may be at fault."""
     pair = (2, 3)
