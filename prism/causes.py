@@ -104,11 +104,13 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0, more: float
     """Whether a claim leaves nothing for another one to say.
 
     Behind a slow link everybody waits at other times than before, so that a rank may seem to work longer, but never so clearly,
-    or not for as long; where packets wait for as long as steps do, nobody works.
+    or not for as long; where packets wait for as long as steps do, nobody works. Who is last where packets are seen to wait at
+    a link waits for them.
     """
     link = claim.kind in ("slow_link", "slow_switch") and other.kind == "slow_rank"
     lost, its = (f.evidence.get("lost_ms_per_step", 0.0) for f in (claim, other))
-    outdone = claim.score >= times * other.score or claim.detector == BEHIND or lost > more * its > 0
+    queued = bool(claim.evidence.get("queues_ms")) and other.detector in LAST
+    outdone = claim.score >= times * other.score or claim.detector == BEHIND or lost > more * its > 0 or queued
     if link and outdone and _meet(claim, other):
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}

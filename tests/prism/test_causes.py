@@ -143,3 +143,16 @@ def test_whose_packets_wait_for_all_that_steps_take_longer_did_not_work_for_it(w
     link = finding("slow_link", ("leaf1", "spine0"), edges=[["a", "b"]], **({} if waits is None else {"waits_at_worst": waits}))
     lagging = replace(finding("slow_rank", (rank,), score=9, ranks=[rank]), detector="laggard")
     assert loud(settled([replace(link, detector=BEHIND), lagging], []))[0][0] == told
+
+
+@pytest.mark.parametrize(
+    ("detector", "queues", "told"),
+    [("late_rank", {"leaf0 > spine0": 27.0}, 1), ("late_rank", {}, 2), ("slow_rank", {"leaf0 > spine0": 27.0}, 2)],
+)
+def test_who_is_last_where_packets_are_seen_to_wait_at_a_link_waits_for_them(detector, queues, told):
+    """Where nobody saw that, or a rank works for longer, both may be so."""
+    link = finding("slow_link", ("leaf0", "spine0"), score=9, edges=[["a", "b"]], queues_ms=queues)
+    rank = replace(finding("slow_rank", ("c",), score=14), detector=detector)
+    found = loud(settled([link, rank], []))
+    assert len(found) == told
+    assert ("slow_link", ("leaf0", "spine0")) in found
