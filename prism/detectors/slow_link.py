@@ -20,6 +20,7 @@ from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
+from prism.kernels.intervals import weighted_median
 from prism.kernels.shifts import RARE, middle, usual
 from prism.model import Finding, Severity, SubjectType
 
@@ -142,8 +143,9 @@ def _as_long(view: View, one: Incident, *, share: float = 0.25) -> list[Pair]:
 
     Shapers and buffers let short bursts through at full rate: that these are not slow says nothing of long ones.
     """
-    least = share * min((view.edges[key].burst() for key in one.bad), default=0.0)
-    return [key for key in one.good if view.edges[key].burst() >= least]
+    burst = {key: weighted_median(own := view.edges[key].bursts(), own) for key in [*one.bad, *one.good]}
+    least = share * min((burst[key] for key in one.bad), default=0.0)
+    return [key for key in one.good if burst[key] >= least]
 
 
 def _lost(view: View, one: Incident) -> float:

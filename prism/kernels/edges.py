@@ -101,16 +101,22 @@ class Edge:
 
     def bursts(self) -> Floats:
         """How many octets it moves in each stretch of its activity."""
-        stretch = np.searchsorted(self.activity()[0], self.start, "right") - 1
-        return np.bincount(stretch, self.octets).astype(np.float64)
-
-    def burst(self) -> float:
-        """How many octets a typical burst moves: half of all come in bursts as large."""
-        return weighted_median(own := self.bursts(), own)
+        return bursts_of(self.activity()[0], self.start, self.octets)
 
     def only(self, kept: Mask) -> Edge:
         """The same edge with only some of its records."""
         return edge_from(self.key, self.rows[kept], self.start[kept], self.end[kept], self.octets[kept])
+
+
+@compiled
+def bursts_of(begin: Ints, start: Ints, octets: Ints) -> Floats:
+    """How many octets an edge that began to move at times moves from each to the next; records in order of `start`."""
+    burst, k = np.zeros(len(begin)), 0
+    for i in range(len(start)):
+        while k + 1 < len(begin) and begin[k + 1] <= start[i]:
+            k += 1
+        burst[k] += octets[i]
+    return burst
 
 
 def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Mask
-from prism.kernels.edges import Edge
+from prism.kernels.edges import Edge, bursts_of
 from prism.kernels.intervals import Floats, Ints, at_half, closed
 from prism.kernels.ordered import median, rising
 
@@ -113,11 +113,7 @@ def _again_and_again(empty: Ints, times: Ints, apart: float) -> bool:
 @compiled
 def _burst(begin: Ints, start: Ints, octets: Ints) -> float:
     """How many octets an edge that began to move at times moves without a pause: half of them come in bursts as large."""
-    burst, k = np.zeros(len(begin)), 0
-    for i in range(len(start)):
-        while k + 1 < len(begin) and begin[k + 1] <= start[i]:
-            k += 1
-        burst[k] += octets[i]
+    burst = bursts_of(begin, start, octets)
     return at_half(burst, burst)
 
 

@@ -21,20 +21,22 @@ def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal:
 
     A ring may go on inside a `host`.
     """
-    classes = enumerate(_classes(edges, equal))
-    return {key: number for number, own in classes for ring, _ in _rings(own, edges, host) for key in ring}
+    classes, said = enumerate(_classes(edges, equal)), _said(edges)
+    return {key: number for number, own in classes for ring, _ in _rings(own, edges, said, host) for key in ring}
 
 
 def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
     """Rings (`rounds`) that go on inside hosts, each of which they enter at one endpoint and leave from another."""
-    rings = (ring for own in _classes(edges, equal) for ring in _rings(own, edges, host))
+    said = _said(edges)
+    rings = (ring for own in _classes(edges, equal) for ring in _rings(own, edges, said, host))
     return [ring for ring, inside in rings if inside and max(Counter(inside).values()) == 1]
 
 
 def _rings(
-    own: Collection[Pair], edges: Collection[Pair], host: Mapping[int, str | None]
+    own: Collection[Pair], edges: Collection[Pair], said: Counter[int], host: Mapping[int, str | None]
 ) -> Iterator[tuple[list[Pair], list[str]]]:
-    """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does.
+    """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does; `said` is how many
+    `edges` begin or end at each endpoint.
 
     What all comes back on the same pairs is none there, unless its members do nothing else: stages of pipelines whose replicas
     share hosts hand on like that, but replicas reduce gradients.
@@ -58,14 +60,15 @@ def _rings(
         for node in nodes:
             inside[of[node]] += [home] * (loose[node] > 0)
     for part, ring, hosts in zip(parts, rings, inside, strict=True):
-        two_way = hosts and all(flipped(key) in edges for key in ring)
-        if len(part) > 2 and _goes_around(ring, host) and not (two_way and _say_more(part, ring, edges)):
+        two_way = bool(hosts) and all(flipped(key) in edges for key in ring)
+        more = two_way and sum(said[node] for node in part) > 4 * len(ring)
+        if len(part) > 2 and not more and _goes_around(ring, host):
             yield ring, hosts
 
 
-def _say_more(members: Collection[int], ring: Collection[Pair], edges: Collection[Pair]) -> bool:
-    """Whether members of a ring say more than what goes around it, one way and the other."""
-    return sum(key[0] in members or key[1] in members for key in edges) > 2 * len(ring)
+def _said(edges: Collection[Pair]) -> Counter[int]:
+    """How many pairs begin or end at each endpoint."""
+    return Counter(end for key in edges for end in key[:2])
 
 
 def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:
