@@ -14,7 +14,7 @@ from collectors.compiled import compiled
 from collectors.record import Flows, Mask
 from prism.kernels.intervals import Floats, Ints, Union, active, at_half, closed, nearest, weighted_median
 from prism.kernels.ordered import in_order, median, rising
-from prism.kernels.sums import counted, numbered
+from prism.kernels.sums import numbered
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
@@ -172,24 +172,42 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
     With `lane`, the lane of each of the rows (kernels.lanes), every lane is a pair of its own.
     """
     rows = np.arange(len(flows)) if rows is None else rows
-    start = sending(flows)[rows]
-    order = in_order(start)
-    src, dst = flows.src[rows], flows.dst[rows]
+    start, src, dst = sending(flows).take(rows), flows.src.take(rows), flows.dst.take(rows)
     number, at = numbered(src, dst if lane is None else lane << 32 | dst)
     ends = src[at], dst[at], np.zeros(len(at), np.int64) if lane is None else lane[at]
     by = np.lexsort(ends[::-1])
     place = np.empty(len(by), np.int32)
     place[by] = np.arange(len(by), dtype=np.int32)
-    order, begins = counted(place[number], len(at), order)
-    rows, start = rows.take(order), start.take(order)
-    of = Columns(rows, start, flows.end_ns.take(rows), flows.octets.take(rows))
-    volumes = np.add.reduceat(of.octets, begins[:-1]).tolist() if len(at) else []
-    cuts = pairwise(begins.tolist())
+    *columns, begins, moved = _laid_out(place, number, in_order(start), rows, start, flows.end_ns, flows.octets)
+    of, volumes, cuts = Columns(*columns), moved.tolist(), pairwise(begins.tolist())
     if lane is None:
         pairs = zip(*(column[by].tolist() for column in ends[:2]), cuts, volumes, strict=True)
         return {(one, other): Edge(one, other, None, volume, of, *cut) for one, other, cut, volume in pairs}
     lanes = zip(*(column[by].tolist() for column in ends), cuts, volumes, strict=True)
     return {(one, other, on): Edge(one, other, on, volume, of, *cut) for one, other, on, cut, volume in lanes}
+
+
+@compiled
+def _laid_out(
+    place: NDArray[np.int32], number: NDArray[np.int32], order: Rows, rows: Rows, start: Ints, end: Ints, octets: Ints
+) -> tuple[Rows, Ints, Ints, Ints, Ints, Ints]:
+    """Rows, start, end and octets of records, pair by pair as the `place` of each pair's `number` says, in `order` within it;
+    where each pair begins and the last one ends; what each moved. `end` and `octets` are of all flows, the others of `rows`.
+    """
+    begins, moved = np.zeros(len(place) + 1, np.int64), np.zeros(len(place), np.int64)
+    for k in number:
+        begins[np.uint64(place[np.uint64(k)]) + np.uint64(1)] += 1
+    for k in range(len(place)):
+        begins[k + 1] += begins[k]
+    at, n = begins.copy(), len(rows)
+    out, starts, ends, sizes = np.empty(n, np.intp), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in order:
+        k, row = np.uint64(place[np.uint64(number[np.uint64(i)])]), np.uint64(rows[np.uint64(i)])
+        to = np.uint64(at[k])
+        at[k] += 1
+        out[to], starts[to], ends[to], sizes[to] = row, start[np.uint64(i)], end[row], octets[row]
+        moved[k] += octets[row]
+    return out, starts, ends, sizes, begins, moved
 
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:

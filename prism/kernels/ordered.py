@@ -47,25 +47,54 @@ def ascending(values: NDArray[Any]) -> bool:
     return n >= len(values)
 
 
-def in_order(values: Ints, *, few: int = 500) -> NDArray[np.intp]:
-    """The places of whole numbers in ascending order, equal ones as they are.
+def in_order(values: Ints) -> NDArray[np.intp]:
+    """The places of whole numbers in ascending order, equal ones as they are."""
+    return np.arange(len(values)) if ascending(values) else _placed(np.ascontiguousarray(values, np.int64))
 
-    Numbers and their places are sorted as one number where they fit it: several times as fast as NumPy's stable argsort of more
-    than a `few`.
+
+@compiled
+def _placed(values: Ints, few: int = 16) -> NDArray[np.intp]:
+    """`in_order` of at least one value: put into twice as many bins of equal width, and those of more than a `few` into bins
+    again. Times are spread so evenly that this takes a third of what NumPy's sort does.
     """
-    n = len(values)
-    if ascending(values):
-        return np.arange(n)
-    if n <= few:
-        return np.argsort(values, kind="stable")
-    low, room = int(values.min()), n.bit_length()
-    if (int(values.max()) - low).bit_length() + room > 63:
-        return np.argsort(values, kind="stable")
-    both = np.subtract(values, low, dtype=np.int64) << room
-    both |= np.arange(n)
-    both.sort()
-    both &= (1 << room) - 1
-    return both
+    n, low = len(values), values.min()
+    span, shift = np.uint64(values.max() - low), np.uint64(0)
+    while span >> shift >= np.uint64(2 * n):
+        shift += np.uint64(1)
+    begins = np.zeros(np.int64(span >> shift) + 1, np.int32)
+    for value in values:
+        begins[np.uint64(value - low) >> shift] += 1
+    total = 0
+    for k in range(len(begins)):
+        count = begins[k]
+        begins[k] = total
+        total += count
+    order = np.empty(n, np.intp)
+    for i in range(n):
+        own_bin = np.uint64(values[i] - low) >> shift
+        order[np.uint64(begins[own_bin])] = i
+        begins[own_bin] += 1
+    begin = 0
+    for end in begins if shift else begins[:0]:  # each bin ends where the next one began
+        if end - begin > few:
+            own = order[begin:end]
+            own[:] = own[_placed(values[own])]
+        elif end - begin > 1:
+            _insert(order[begin:end], values)
+        begin = end
+    return order
+
+
+@compiled
+def _insert(order: NDArray[np.intp], values: Ints) -> None:
+    """Puts a few places in order of their values."""
+    for i in range(1, len(order)):
+        place, j = order[i], i
+        value = values[place]
+        while j > 0 and values[order[j - 1]] > value:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = place
 
 
 @compiled

@@ -20,15 +20,15 @@ def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
     """`order` sorted by the keys (0 … n − 1) at those places, equal keys as they were; and where each key begins, n + 1."""
     begins = np.zeros(n + 1, np.intp)
     for i in order:
-        begins[keys[i] + 1] += 1
+        begins[np.uint64(keys[np.uint64(i)]) + np.uint64(1)] += 1
     for k in range(n):
         begins[k + 1] += begins[k]
     at = begins.copy()
     out = np.empty(len(order), np.intp)
     for i in order:
-        k = keys[i]
-        out[at[k]] = i
-        at[k] += 1
+        key = np.uint64(keys[np.uint64(i)])
+        out[np.uint64(at[key])] = i
+        at[key] += 1
     return out, begins
 
 
@@ -66,29 +66,51 @@ def both_ends(src: Ints, dst: Ints, start: Ints, by_time: Places) -> Places:
 def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArray[np.int32], Places, int]:
     """`numbered`, for at most `most` keys; the third is how many there were, −1 if more."""
     size = 4
-    while size < 2 * most:
+    while size < 4 * most:
         size *= 2
-    table = np.full(size, -1, np.int32)
-    left, right = np.empty(most, one.dtype), np.empty(most, other.dtype)
-    first = np.empty(most, np.intp)
-    out = np.empty(len(one), np.int32)
-    n = 0
+    table, mask = np.full(size, -1, np.int32), np.uint64(size - 1)
+    known, first = np.empty((most, 2), np.uint64), np.empty(most, np.intp)
+    out, n = np.empty(len(one), np.int32), 0
     for i in range(len(one)):
-        mixed = np.uint64(one[i]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(other[i]) * np.uint64(0xC2B2AE3D27D4EB4F)
-        at = np.int64((mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33)) & (size - 1)
-        while table[at] >= 0 and (left[table[at]] != one[i] or right[table[at]] != other[i]):
-            at = (at + 1) & (size - 1)
-        if table[at] < 0:
+        left, right = np.uint64(one[i]), np.uint64(other[i])
+        mixed = left * np.uint64(0x9E3779B97F4A7C15) ^ right * np.uint64(0xC2B2AE3D27D4EB4F)
+        at = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33) & mask
+        k = table[at]
+        while k >= 0 and (known[np.uint64(k), 0] != left or known[np.uint64(k), 1] != right):
+            at = at + np.uint64(1) & mask
+            k = table[at]
+        if k < 0:
             if n == most:
                 return out, first, -1
-            table[at], left[n], right[n], first[n] = n, one[i], other[i], i
+            k = table[at] = n
+            known[n, 0], known[n, 1], first[n] = left, right, i
             n += 1
-        out[i] = table[at]
+        out[i] = k
     return out, first[:n], n
+
+
+@compiled
+def _looked_up(one: NDArray[Any], other: NDArray[Any], width: int, size: int) -> tuple[NDArray[np.int32], Places]:
+    """`numbered`, of keys so small that a table of `size` has a place for each: the second whole number is below `width`."""
+    table, first = np.full(size, -1, np.int32), np.empty(size, np.intp)
+    out, n = np.empty(len(one), np.int32), 0
+    for i in range(len(one)):
+        at = np.uint64(one[i]) * np.uint64(width) + np.uint64(other[i])
+        k = table[at]
+        if k < 0:
+            k = table[at] = n
+            first[n] = i
+            n += 1
+        out[i] = k
+    return out, first[:n].copy()
 
 
 def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> tuple[NDArray[np.int32], Places]:
     """The number of each record's key, a pair of whole numbers, counted from 0 as keys appear; and where each appears first."""
+    if len(one) and one.min() >= 0 and other.min() >= 0:
+        height, width = int(one.max()) + 1, int(other.max()) + 1
+        if height * width <= len(one):
+            return _looked_up(one, other, width, height * width)
     while True:
         number, first, n = _numbered(one, other, room)
         if n >= 0:

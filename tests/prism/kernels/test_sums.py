@@ -45,6 +45,15 @@ def test_keys_are_numbered_as_they_appear(some):
     assert first.tolist() == [some.index(pair) for pair in known]
 
 
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=6, max_size=80), st.booleans())
+def test_small_keys_are_numbered_as_they_appear(some, short):
+    one, other = (np.array([pair[side] for pair in some], np.int32 if short else np.int64) for side in (0, 1))
+    number, first = numbered(one, other)
+    known = list(dict.fromkeys(some))
+    assert number.tolist() == [known.index(pair) for pair in some]
+    assert first.tolist() == [some.index(pair) for pair in known]
+
+
 @given(keys)
 def test_groups_are_summed(some):
     number, start = np.array(some, np.int32), np.arange(len(some))[::-1].astype(np.int64)
