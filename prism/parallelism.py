@@ -62,7 +62,7 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     if pure:
         told = taken.union(*trees)
         others = {key: edge for key, edge in edges.items() if key not in told}
-        rings += [of_lanes([edges[key] for key in ring]) for ring in through_hosts(others, host)]
+        rings += of_lanes([[edges[key] for key in ring] for ring in through_hosts(others, host)])
         taken = taken.union(*(ring.edges for ring in rings))
     found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
     lockstep = _lockstep([*found, *rings], edges)
@@ -120,7 +120,7 @@ def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[lis
     """Collectives of lanes, each of which carries one conversation."""
     grown = {key for tree in trees for key in tree}
     found, left = communicators({key: edge for key, edge in edges.items() if key not in grown})
-    return found + [of_lanes([edges[key] for key in sorted(tree)]) for tree in trees], left
+    return found + of_lanes([[edges[key] for key in sorted(tree)] for tree in trees]), left
 
 
 def _by_time(edges: dict[Pair, Edge], _trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:

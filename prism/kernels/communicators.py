@@ -45,7 +45,7 @@ def communicators(
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
-    found = [of_lanes([edges[key] for key in sorted(part)]) for part in whole]
+    found = of_lanes([[edges[key] for key in sorted(part)] for part in whole])
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
@@ -149,8 +149,10 @@ def _parted(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, U
     members = {end for key in part for end in ends(key)}
     graphs = [nx.Graph((k[0], k[1]) for k in own) for own in classes]
     spanning = [i for i, g in enumerate(graphs) if len(g) == len(members) and nx.is_connected(g)]
+    if not spanning:
+        return None
     windows = [joined([active[k] for k in own]) for own in classes]
-    if not spanning or any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
+    if any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
         return None
     return [
         {k for k in own if k[0] in nodes}
