@@ -181,6 +181,15 @@ def _home(homes: Ints, lane: int) -> int:
 
 
 @compiled
+def homes_of(pairs: Ints, n: int) -> Ints:
+    """For each of `n` lanes the number of one that pairs of them, int64[m, 2], join it to."""
+    homes = np.arange(n)
+    for a, b in pairs:
+        homes[_home(homes, a)] = _home(homes, b)
+    return homes
+
+
+@compiled
 def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, threshold: float, near: float) -> Ints:
     """Pairs of lanes that meet at an endpoint and belong together, without those that others join already; int64[n, 2].
 

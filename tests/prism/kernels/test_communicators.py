@@ -90,7 +90,12 @@ def test_lanes_that_go_on_in_one_another_are_those_that_the_obvious_loop_finds(d
     for edge in edges.values():
         for end in ends(edge.key):
             at.setdefault(end, []).append(edge)
-    assert set(_rings(edges, at, _meeting(edges, at))) == naively_going_on(edges)
+    keys = list(edges)
+    assert {(keys[a], keys[b]) for a, b in _rings(edges, at, _meeting(edges, at))} == naively_going_on(edges)
+
+
+def test_no_lanes_make_no_communicators():
+    assert communicators({}) == ([], {})
 
 
 def test_groups_that_have_moved_the_same_by_chance_are_no_tree():

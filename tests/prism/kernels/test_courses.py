@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.courses import QUANTILES, beyond, close, coincides, course, joins, parting, side_by_side
+from prism.kernels.courses import QUANTILES, beyond, close, coincides, course, homes_of, joins, parting, side_by_side
 from prism.kernels.edges import edge_from
 from prism.kernels.intervals import moved_within
 from prism.kernels.lockstep import alike
@@ -51,6 +51,17 @@ def test_the_course_of_a_lane_is_what_numpy_says(some):
     assert (found.bursts, found.octets) == (len(starts), total[-1])
     assert found.cadence == (np.median(np.diff(starts)) if len(starts) > 1 else edge.end.max() - start[0])
     assert close(found, found, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9))
+def test_lanes_that_pairs_join_have_one_home(pairs):
+    homes = homes_of(np.array(pairs, np.int64).reshape(-1, 2), 10)
+    while (homes[homes] != homes).any():
+        homes = homes[homes]
+    graph = nx.empty_graph(10)
+    graph.add_edges_from(pairs)
+    parts = {frozenset(np.flatnonzero(homes == home).tolist()) for home in homes}
+    assert parts == {frozenset(part) for part in nx.connected_components(graph)}
 
 
 def lane(number, some):

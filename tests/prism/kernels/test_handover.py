@@ -68,8 +68,9 @@ pauses = st.lists(st.tuples(st.integers(-3, 3), st.integers(1, 9)), min_size=2, 
 def test_levels_and_tides_are_the_obvious_loops(some):
     level, idle = (np.array(column, np.float64) for column in zip(*some, strict=True))
     stays = {own: idle[np.abs(level - own) <= 1].sum() for own in sorted(set(level.tolist()))}
-    assert _usual(level, idle, 1.0, np.argsort(level)).tolist() == (np.abs(level - max(stays, key=stays.__getitem__)) <= 1).tolist()
-    assert _floor(level, idle, np.argsort(level)) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
+    order, longest = np.argsort(level), max(stays, key=stays.__getitem__)
+    assert _usual(level, idle, 1.0, order).tolist() == (np.abs(level - longest) <= 1).tolist()
+    assert _floor(level, idle, order) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
     calm = level <= 1
     visits = [list(own) for low, own in groupby(range(len(level)), key=lambda i: calm[i]) if low]
     rests = np.array([idle[own].max() for own in visits])
