@@ -26,7 +26,7 @@ from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipp
 from prism.kernels.exchanges import completed
 from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
-from prism.kernels.lanes import lanes, renewals
+from prism.kernels.lanes import connections, lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, moved_on, of_lanes
 from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.kernels.rounds import rounds, through_hosts
@@ -50,12 +50,13 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     members = [code[address] for address in job.endpoints]
     inside = flows.among(job.endpoints)
     payload = np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst])
-    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
+    known = connections(flows, payload)
+    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, known))), least)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     rail = {m: topology.rail(flows.endpoints[m]) if topology is not None else -1 for m in members}
     pure = _pure(flows, payload)
     halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
-    tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, payload))
+    tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, known))
     (tides, rings), trees = (circles(_without_rounds(tides, edges, host), edges, host), trees) if pure else (({}, []), [])
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
