@@ -62,7 +62,8 @@ def _reductions(quiet: Mapping[Members, float]) -> set[Members]:
     for members in quiet:
         for member in members:
             of[member].append(members)
-    calmest = {max(own, key=lambda s: (round(quiet[s], 2), len(s), sorted(s))) for own in of.values()}
+    rank = {members: (round(calm, 2), len(members), sorted(members)) for members, calm in quiet.items()}
+    calmest = {max(own, key=rank.__getitem__) for own in of.values()}
     return {max((other for other in quiet if other >= calm), key=len) for calm in calmest}
 
 
@@ -122,8 +123,11 @@ def _split_exchanges(inner: set[Members], host: Mapping[int, str | None] = NOWHE
     """Inner sets that are rounds of one all-to-all: together every member exchanges with every other, or shares its host."""
     graph = nx.Graph((a, b) for members in inner for a in members for b in members if a < b)
     graph.add_edges_from(neighbours(graph, host))
-    for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
-        rounds = {members for members in inner if members <= set(clique)}
+    at: dict[int, list[Members]] = defaultdict(list)
+    for members in inner:
+        at[min(members)].append(members)
+    for clique in sorted(map(frozenset, nx.find_cliques(graph)), key=lambda c: (-len(c), sorted(c))):
+        rounds = {members for first in clique for members in at.get(first, ()) if members <= clique}
         if len(clique) > 2 and len(rounds) > 1:
             return rounds
     return set()

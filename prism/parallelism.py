@@ -26,7 +26,7 @@ from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipp
 from prism.kernels.exchanges import completed
 from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
-from prism.kernels.lanes import lanes, renewals
+from prism.kernels.lanes import connections, lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, moved_on, of_lanes
 from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.kernels.rounds import rounds, through_hosts
@@ -50,19 +50,20 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     members = [code[address] for address in job.endpoints]
     inside = flows.among(job.endpoints)
     payload = np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst])
-    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, payload))), least)
+    known = connections(flows, payload)
+    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, known))), least)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     rail = {m: topology.rail(flows.endpoints[m]) if topology is not None else -1 for m in members}
     pure = _pure(flows, payload)
     halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
-    tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, payload))
+    tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, known))
     (tides, rings), trees = (circles(_without_rounds(tides, edges, host), edges, host), trees) if pure else (({}, []), [])
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
     if pure:
         told = taken.union(*trees)
         others = {key: edge for key, edge in edges.items() if key not in told}
-        rings += [of_lanes([edges[key] for key in ring]) for ring in through_hosts(others, host)]
+        rings += of_lanes([[edges[key] for key in ring] for ring in through_hosts(others, host)])
         taken = taken.union(*(ring.edges for ring in rings))
     found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
     lockstep = _lockstep([*found, *rings], edges)
@@ -120,7 +121,7 @@ def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[lis
     """Collectives of lanes, each of which carries one conversation."""
     grown = {key for tree in trees for key in tree}
     found, left = communicators({key: edge for key, edge in edges.items() if key not in grown})
-    return found + [of_lanes([edges[key] for key in sorted(tree)]) for tree in trees], left
+    return found + of_lanes([[edges[key] for key in sorted(tree)] for tree in trees]), left
 
 
 def _by_time(edges: dict[Pair, Edge], _trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:

@@ -10,7 +10,7 @@ from collectors.record import UDP
 from prism.detectors.view import View
 from prism.kernels.closings import closings
 from prism.kernels.intervals import Union, union
-from prism.kernels.lanes import renewals
+from prism.kernels.lanes import connections, renewals
 from prism.kernels.overdue import Cut, overdue
 from prism.model import Finding, Severity, SubjectType
 
@@ -122,7 +122,9 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     """
     begin, end = spoken
     after = np.append(begin[1:], max(view.until, int(end[-1])))
-    anew = np.isin(after, renewals(view.flows, rows))
+    if not (after - end >= least).any():
+        return []
+    anew = np.isin(after, renewals(view.flows, connections(view.flows, rows)))
     closed = view.flows.start_ns[closings(view.flows)]
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []

@@ -31,7 +31,7 @@ def circles(
     """
     alike = _alike_both_ways(tides, edges, host)
     known = {key for ring in alike for key in ring}
-    found = [of_lanes([edges[key] for key in ring]) for ring in alike]
+    found = of_lanes([[edges[key] for key in ring] for ring in alike])
     tides = {pair: tide for pair, tide in tides.items() if pair not in known}
     place = {end: host.get(end) or end for pair in tides for end in pair[:2]}
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
@@ -43,7 +43,7 @@ def circles(
         rings = _moving_at_once(own, place, len(part), threshold)
         if sum(map(len, rings)) == len(own):
             out = {pair: tide for pair, tide in out.items() if pair not in own}
-            found += [of_lanes([own[key] for key in ring]) for ring in rings]
+            found += of_lanes([[own[key] for key in ring] for ring in rings])
     return out, found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.courses import QUANTILES, joins, side_by_side
+from prism.kernels.courses import QUANTILES, homes_of, joins, side_by_side
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, Union
@@ -37,15 +37,17 @@ def communicators(
     for edge in edges.values():
         for end in ends(edge.key):
             at[end].append(edge)
-    meeting = _meeting(edges, at)
-    graph: nx.Graph[Pair] = nx.Graph(_rings(edges, at, meeting))
+    keys, meeting = list(edges), _meeting(edges, at)
+    rings = _rings(edges, at, meeting)
+    graph: nx.Graph[Pair] = nx.Graph((keys[a], keys[b]) for a, b in rings.tolist())
     graph.add_nodes_from(edges)
-    graph.add_edges_from(_near_by(edges, meeting, graph, threshold, near))
+    pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), *meeting, QUANTILES, threshold, near)
+    graph.add_edges_from((keys[a], keys[b]) for a, b in pairs.tolist())
     active = {key: edge.activity() for key, edge in edges.items()}
     parts = [set(part) for part in nx.connected_components(graph)]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
-    found = [of_lanes([edges[key] for key in sorted(part)]) for part in whole]
+    found = of_lanes([[edges[key] for key in sorted(part)] for part in whole])
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
@@ -56,33 +58,16 @@ def _meeting(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> tuple[
     return own, np.cumsum([0, *map(len, at.values())])
 
 
-def _near_by(
-    edges: Mapping[Pair, Edge], meeting: tuple[Ints, Ints], graph: nx.Graph[Pair], threshold: float, near: float
-) -> list[tuple[Pair, Pair]]:
-    """Lanes that belong together (`courses.joins`) and are not joined in the graph, nor by others of these."""
-    if not edges:
-        return []
-    keys = list(edges)
-    place = {key: i for i, key in enumerate(keys)}
-    homes = np.empty(len(keys), np.int64)
-    for part in nx.connected_components(graph):
-        inside = [place[key] for key in part]
-        homes[inside] = inside[0]
-    pairs = joins(side_by_side(edges.values()), homes, *meeting, QUANTILES, threshold, near)
-    return [(keys[a], keys[b]) for a, b in pairs.tolist()]
-
-
-def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tuple[Ints, Ints]) -> list[tuple[Pair, Pair]]:
-    """Lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint.
+def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tuple[Ints, Ints]) -> Ints:
+    """Places of lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint;
+    int64[n, 2].
 
     Octets are equal within a hundredth where there is no way back, within a thousandth where there is one.
     """
-    keys = list(edges)
     rows = [(e.src, e.dst, e.volume) for e in edges.values()]
     src, dst, volume = np.array(rows, np.int64).reshape(-1, 3).T
-    tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in keys], np.float64)
-    pairs = _going_on(np.array(list(at), np.int64), *meeting, src, dst, volume, tolerance)
-    return [(keys[a], keys[b]) for a, b in pairs.tolist()]
+    tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in edges], np.float64)
+    return _going_on(np.array(list(at), np.int64), *meeting, src, dst, volume, tolerance)
 
 
 @compiled
@@ -149,8 +134,10 @@ def _parted(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, U
     members = {end for key in part for end in ends(key)}
     graphs = [nx.Graph((k[0], k[1]) for k in own) for own in classes]
     spanning = [i for i, g in enumerate(graphs) if len(g) == len(members) and nx.is_connected(g)]
+    if not spanning:
+        return None
     windows = [joined([active[k] for k in own]) for own in classes]
-    if not spanning or any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
+    if any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
         return None
     return [
         {k for k in own if k[0] in nodes}

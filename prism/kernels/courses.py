@@ -10,7 +10,7 @@ import numpy as np
 
 from collectors.compiled import compiled
 from prism.kernels.edges import Edge, activities, laid_out
-from prism.kernels.intervals import Floats, Ints, moved_within
+from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
 
 QUANTILES = (np.arange(400) + 0.5) / 400
@@ -31,7 +31,10 @@ class Course(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The records of lanes, those of lane k at `low` to before `high`; when it was active is at `cuts` k to k + 1."""
+    """The records of lanes, those of lane k at `low` to before `high`; when it was active is at `cuts` k to k + 1.
+
+    It had been active for `busy` ns before each of those times.
+    """
 
     start: Ints
     end: Ints
@@ -40,14 +43,16 @@ class Lanes(NamedTuple):
     high: Ints
     first: Ints
     last: Ints
+    busy: Ints
     cuts: Ints
 
 
 def side_by_side(edges: Collection[Edge]) -> Lanes:
     """Some edges as lanes, numbered from 0."""
     of, low, high = laid_out(edges)
-    active, cuts = activities(edges)
-    return Lanes(of.start, of.end, of.octets, low, high, *active, cuts)
+    (first, last), cuts = activities(edges)
+    length = last - first
+    return Lanes(of.start, of.end, of.octets, low, high, first, last, np.cumsum(length) - length, cuts)
 
 
 @compiled
@@ -59,7 +64,11 @@ def course(start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shar
         gap[i - 1] = max(start[i] - reach, 0)
         reach = max(reach, end[i])
     line = parting(gap, median(end - start))
-    starts = start[np.concatenate((np.array([True]), gap > line))]
+    starts, bursts = start[:1].repeat(n), 1
+    for i in range(1, n):
+        starts[bursts] = start[i]
+        bursts += gap[i - 1] > line
+    starts = starts[:bursts]
     by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
     at, grown = 0, octets[0]
     for k in range(len(shares)):
@@ -80,23 +89,43 @@ def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) 
     Also where they do not rise `clear` enough, and all are wide against how long a record `lasts`, ns: every record is a burst,
     and a few pauses are wider than others.
     """
-    known = np.sort(gap[gap > 0])
-    line, most = 0.0, 2.0
-    for i in range(len(known) - least):
-        if known[i + 1] / known[i] > most:
-            line, most = float(known[i]), known[i + 1] / known[i]
-    return 0.0 if line > 0 and lasts > 0 and most < clear and known[0] > most * lasts else line
+    low, high, many = np.zeros(65, np.int64), np.zeros(65, np.int64), np.zeros(65, np.int64)
+    known = 0
+    for one in gap:
+        if one > 0:  # by powers of two: what rises more than twofold is the least of one and the greatest of one before
+            power = math.frexp(one)[1]
+            low[power] = min(low[power], one) if many[power] else one
+            high[power] = max(high[power], one)
+            many[power] += 1
+            known += 1
+    line, most, lowest, before, count = 0.0, 2.0, 0, 0, 0
+    for power in range(65):
+        if many[power] and before and count <= known - least and low[power] / before > most:
+            line, most = float(before), low[power] / before
+        if many[power]:
+            lowest, before, count = lowest or low[power], high[power], count + many[power]
+    return 0.0 if line > 0 and lasts > 0 and most < clear and lowest > most * lasts else line
 
 
 @compiled
-def apart(a: Course, b: Course) -> float:
-    """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
-    most = np.inf
-    if abs(math.log(a.octets / b.octets)) <= 0.02:
-        most = median(np.abs(a.by_share - b.by_share))
-    if abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts):
-        most = min(most, median(np.abs(a.by_burst - b.by_burst)))
-    return most / max(min(a.cadence, b.cadence), 1.0)
+def close(a: Course, b: Course, near: float) -> bool:
+    """Whether two lanes are no further than `near` from one another in time, in cadences, by octets or by bursts."""
+    cadence = max(min(a.cadence, b.cadence), 1.0)
+    if abs(math.log(a.octets / b.octets)) <= 0.02 and _mostly_within(a.by_share, b.by_share, cadence, near):
+        return True
+    alike = abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts)
+    return alike and _mostly_within(a.by_burst, b.by_burst, cadence, near)
+
+
+@compiled
+def _mostly_within(one: Ints, other: Ints, cadence: float, near: float) -> bool:
+    """Whether the median distance of times is at most `near` cadences: it is where most are, not where few are."""
+    within = 0
+    for i in range(len(one)):
+        within += abs(one[i] - other[i]) / cadence <= near
+    if 2 * within == len(one):
+        return median(np.abs(one - other)) / cadence <= near
+    return bool(2 * within > len(one))
 
 
 @compiled
@@ -107,10 +136,39 @@ def beyond(together: float, a: Course, b: Course) -> float:
 
 
 @compiled
-def coincides(lanes: Lanes, a: int, b: int) -> float:
-    """Share of the octets of a lane that it moved while another was active."""
-    own, other = slice(lanes.low[a], lanes.high[a]), slice(lanes.cuts[b], lanes.cuts[b + 1])
-    return moved_within(lanes.start[own], lanes.end[own], lanes.octets[own], lanes.first[other], lanes.last[other])
+def coincides(lanes: Lanes, a: int, b: int, least: float = 0.0) -> float:
+    """Share of the octets of a lane that it moved while another was active, as `moved_within`; 0 if less than `least`."""
+    begins, ends = lanes.cuts[b], lanes.cuts[b + 1]
+    first, last, busy = lanes.first[begins:ends], lanes.last[begins:ends], lanes.busy[begins:ends]
+    left = total = float(lanes.octets[lanes.low[a] : lanes.high[a]].sum())
+    k = j = -1
+    moved, bar = 0.0, least * (1 - 1e-9) * total
+    for i in range(lanes.low[a], lanes.high[a]):
+        start, end, octets = lanes.start[i], lanes.end[i], lanes.octets[i]
+        if moved + left < bar:
+            return 0.0
+        left -= octets
+        while k + 1 < len(first) and first[k + 1] <= start:
+            k += 1
+        while j >= 0 and first[j] > end:
+            j -= 1
+        while j + 1 < len(first) and first[j + 1] <= end:
+            j += 1
+        if j < 0 or (k == j and start > last[k]):
+            continue
+        if end > start:
+            before = busy[k] + min(start, last[k]) - first[k] if k >= 0 else busy[0]
+            moved += (busy[j] + min(end, last[j]) - first[j] - before) / (end - start) * octets
+        elif start <= last[k]:
+            moved += octets
+    return moved / total if total else 0.0
+
+
+@compiled
+def _with(lanes: Lanes, one: int, other: int, a: Course, b: Course, threshold: float) -> bool:
+    """Whether a lane moves the share `threshold` of its octets, beyond chance, while another does; `a`, `b`: their courses."""
+    busy = max(a.busy, b.busy)
+    return beyond(coincides(lanes, one, other, busy + threshold * (1 - busy)), a, b) >= threshold
 
 
 @compiled
@@ -120,6 +178,15 @@ def _home(homes: Ints, lane: int) -> int:
         homes[lane] = homes[homes[lane]]
         lane = homes[lane]
     return lane
+
+
+@compiled
+def homes_of(pairs: Ints, n: int) -> Ints:
+    """For each of `n` lanes the number of one that pairs of them, int64[m, 2], join it to."""
+    homes = np.arange(n)
+    for a, b in pairs:
+        homes[_home(homes, a)] = _home(homes, b)
+    return homes
 
 
 @compiled
@@ -148,9 +215,8 @@ def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, th
                         octets[a], cadence[a], busy[a] = told.octets, told.cadence, told.busy
                 x = Course(by_share[one], by_burst[one], bursts[one], octets[one], cadence[one], busy[one])
                 y = Course(by_share[other], by_burst[other], bursts[other], octets[other], cadence[other], busy[other])
-                if apart(x, y) <= near or (
-                    beyond(coincides(lanes, one, other), x, y) >= threshold
-                    and beyond(coincides(lanes, other, one), x, y) >= threshold
+                if close(x, y, near) or (
+                    _with(lanes, one, other, x, y, threshold) and _with(lanes, other, one, x, y, threshold)
                 ):
                     homes[_home(homes, one)] = _home(homes, other)
                     found[many] = one, other

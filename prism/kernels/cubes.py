@@ -40,10 +40,15 @@ def cubes(edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
 
 def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[Pair]]]:
     """The dimensions and the lanes of each hypercube of at `least` so many."""
+    total: dict[Both, int] = defaultdict(int)
+    for key, edge in edges.items():
+        total[(key[0], key[1]) if key[0] < key[1] else (key[1], key[0])] += edge.volume
+    low, high = _doubles(np.sort(np.array(list(total.values()), np.float64)), LOOSE)
+    if not (low < high).any():
+        return []
     lanes: dict[Both, set[Pair]] = defaultdict(set)
     for key in edges:
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
-    total = {pair: sum(edges[key].volume for key in own) for pair, own in lanes.items()}
     found = list(_cubes(total, least))
     known = {frozenset(cube) for _, cube in found}
     for _, cube in _cubes(total, least, LOOSE):

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Mask
 from prism.kernels.edges import Edge, bursts_of
 from prism.kernels.intervals import Floats, Ints, at_half, closed
 from prism.kernels.ordered import median, rising
+from prism.kernels.sums import Places, preceding
 
 Moved = tuple[Ints, Ints, Ints]  # start, end and octets of an edge's records
 NEVER: Ints = np.zeros(0, np.int64)
@@ -86,17 +86,19 @@ def _handover(
     none = (0.0, times[:0], 0.0)
     if idle.sum() <= 0 or unit <= 0:
         return False, none, none
-    levels = _levelled(excess, idle, cuts)
-    usual = _usual(levels, idle, unit)
+    rank = np.argsort(excess)
+    levels = _levelled(excess, idle, cuts, rank)
+    order = np.argsort(levels) if len(cuts) else rank
+    usual = _usual(levels, idle, unit, order)
     flying = _in_flight(usual, idle)
     if flying < share:
         return False, none, none
     least = brief if flying < mostly else brief / 5
-    if _in_flight(_usual(levels, idle, 1.5 * max(bursts)), idle) < share / 4:  # not deep
+    if _in_flight(_usual(levels, idle, 1.5 * max(bursts), order), idle) < share / 4:  # not deep
         calm, away = idle[usual], idle[~usual]
         if (at_half(away, away) if len(away) else 0.0) < least * (at_half(calm, calm) if len(calm) else 0.0):
             return False, none, none
-    down, up = _tide(times, levels, idle, unit), _tide(times, _levelled(-excess, idle, cuts), idle, unit)
+    down, up = _tide(times, levels, idle, unit), _tide(times, _levelled(-excess, idle, cuts, rank[::-1].copy()), idle, unit)
     handed = _again_and_again(down[1], times, apart) or _again_and_again(up[1], times, apart)
     return handed, down, up
 
@@ -129,13 +131,13 @@ def _in_flight(usual: Mask, idle: Floats, parts: int = 12) -> float:
 
 
 @compiled
-def _usual(excess: Floats, idle: Floats, unit: float) -> Mask:
-    """The pauses within a unit of the level at which a pair stays longest."""
-    return np.abs(excess - _longest(excess, idle, unit, np.argsort(excess))) <= unit
+def _usual(level: Floats, idle: Floats, unit: float, order: Places) -> Mask:
+    """The pauses within a unit of the level at which a pair stays longest, in an order of levels."""
+    return np.abs(level - _longest(level, idle, unit, order)) <= unit
 
 
 @compiled
-def _longest(level: Floats, idle: Floats, unit: float, order: NDArray[np.intp]) -> float:
+def _longest(level: Floats, idle: Floats, unit: float, order: Places) -> float:
     """The level around which a pair stays longest, in an order of levels."""
     time, n = np.zeros(len(order) + 1), len(order)
     for i in range(n):
@@ -181,12 +183,14 @@ def _tide(times: Ints, level: Floats, idle: Floats, unit: float, brief: float = 
 
 
 @compiled
-def _levelled(level: Floats, idle: Floats, cuts: Ints) -> Floats:
-    """Levels above the floor of their part: what was in flight when a job crashed never comes back."""
+def _levelled(level: Floats, idle: Floats, cuts: Ints, order: Places) -> Floats:
+    """Levels above the floor of their part: what was in flight when a job crashed never comes back. `order`: of levels."""
+    if not len(cuts):
+        return level - _floor(level, idle, order)
     out, low = level.copy(), 0
     for high in [*cuts, len(level)]:
         if high > low:
-            out[low:high] -= _floor(level[low:high], idle[low:high])
+            out[low:high] -= _floor(level[low:high], idle[low:high], np.argsort(level[low:high]))
         low = high
     return out
 
@@ -200,7 +204,7 @@ def _excess(there: Moved, back: Moved, bursts: float) -> tuple[Ints, Floats, Flo
     """
     starts, ends = np.concatenate((there[0], back[0])), np.concatenate((there[1], back[1]))
     octets = np.concatenate((there[2], -back[2])).astype(np.float64)
-    order, begun = rising(ends), rising(starts)
+    order, begun = _merged(there[1], back[1]), _merged(there[0], back[0])
     level = np.cumsum(octets[order])
     ratio = there[2].sum() / max(back[2].sum(), 1)
     equal = 0.95 <= ratio <= 1.05 or 0.95 <= bursts <= 1.05
@@ -210,8 +214,22 @@ def _excess(there: Moved, back: Moved, bursts: float) -> tuple[Ints, Floats, Flo
     start, stop = closed(starts[begun], ends[begun], 0.0)
     pause = np.zeros(len(stop))
     pause[:-1] = start[1:] - stop[:-1]
-    at = np.searchsorted(ends[order], stop, side="right") - 1
-    return stop, level[at], np.minimum(pause, 2 * at_half(pause, pause))
+    return stop, level[preceding(ends[order], stop, True) - 1], np.minimum(pause, 2 * at_half(pause, pause))
+
+
+@compiled
+def _merged(one: Ints, other: Ints) -> Places:
+    """The places of two series on end, each nearly in order, in order of both; equal ones as they are."""
+    a, b = rising(one), rising(other)
+    out, i, j = np.empty(len(a) + len(b), np.intp), 0, 0
+    for k in range(len(out)):
+        if j == len(b) or (i < len(a) and one[a[i]] <= other[b[j]]):
+            out[k] = a[i]
+            i += 1
+        else:
+            out[k] = len(a) + b[j]
+            j += 1
+    return out
 
 
 @compiled
@@ -228,11 +246,9 @@ def _cut_off(level: Floats) -> bool:
 
 
 @compiled
-def _floor(level: Floats, idle: Floats, share: float = 0.02) -> float:
-    """The lowest level at which a pair stays for a while: the `share` quantile of its idle time."""
-    order, total = np.argsort(level), 0.0
-    for i in order:
-        total += idle[i]
+def _floor(level: Floats, idle: Floats, order: Places, share: float = 0.02) -> float:
+    """The lowest level at which a pair stays for a while: the `share` quantile of its idle time, in an order of levels."""
+    total = idle.sum()
     k, grown = 0, idle[order[0]]
     while k < len(order) - 1 and grown < share * total:
         k += 1

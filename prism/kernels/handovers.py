@@ -37,8 +37,12 @@ def handovers(
             continue
         graph = nx.Graph((pair[0], pair[1]) for pair in own)
         lines: dict[Pair, Handover] = {}
-        for part in nx.connected_components(graph):
-            inside = [pair for pair in own if pair[0] in part]
+        parts = list(nx.connected_components(graph))
+        of = {node: i for i, part in enumerate(parts) for node in part}
+        pairs: list[list[Pair]] = [[] for _ in parts]
+        for pair in own:
+            pairs[of[pair[0]]].append(pair)
+        for inside in pairs:
             handing = _handing(inside, tides, moved, equal / 3)
             if _branches(handing):
                 trees.append(frozenset(inside) | {flipped(pair) for pair in inside})

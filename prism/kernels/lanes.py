@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Mask
+from collectors.compiled import compiled
+from collectors.record import Codes, Flows, Mask
 from prism.kernels.intervals import Ints, union
 from prism.kernels.sums import counted, numbered, spans, totals
 
@@ -42,36 +43,59 @@ class _Line(NamedTuple):
         return a <= tolerance and abs(float(np.log(self.parts / other.parts))) <= tolerance
 
 
-def lanes(flows: Flows, rows: Rows, *, tolerance: float = 0.25, most: int = 64) -> Ints:
-    """The lane of each of the given rows within its pair, counted from 0; the same number in both directions.
+class Connections(NamedTuple):
+    """The connection of each of some `rows`, one direction of one, counted as they appear, and where `at` each does first."""
+
+    rows: Rows
+    number: NDArray[np.int32]
+    at: Rows
+
+
+def connections(flows: Flows, rows: Rows) -> Connections:
+    """The connections of the given rows; where all have queue pairs the source port is none: that of RoCEv2 is entropy."""
+    ends, ports, queue = (flows.src, flows.dst), (flows.src_port, flows.dst_port), flows.dst_qp.take(rows)
+    keys = _keys(ends[0].take(rows), ends[1].take(rows), ports[0].take(rows), ports[1].take(rows), queue)
+    return Connections(rows, *numbered(*keys))
+
+
+@compiled
+def _keys(
+    src: Codes, dst: Codes, src_port: NDArray[np.uint16], dst_port: NDArray[np.uint16], queue: NDArray[np.uint32]
+) -> tuple[Ints, Ints]:
+    """Whom each record is from and to, and on what, as one number each."""
+    pair, line, told = np.empty(len(src), np.int64), np.empty(len(src), np.int64), queue.all()
+    for i in range(len(src)):
+        pair[i] = np.int64(src[i]) << 32 | np.int64(dst[i])
+        line[i] = np.int64(queue[i]) << 32 | np.int64(dst_port[i]) << 16 | (0 if told else np.int64(src_port[i]))
+    return pair, line
+
+
+def lanes(flows: Flows, known: Connections, *, tolerance: float = 0.25, most: int = 64) -> Ints:
+    """The lane of each of some rows, whose connections are `known`, within its pair, counted from 0; the same number in both
+    directions.
 
     A pair of more than `most` connections, as clients of storage have, is one lane, as is one without ports or queue pairs.
     """
-    out, start = np.zeros(len(rows), np.int64), flows.start_ns[rows]
-    for lines in _by_pair(flows, rows, most):
-        for number, lane in enumerate(_joined(lines, tolerance, start)):
-            for line in lane:
-                out[line.rows] = number
+    out = np.zeros(len(known.rows), np.int64)
+    if several := _by_pair(flows, known, most):
+        start = flows.start_ns[known.rows]
+        for lines in several:
+            for number, lane in enumerate(_joined(lines, tolerance, start)):
+                for line in lane:
+                    out[line.rows] = number
     return out
 
 
-def renewals(flows: Flows, rows: Rows, *, most: int = 8, least: float = 1e-3) -> Ints:
-    """Times, ns, from which on all of the given rows are on other connections than before: a job begins anew then.
+def renewals(flows: Flows, known: Connections, *, most: int = 8, least: float = 1e-3) -> Ints:
+    """Times, ns, from which on all of some rows are on other connections (`known`) than before: a job begins anew then.
 
     More than `most` of them are no restarts but a habit. Connections that carry less than `least` of what the heaviest one does
     only belong to what follows: ranks find one another over such. None without ports or queue pairs.
     """
-    ports = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
-    queue = flows.dst_qp[rows].astype(np.int64)
-    if not len(rows) or not (queue.any() or ports[0].any() or ports[1].any()):
+    rows, number, at = known
+    if not any(bool(column[rows[at]].any()) for column in (flows.dst_qp, flows.src_port, flows.dst_port)):
         return np.zeros(0, np.int64)
-    entropy = queue.all()  # the source port of RoCEv2
-    pair = flows.src[rows].astype(np.int64) << 32 | flows.dst[rows]
-    number, at = numbered(pair, queue << 32 | ports[1] << 16 | (0 if entropy else ports[0]))
-    first, last = np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
-    spans(number, flows.start_ns[rows], flows.end_ns[rows], first, last)
-    moved = np.zeros(len(at), np.int64)
-    totals(number, flows.octets[rows], moved)
+    first, last, moved = _lives(number, flows.start_ns.take(rows), flows.end_ns.take(rows), flows.octets.take(rows), len(at))
     heavy = moved >= least * moved.max()
     begins, ends = union(first[heavy], last[heavy])
     every = union(first, last)[0]
@@ -80,35 +104,43 @@ def renewals(flows: Flows, rows: Rows, *, most: int = 8, least: float = 1e-3) ->
     return anew if len(begins) - 1 <= most else anew[:0]
 
 
-def _by_pair(flows: Flows, rows: Rows, most: int) -> list[list[_Line]]:
-    """The lines of every pair that has several of a direction, up to `most`; `rows` in them are places in `rows`."""
-    src, dst = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64)
+def _lives(number: NDArray[np.int32], start: Ints, end: Ints, octets: Ints, n: int) -> tuple[Ints, Ints, Ints]:
+    """When the first record of each of `n` groups began, when the last ended, and what they moved."""
+    first, last, moved = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    spans(number, start, end, first, last)
+    totals(number, octets, moved)
+    return first, last, moved
+
+
+def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
+    """The lines of every pair that has several of a direction, up to `most`; `rows` in them are places in the `known` rows."""
+    rows, at = known.rows, known.rows[known.at]
+    src, dst = flows.src[at].astype(np.int64), flows.dst[at].astype(np.int64)
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     there = src == low
-    ports = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
-    queue = flows.dst_qp[rows].astype(np.int64)
+    ports = flows.src_port[at].astype(np.int64), flows.dst_port[at].astype(np.int64)
+    queue = flows.dst_qp[at].astype(np.int64)
     port = np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0])
     port = np.where(queue > 0, 0, port)  # the source port of RoCEv2 is entropy
-    number, at = numbered(low << 32 | high, port << 32 | queue << 1 | there)
-    by = np.lexsort((queue[at], port[at], there[at], high[at], low[at]))
-    asked = _several(low[at[by]] << 32 | high[at[by]], there[at[by]], most)
+    line, one = numbered(low << 32 | high, port << 32 | queue << 1 | there)
+    by = one[np.lexsort((queue[one], port[one], there[one], high[one], low[one]))]
+    low, high, there, port = low[by], high[by], there[by], port[by]
+    asked = _several(low << 32 | high, there, most)
     if not asked.any():
         return []
     place = np.empty(len(by), np.int32)
-    place[by] = np.arange(len(by), dtype=np.int32)
-    number, at = place[number], at[by]
-    order, begins = counted(number, len(at), np.arange(len(rows)))
-    moved, messages = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
-    first, last = np.full(len(at), np.iinfo(np.int64).max), np.zeros(len(at), np.int64)
-    spans(number, flows.start_ns[rows], flows.end_ns[rows], first, last)
-    totals(number, flows.octets[rows], moved)
+    place[line[by]] = np.arange(len(by), dtype=np.int32)
+    number = place[line].take(known.number)
+    order, begins = counted(number, len(by), np.arange(len(rows)))
+    first, last, moved = _lives(number, flows.start_ns[rows], flows.end_ns[rows], flows.octets[rows], len(by))
+    messages = np.zeros(len(by), np.int64)
     totals(number, flows.messages[rows], messages)
     parts = np.where(messages > 0, messages, np.diff(begins))
     pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
-    columns = zip(*(c.tolist() for c in (low[at], high[at], there[at], port[at], first, last, moved, parts)), strict=True)
-    known = zip(columns, pairwise(begins.tolist()), strict=True)
-    for (one, other, way, own, begin, end, octets, many), (a, b) in compress(known, asked):
-        pairs[one, other].append(_Line(way, own, begin, end, octets, many, order[a:b]))
+    columns = zip(*(c.tolist() for c in (low, high, there, port, first, last, moved, parts)), strict=True)
+    known_lines = zip(columns, pairwise(begins.tolist()), strict=True)
+    for (lower, higher, way, own, begin, end, octets, many), (a, b) in compress(known_lines, asked):
+        pairs[lower, higher].append(_Line(way, own, begin, end, octets, many, order[a:b]))
     return list(pairs.values())
 
 

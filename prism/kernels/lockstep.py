@@ -19,6 +19,7 @@ import numpy as np
 
 from prism.kernels.edges import Edge, Pair, Rows, ends, flipped
 from prism.kernels.intervals import Ints, Union, covered, moved_within, union
+from prism.kernels.pooled import pooled
 from prism.kernels.sums import distinct
 
 
@@ -44,14 +45,16 @@ class _Clique:
     window: Union
 
 
-def of_lanes(lanes: Sequence[Edge]) -> Collective:
-    """Lanes as one collective."""
-    rows = np.sort(np.concatenate([edge.rows for edge in lanes]))
-    return Collective(frozenset(edge.key for edge in lanes), rows, joined([edge.activity() for edge in lanes]))
+def of_lanes(sets: Sequence[Sequence[Edge]]) -> list[Collective]:
+    """Each of some sets of lanes, none of which is in two of them, as one collective."""
+    keys = (frozenset(edge.key for edge in lanes) for lanes in sets)
+    return [Collective(own, *told) for own, told in zip(keys, pooled(sets), strict=True)]
 
 
 def merged(parts: list[Collective]) -> Collective:
-    """Several collectives as one."""
+    """Several collectives as one; one alone is as it is."""
+    if len(parts) == 1:
+        return parts[0]
     return Collective(
         frozenset().union(*(one.edges for one in parts)),
         distinct(np.concatenate([one.rows for one in parts])),

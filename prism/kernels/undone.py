@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from collectors.record import UDP, Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.lanes import lanes
+from prism.kernels.lanes import connections, lanes
 from prism.kernels.transfers import SHARE, borders, rested, unit_of
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ def by_lane(flows: Flows, codes: Ints) -> list[Rows]:
     place[codes] = np.arange(len(codes))
     inside = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & (flows.octets > 0))
     lane = np.zeros(len(inside), np.int64)
-    lane[~control[inside]] = 1 + lanes(flows, inside[~control[inside]])
+    lane[~control[inside]] = 1 + lanes(flows, connections(flows, inside[~control[inside]]))
     key = (flows.src[inside].astype(np.int64) * len(place) + flows.dst[inside]) * (lane.max(initial=0) + 1) + lane
     by = np.lexsort((sending(flows)[inside], key))
     return np.split(inside[by], np.flatnonzero(np.diff(key[by])) + 1) if len(by) else []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from prism.kernels.communicators import _alike, _meeting, _rings, _whole, communicators
 from prism.kernels.edges import edge_from, edges_of, ends
 from prism.kernels.handovers import handovers
-from prism.kernels.lanes import lanes
+from prism.kernels.lanes import connections, lanes
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
 from tests.prism.traffic import T0, Wire
@@ -18,7 +18,7 @@ def groups(job, hosts=16):
     flows, truth = done.flows, done.truth["jobs"]["A"]
     rank = {r["ip"]: r["rank"] for r in truth["ranks"]}
     rows = np.flatnonzero(~flows.control())
-    edges = edges_of(flows, rows, lanes(flows, rows))
+    edges = edges_of(flows, rows, lanes(flows, connections(flows, rows)))
     piped, trees = handovers(edges)
     handed = {frozenset(pair[:2]) for pair in piped}
     found, left = communicators(
@@ -90,7 +90,12 @@ def test_lanes_that_go_on_in_one_another_are_those_that_the_obvious_loop_finds(d
     for edge in edges.values():
         for end in ends(edge.key):
             at.setdefault(end, []).append(edge)
-    assert set(_rings(edges, at, _meeting(edges, at))) == naively_going_on(edges)
+    keys = list(edges)
+    assert {(keys[a], keys[b]) for a, b in _rings(edges, at, _meeting(edges, at))} == naively_going_on(edges)
+
+
+def test_no_lanes_make_no_communicators():
+    assert communicators({}) == ([], {})
 
 
 def test_groups_that_have_moved_the_same_by_chance_are_no_tree():

@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.courses import QUANTILES, apart, beyond, course, joins, parting, side_by_side
+from prism.kernels.courses import QUANTILES, beyond, close, coincides, course, homes_of, joins, parting, side_by_side
 from prism.kernels.edges import edge_from
+from prism.kernels.intervals import moved_within
 from prism.kernels.lockstep import alike
 
 
@@ -19,6 +20,13 @@ def test_where_gaps_part_bursts():
     steps_and_evaluations = np.array([200, 210, 200, 700, 205, 195, 710, 200, 690])
     assert parting(steps_and_evaluations) == 210
     assert parting(steps_and_evaluations, 10.0) == 0
+
+
+@given(st.lists(st.one_of(st.integers(-5, 100), st.integers(0, 2**62)), max_size=30))
+def test_gaps_part_bursts_where_sorted_ones_rise_most(gaps):
+    known = np.sort([gap for gap in gaps if gap > 0])
+    rise = (known[1:] / known[:-1])[: max(len(known) - 3, 0)]
+    assert parting(np.array(gaps, np.int64)) == (known[int(np.argmax(rise))] if len(rise) and rise.max() > 2 else 0)
 
 
 lanes_of = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.integers(1, 9)), min_size=2, max_size=40)
@@ -42,13 +50,48 @@ def test_the_course_of_a_lane_is_what_numpy_says(some):
     assert found.by_burst.tolist() == starts[(QUANTILES * len(starts)).astype(int)].tolist()
     assert (found.bursts, found.octets) == (len(starts), total[-1])
     assert found.cadence == (np.median(np.diff(starts)) if len(starts) > 1 else edge.end.max() - start[0])
-    assert apart(found, found) == 0
+    assert close(found, found, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=9))
+def test_lanes_that_pairs_join_have_one_home(pairs):
+    homes = homes_of(np.array(pairs, np.int64).reshape(-1, 2), 10)
+    while (homes[homes] != homes).any():
+        homes = homes[homes]
+    graph = nx.empty_graph(10)
+    graph.add_edges_from(pairs)
+    parts = {frozenset(np.flatnonzero(homes == home).tolist()) for home in homes}
+    assert parts == {frozenset(part) for part in nx.connected_components(graph)}
 
 
 def lane(number, some):
     later, length, octets = (np.array(column, np.int64) for column in zip(*some, strict=True))
     start = np.cumsum(later)
     return edge_from((0, number), np.arange(len(start)), start, start + length, octets)
+
+
+def apart(a, b):
+    """How far two lanes are from one another in time, in cadences; infinite where nothing can be compared."""
+    both = (a.by_share, b.by_share, abs(np.log(a.octets / b.octets)) <= 0.02)
+    bursts = (a.by_burst, b.by_burst, abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts))
+    far = [float(np.median(np.abs(one - other))) for one, other, alike in (both, bursts) if alike]
+    return min(far, default=np.inf) / max(min(a.cadence, b.cadence), 1)
+
+
+@given(lanes_of, lanes_of, st.floats(0, 3))
+def test_lanes_that_are_close_are_not_far_apart(one, other, near):
+    a, b = (course(*edge.moved, *edge.activity(), QUANTILES) for edge in (lane(0, one), lane(1, other)))
+    assert close(a, b, near) == (apart(a, b) <= near)
+    far = apart(a, b)
+    assert not np.isfinite(far) or close(a, b, far)
+
+
+@given(st.lists(lanes_of, min_size=2, max_size=2), st.floats(0, 1))
+def test_what_a_lane_moves_while_another_is_active(both, least):
+    a, b = (lane(number, some) for number, some in enumerate(both))
+    told, share = side_by_side([a, b]), moved_within(*a.moved, *b.activity())
+    assert coincides(told, 0, 1) == share
+    assert coincides(told, 0, 1, least) == share or (coincides(told, 0, 1, least) == 0 and share < least)
 
 
 @given(st.lists(lanes_of, min_size=1, max_size=6), st.sampled_from((0.15, 1.0)))

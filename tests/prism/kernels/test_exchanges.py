@@ -17,9 +17,9 @@ def test_an_exchange_takes_the_few_lanes_that_it_misses(octets, lost, whole):
         wire.send(a, b, octets if (a, b) in apart else 10_000, T0)
     flows = wire.flows()
     edges = edges_of(flows, np.flatnonzero(~flows.control()))
-    few = of_lanes([edge for key, edge in edges.items() if key[:2] in apart])
+    (few,) = of_lanes([[edge for key, edge in edges.items() if key[:2] in apart]])
     gone = {(0, 4)} if lost > 1 else set()
-    big = of_lanes([edge for key, edge in edges.items() if key[:2] in everyone - apart - gone])
+    (big,) = of_lanes([[edge for key, edge in edges.items() if key[:2] in everyone - apart - gone]])
     found = completed([few, big], edges)
     assert len(found) == whole
     assert set().union(*(one.edges for one in found)) == few.edges | big.edges
@@ -32,5 +32,5 @@ def test_a_ring_both_ways_misses_nothing():
             wire.send(a, b, 10_000, T0)
     flows = wire.flows()
     edges = edges_of(flows, np.flatnonzero(~flows.control()))
-    parts = [of_lanes([e for k, e in edges.items() if ((k[0] - k[1]) % 4 == 2) == across]) for across in (False, True)]
+    parts = of_lanes([[e for k, e in edges.items() if ((k[0] - k[1]) % 4 == 2) == across] for across in (False, True)])
     assert len(completed(parts, edges)) == 2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.edges import edges_of
-from prism.kernels.handover import Tide, _floor, _in_flight, _tide, _usual, handover
+from prism.kernels.handover import Tide, _floor, _in_flight, _merged, _tide, _usual, handover
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -68,8 +68,9 @@ pauses = st.lists(st.tuples(st.integers(-3, 3), st.integers(1, 9)), min_size=2, 
 def test_levels_and_tides_are_the_obvious_loops(some):
     level, idle = (np.array(column, np.float64) for column in zip(*some, strict=True))
     stays = {own: idle[np.abs(level - own) <= 1].sum() for own in sorted(set(level.tolist()))}
-    assert _usual(level, idle, 1.0).tolist() == (np.abs(level - max(stays, key=stays.__getitem__)) <= 1).tolist()
-    assert _floor(level, idle) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
+    order, longest = np.argsort(level), max(stays, key=stays.__getitem__)
+    assert _usual(level, idle, 1.0, order).tolist() == (np.abs(level - longest) <= 1).tolist()
+    assert _floor(level, idle, order) == min(own for own in stays if idle[level <= own].sum() >= 0.02 * idle.sum())
     calm = level <= 1
     visits = [list(own) for low, own in groupby(range(len(level)), key=lambda i: calm[i]) if low]
     rests = np.array([idle[own].max() for own in visits])
@@ -84,6 +85,12 @@ def test_levels_and_tides_are_the_obvious_loops(some):
     assert tide.rest == (np.median([idle[own].max() for own in visits]) if visits else 0.0)
     parts = [(idle[own][~calm[own]].sum(), idle[own].sum()) for k in range(12) if len(own := _part(len(idle), k))]
     assert _in_flight(calm, idle) == pytest.approx(np.median([away / whole for away, whole in parts]))
+
+
+@given(st.lists(st.integers(0, 20), max_size=30), st.lists(st.integers(0, 20), max_size=30))
+def test_two_series_are_merged_as_if_they_were_sorted(one, other):
+    both = np.array([*one, *other], np.int64)
+    assert _merged(both[: len(one)], both[len(one) :]).tolist() == np.argsort(both, kind="stable").tolist()
 
 
 def _part(n, k):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.record import Flows
-from prism.kernels.lanes import lanes, renewals
+from prism.kernels.lanes import connections, lanes, renewals
 
 
 def flows(rows):
@@ -15,7 +15,7 @@ def flows(rows):
 
 def told(rows):
     made = flows(rows)
-    return lanes(made, np.arange(len(made))).tolist()
+    return lanes(made, connections(made, np.arange(len(made)))).tolist()
 
 
 def test_connections_that_move_unequally_are_two_lanes_in_both_directions():
@@ -58,15 +58,15 @@ def test_a_restart_is_when_all_connections_are_new():
                 columns[name].append(value)
     arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
     flows = Flows.build(arrays, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
-    assert renewals(flows, np.arange(40)).tolist() == [1700]
-    assert renewals(flows, np.arange(24)).tolist() == []
+    assert renewals(flows, connections(flows, np.arange(40))).tolist() == [1700]
+    assert renewals(flows, connections(flows, np.arange(24))).tolist() == []
     small = [(1200 + 20 * i, 1210 + 20 * i, i % 2, 1 - i % 2, 500 + i, 5) for i in range(12)]  # they find one another
     more = {name: np.append(arrays[name], [row[i] for row in small]) for i, name in enumerate(columns)}
     flows = Flows.build(more, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
-    assert renewals(flows, np.arange(52)).tolist() == [*range(1200, 1440, 20), 1700]
+    assert renewals(flows, connections(flows, np.arange(52))).tolist() == [*range(1200, 1440, 20), 1700]
     arrays["dst_qp"] = arrays["start_ns"] + 1  # a connection for each message is a habit
     flows = Flows.build(arrays, endpoints=("a", "b"), exporters=("leaf",), paths=((),))
-    assert renewals(flows, np.arange(40)).tolist() == []
+    assert renewals(flows, connections(flows, np.arange(40))).tolist() == []
 
 
 def test_conversations_of_about_one_volume_are_two_lanes_where_each_has_its_own_times():
@@ -83,4 +83,4 @@ def test_directions_of_a_lane_may_be_in_as_many_messages_but_not_in_as_many_reco
     small = [(0, 1, 0, 0, 7, t, 10) for t in range(12)] + [(1, 0, 0, 0, 8, 3 * t, 30) for t in range(4)]
     made = flows(big + small)
     counted = replace(made, messages=np.array([1] * 12 + [3] * 4 + [1] * 12 + [3] * 4))
-    assert lanes(counted, np.arange(len(made))).tolist() == [0] * 16 + [1] * 16
+    assert lanes(counted, connections(counted, np.arange(len(made)))).tolist() == [0] * 16 + [1] * 16

@@ -1,0 +1,29 @@
+"""Sets of lanes put together, against sorting what their lanes have."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.kernels.edges import edge_from
+from prism.kernels.intervals import union
+from prism.kernels.pooled import pooled
+
+records = st.lists(st.tuples(st.integers(0, 90), st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=20)
+
+
+@given(st.lists(st.lists(records, min_size=1, max_size=4), max_size=4), st.randoms())
+def test_sets_of_lanes_put_together_are_what_their_lanes_are(sets, random):
+    room = sum(len(lane) for own in sets for lane in own) + 7
+    rows = iter(random.sample(range(room), room))
+    lanes = []
+    for own in sets:
+        lanes.append([])
+        for some in own:
+            start, length, octets = np.array(sorted(some), np.int64).T.copy()
+            lanes[-1].append(edge_from((0, 1), np.array([next(rows) for _ in some]), start, start + length, octets))
+    told = list(pooled(lanes))
+    assert len(told) == len(lanes)
+    for own, (found, busy) in zip(lanes, told, strict=True):
+        assert found.tolist() == sorted(np.concatenate([lane.rows for lane in own]).tolist())
+        there = union(*map(np.concatenate, zip(*(lane.activity() for lane in own), strict=True)))
+        assert [part.tolist() for part in busy] == [part.tolist() for part in there]
