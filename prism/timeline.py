@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Mask
+from collectors.record import Codes, Flows
 from prism.beats import beat, same_period
 from prism.counting import rhythm_of
 from prism.kernels.edges import sending
-from prism.kernels.endings import steps_of
+from prism.kernels.endings import Records, steps_of
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import in_order
+from prism.kernels.ordered import ascending, in_order
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import NONE, Rhythm
 from prism.kernels.signals import signals
-from prism.kernels.sums import both_ends
+from prism.kernels.sums import counted, on_end
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 
@@ -65,34 +66,37 @@ def _steps(
     flows: Flows, job: Job, beats: _Beats, clock: Rhythm, start: Ints, heard: Mapping[str, Ints]
 ) -> tuple[NDArray[np.int64], ...]:
     """Begin and end of every step of every rank, int64[n, 2] each."""
-    code = {address: i for i, address in enumerate(flows.endpoints)}
     of: dict[str, list[int]] = defaultdict(list)
     for i, stream in enumerate(beats.streams):
         for member in stream.members:
             of[member].append(i)
-    begins, columns = _by_endpoint(flows, beats.streams, start)
-    none = np.zeros(0, np.int64)
-    steps = []
-    for address in job.endpoints:
-        if not of[address]:  # a member that says nothing in a window
-            steps.append(np.zeros((0, 2), np.int64))
-            continue
-        own, leading, quiet = beats.of(of[address])
-        inside = slice(begins[code[address]], begins[code[address] + 1])
-        sent, came, octets, which = (column[inside] for column in columns)
-        steps.append(steps_of(sent, came, octets, which, own, leading, quiet, heard.get(address, none)))
+    known: dict[tuple[int, ...], int] = {}  # a member that says nothing in a window has no streams
+    group = [known.setdefault(tuple(of[address]), len(known)) if of[address] else -1 for address in job.endpoints]
+    own, leading = (np.zeros((len(known), len(beats.streams)), np.bool_) for _ in range(2))
+    rests = [clock.quiet[:0]]
+    for choice, k in known.items():
+        last, quiet = beats.ended_by(list(choice))
+        own[k, list(choice)] = leading[k, last] = True
+        rests.append(quiet)
+    records = _records(flows, job, beats.streams, start, np.array(group, np.int64))
+    quiets = np.concatenate(rests), np.cumsum([len(quiet) for quiet in rests])
+    words = on_end([heard.get(address, start[:0]) for address in job.endpoints])
+    told, begins = steps_of(records, (start, flows.end_ns, flows.octets), own, leading, quiets, words)
+    steps = [told[low:high] for low, high in pairwise(begins.tolist())]
     return tuple(_together(steps, [heard.get(address) for address in job.endpoints], clock.period_ns))
 
 
-def _by_endpoint(flows: Flows, streams: Sequence[Stream], start: Ints) -> tuple[list[int], tuple[Ints, ...]]:
-    """Where each endpoint's records begin; start, end, octets and stream of those that it sends and is sent, by start."""
+def _records(flows: Flows, job: Job, streams: Sequence[Stream], start: Ints, group: Ints) -> Records:
+    """The records of a job's streams, in order of start, for ranks of such groups (`endings`)."""
     rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
-    of = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
-    src, dst, begun = flows.src[rows], flows.dst[rows], start[rows]
-    order = both_ends(src, dst, begun, in_order(begun)) % max(len(rows), 1)
-    begins = np.cumsum(np.append(0, np.bincount(np.concatenate([src, dst]), minlength=len(flows.endpoints))))
-    own = rows[order]
-    return begins.tolist(), (begun[order], flows.end_ns[own], flows.octets[own], of[order])
+    order, _ = counted(rows, len(flows), np.arange(len(rows)))  # mostly the order of start
+    rows, of = rows.take(order), np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams]).take(order)
+    begun = start.take(rows)
+    if not ascending(begun):
+        order = in_order(begun)
+        rows, of = rows.take(order), of.take(order)
+    rank = _ranks(flows, job)
+    return rows, of, rank.take(flows.src), rank.take(flows.dst), group
 
 
 def _together(
@@ -133,19 +137,9 @@ class _Beats:
         self.alone = alone  # no other stream shows the steps as the clock does
         self.often = often  # as of `Beat`
         self.known: dict[tuple[int, ...], Rhythm] = {}
-        self._told: dict[tuple[int, ...], tuple[Mask, Mask, Ints]] = {}
 
-    def of(self, own: list[int]) -> tuple[Mask, Mask, Ints]:
-        """Which streams are a rank's own, which of them end its steps, and the gap after each of these, int64[n, 2]."""
-        if tuple(own) not in self._told:
-            leading, quiet = self._ended_by(own)
-            which = np.zeros((2, len(self.streams)), np.bool_)
-            which[0, own] = which[1, leading] = True
-            self._told[tuple(own)] = which[0], which[1], quiet
-        return self._told[tuple(own)]
-
-    def _ended_by(self, own: list[int]) -> tuple[list[int], Ints]:
-        """The streams that end a rank's steps, and the gap after each.
+    def ended_by(self, own: list[int]) -> tuple[list[int], Ints]:
+        """Those of a rank's `own` streams that end its steps, and the gap after each step, int64[n, 2].
 
         Gradients are reduced last: all of a rank's reductions together where they stand together in the step, else
         the one that rests longest. Ranks that reduce nothing follow whatever rests longest.
@@ -184,19 +178,25 @@ def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:
     """One span per record and end of it, with the phase its stream stands for."""
-    start = sending(flows)
-    code = {address: i for i, address in enumerate(flows.endpoints)}
-    rank = np.full(len(flows.endpoints), -1, np.int32)
-    rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints), dtype=np.int32)
+    start, rank = sending(flows), _ranks(flows, job)
     parts = [(s.rows, PHASES.index(s.kind)) for s in streams]
     rows = np.concatenate([r for r, _ in parts]) if parts else np.zeros(0, np.intp)
     phase = np.concatenate([np.full(len(r), p, np.int8) for r, p in parts]) if parts else np.zeros(0, np.int8)
-    both = np.concatenate([rows, rows])
+    src, dst = rank.take(flows.src.take(rows)), rank.take(flows.dst.take(rows))
+    octets = flows.octets.take(rows)
     return Spans(
-        start[both],
-        flows.end_ns[both],
-        np.concatenate([rank[flows.src[rows]], rank[flows.dst[rows]]]),
-        np.concatenate([phase, phase]),
-        np.concatenate([rank[flows.dst[rows]], rank[flows.src[rows]]]),
-        np.concatenate([flows.octets[rows], -flows.octets[rows]]).astype(np.int64),
+        np.tile(start.take(rows), 2),
+        np.tile(flows.end_ns.take(rows), 2),
+        np.concatenate([src, dst]),
+        np.tile(phase, 2),
+        np.concatenate([dst, src]),
+        np.concatenate([octets, -octets]),
     )
+
+
+def _ranks(flows: Flows, job: Job) -> Codes:
+    """The rank of each endpoint, −1 for those of others."""
+    code = {address: i for i, address in enumerate(flows.endpoints)}
+    rank = np.full(len(flows.endpoints), -1, np.int32)
+    rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints), dtype=np.int32)
+    return rank

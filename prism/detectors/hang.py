@@ -122,14 +122,15 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     """
     begin, end = spoken
     after = np.append(begin[1:], max(view.until, int(end[-1])))
-    if not (after - end >= least).any():
+    silent = np.flatnonzero(after - end >= least).tolist()
+    if not silent:
         return []
     anew = np.isin(after, renewals(view.flows, connections(view.flows, rows)))
     closed = view.flows.start_ns[closings(view.flows)]
     rdma = bool((view.flows.protocol[rows] == UDP).all())
     out = []
     whole = len(view.ends) - _broken(view)
-    for i in np.flatnonzero(after - end >= least).tolist():
+    for i in silent:
         over = i + 1 < len(end)
         step = _step(view, int(end[i])) if over else min(_step(view, int(end[i])), whole)
         if not step:

@@ -15,7 +15,7 @@ from collectors.record import UDP, Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of, laid_out
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.sums import counted, ranges, tallied, tallies
+from prism.kernels.sums import counted, places_in, ranges, tallied, tallies
 from prism.kernels.undone import by_lane
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
@@ -148,13 +148,10 @@ class Steps:
     @cached_property
     def _step(self) -> NDArray[np.int32]:
         """In which step of its sender each record of `flows` ended; of the whole job, where the sender was not seen in all."""
-        out = self.step_of(self.flows.end_ns).astype(np.int32)
-        order, begins = counted(self.flows.src, len(self.code), np.arange(len(self.flows)))
-        for code, steps in zip(self.codes.tolist(), self.timeline.steps, strict=True):
-            if len(steps) == len(self.ends):
-                own = order[begins[code] : begins[code + 1]]
-                out[own] = np.searchsorted(steps[:, 1], self.flows.end_ns[own], "left")
-        return out
+        own = dict(zip(self.codes.tolist(), (steps[:, 1] for steps in self.timeline.steps), strict=True))
+        ends = [own.get(code, self.ends) for code in range(len(self.code))]
+        ends = [told if len(told) == len(self.ends) else self.ends for told in ends]
+        return places_in(ends, self.flows.src.astype(np.int64), self.flows.end_ns).astype(np.int32)
 
     def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints | None = None) -> Floats:
         """Sums of a column of the flows by edge and step, or how many records there are; float64[n, steps + 1].

@@ -6,8 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.record import Codes, Ints
 from prism.kernels.ordered import median
+
+Places = NDArray[np.intp]
+Masks = NDArray[np.bool_]  # [groups, streams]
+Records = tuple[Places, Ints, Codes, Codes, Ints]
+OnEnd = tuple[Ints, Ints]  # rows of numbers on end, and where each begins and the last ends (sums.on_end)
 
 
 @compiled
@@ -75,26 +80,61 @@ def step_ends(start: Ints, end: Ints, octets: Ints, quiet: Ints, begun: Ints, he
 
 
 @compiled
-def steps_of(
-    start: Ints, end: Ints, octets: Ints, of: Ints, own: Mask, leading: Mask, quiet: Ints, heard: Ints
-) -> NDArray[np.int64]:
-    """Begin and end of each step of one rank, ns, int64[n, 2], from what it sent and was sent, in order of start.
+def _by_rank(records: Records, which: Masks, columns: tuple[Ints, ...]) -> tuple[Ints, Ints]:
+    """Some columns of the records that each rank sends or is sent in those streams that are `which` of its group:
+    int64[columns, n], one rank after another, and where each begins.
 
-    `of` is the stream of each record; which of these are the rank's `own`, and which of those end its steps (`leading`).
-    `quiet` and `heard` are as in `step_ends`.
+    `records` are the rows of all, in order of start, the stream of each, the ranks at both ends of all flows, −1 for others,
+    and the group of each rank: ranks of one have the same streams, those of −1 none.
     """
-    begun, some = np.empty(len(start), np.int64), np.empty((3, len(start)), np.int64)
-    every = ending = 0
-    for i in range(len(start)):
-        if own[of[i]]:
-            begun[every] = start[i]
-            every += 1
-        if leading[of[i]]:
-            some[0, ending], some[1, ending], some[2, ending] = start[i], end[i], octets[i]
-            ending += 1
-    ends = step_ends(some[0, :ending], some[1, :ending], some[2, :ending], quiet, begun[:every], heard)
-    out = np.empty((len(ends), 2), np.int64)
-    for k in range(len(ends)):
-        out[k, 0], out[k, 1] = ends[k - 1], ends[k]
-    out[0, 0] = min(begun[0] if every else quiet[0, 0], ends[0])
-    return out
+    rows, of, src, dst, group = records
+    begins = np.zeros(len(group) + 1, np.int64)
+    for k in range(len(rows)):
+        for rank in (src[rows[k]], dst[rows[k]]):
+            if rank >= 0 and group[rank] >= 0:
+                begins[rank + 1] += which[group[rank], of[k]]
+    for rank in range(len(group)):
+        begins[rank + 1] += begins[rank]
+    out, at = np.empty((len(columns), begins[-1]), np.int64), begins.copy()
+    for k in range(len(rows)):
+        for rank in (src[rows[k]], dst[rows[k]]):
+            if rank >= 0 and group[rank] >= 0 and which[group[rank], of[k]]:
+                for c in range(len(columns)):
+                    out[c, at[rank]] = columns[c][rows[k]]
+                at[rank] += 1
+    return out, begins
+
+
+@compiled
+def _part(rows: OnEnd, k: int) -> Ints:
+    """One of some rows that are on end."""
+    return rows[0][rows[1][k] : rows[1][k + 1]]
+
+
+@compiled
+def steps_of(
+    records: Records, columns: tuple[Ints, Ints, Ints], own: Masks, leading: Masks, quiet: OnEnd, heard: OnEnd
+) -> OnEnd:
+    """Begin and end of each step of each rank, ns, int64[n, 2], one rank after another, and where each begins.
+
+    `records` are as in `_by_rank`, `columns` start, end and octets of all flows; `own` which streams are those of a group, and
+    `leading` which of these end its steps. `quiet` of each group and what each rank has `heard` are as in `step_ends`, on end,
+    and where each begins.
+    """
+    group = records[-1]
+    begun, every = _by_rank(records, own, columns[:1])
+    some, ending = _by_rank(records, leading, columns)
+    steps = np.zeros(len(group) + 1, np.int64)
+    for rank in range(len(group)):
+        steps[rank + 1] = steps[rank] + (len(_part(quiet, group[rank])) if group[rank] >= 0 else 0)
+    out = np.empty((steps[-1], 2), np.int64)
+    for rank in range(len(group)):
+        if group[rank] < 0:
+            continue
+        gaps, words = _part(quiet, group[rank]), _part(heard, rank)
+        low, high = ending[rank], ending[rank + 1]
+        told, first = out[steps[rank] : steps[rank + 1]], begun[0, every[rank] : every[rank + 1]]
+        told[:, 1] = step_ends(some[0, low:high], some[1, low:high], some[2, low:high], gaps, first, words)
+        told[1:, 0] = told[:-1, 1]
+        told[0, 0] = min(first[0] if len(first) else gaps[0, 0], told[0, 1])
+    return out, steps

@@ -38,19 +38,18 @@ def _same(
 
     It is looked at no further once it cannot be as much as `least`: `left` is the width of each gap and all after it.
     """
-    n, same, both, at = 0, 0.0, 0.0, 0
-    last = len(place) - 1
+    n, same, both = 0, 0.0, 0.0
+    at, last, one = np.uint64(1), np.uint64(len(place) - 1), np.uint64(1)
     for i in range(len(place)):
         goal = place[i] + lag
         if goal > place[last] + slack or same + left[i] < least * (both + left[i]):
             break
-        while at <= last and place[at] < goal:
-            at += 1
-        after = np.uint64(min(max(at, 1), last))
-        before = after - np.uint64(1)
-        later = abs(place[after] - goal) < abs(place[before] - goal)
-        there, wide = place[after] if later else place[before], width[after] if later else width[before]  # no branches
-        own, other = width[i], wide if abs(there - goal) <= slack else 0.0
+        while at < last and place[at] < goal:
+            at += one
+        over, under = abs(place[at] - goal), abs(place[at - one] - goal)
+        later = over < under  # no branches
+        there, wide = place[at] if later else place[at - one], width[at] if later else width[at - one]
+        own, other = width[i], wide if min(over, under) <= slack else 0.0
         apart[n], weight[n] = there - place[i], min(own, other)
         same += min(own, other)
         both += max(own, other)

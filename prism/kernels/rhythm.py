@@ -19,7 +19,7 @@ from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import in_order, median
 from prism.kernels.runs import filled
 from prism.kernels.together import inner
-from prism.kernels.volumes import as_wide, full, gaps, levels, strays
+from prism.kernels.volumes import as_wide, full, gaps, levels, segments, strays
 
 Places = NDArray[np.intp]
 
@@ -128,7 +128,7 @@ def _finest(
     finest = _as_wide(levels, fit[levels.reach[fit] >= sure / 4])
     if not pauses:
         return finest, False
-    steps = _in_groups(levels, fit, edge, np.maximum.accumulate(end), tolerance)
+    steps = _in_groups(levels, fit, edge, end, tolerance)
     finest = steps or finest
     return _between_pauses(levels, fit[levels.volume[fit] <= finest.volume], edge, gap, tolerance), steps is not None
 
@@ -211,7 +211,7 @@ def _in_groups(
     levels: _Levels,
     some: Places,
     edge: Ints,
-    reach: Ints,
+    end: Ints,
     tolerance: float,
     *,
     even: float = 1.5,
@@ -222,15 +222,15 @@ def _in_groups(
 
     Two of three must hold: there are fewer than `scarce` groups, who evaluates does so seldom; steps have parts of their own,
     `finer` than themselves, parted by shorter gaps, for what has none may be itself the part of a step; each step takes its own
-    time (`together.Inner`). The last is enough where the pauses are not what parts of a step would leave. `reach` is when the
-    last of all records up to each one was over, ns.
+    time (`together.Inner`). The last is enough where the pauses are not what parts of a step would leave. `end` is when each
+    record was over, ns.
     """
     coarse, least = levels.at(some[0]), int(levels.volume[some].min())
     few = round(coarse.explained * int(edge[-1]) / coarse.volume) < scarce
     for place in _left_alike(levels, some, even):
         level = levels.at(place)
         parted = least < finer * level.volume or level.parted()
-        if (few and parted) or _own_time(level, coarse, edge, reach, tolerance, unlikely=few or parted):
+        if (few and parted) or _own_time(level, coarse, edge, end, tolerance, unlikely=few or parted):
             return level
     return None
 
@@ -247,12 +247,11 @@ def _left_alike(levels: _Levels, some: Places, even: float) -> Places:
     return fine[np.argsort(levels.volume[fine], kind="stable")]
 
 
-def _own_time(level: _Level, coarse: _Level, edge: Ints, reach: Ints, tolerance: float, *, unlikely: bool) -> bool:
+def _own_time(level: _Level, coarse: _Level, edge: Ints, end: Ints, tolerance: float, *, unlikely: bool) -> bool:
     """Whether the segments of a level each take their own time, rather than being parts of those of a coarser one; where that
     is not `unlikely` anyway, they must also be none of a backward pass.
     """
-    cuts = full(level.cuts, edge, level.volume, tolerance)[1:]
-    found = inner(np.diff(reach[cuts]), np.isin(cuts, coarse.cuts))
+    found = inner(*segments(full(level.cuts, edge, level.volume, tolerance)[1:], coarse.cuts, end))
     return found.of_their_own() and (unlikely or not found.may_be_buckets())
 
 

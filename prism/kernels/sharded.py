@@ -88,20 +88,25 @@ def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Plac
     lags = recurring_lags(place, _spaced(len(place)), slack, (place[-1] - place[0]) / LEAST)
     likeness = likenesses(place, width, lags, slack, ALIKE, NEARLY)
     least = max(ALIKE, NEARLY * likeness.max()) if len(lags) else 0.0
-    for several in (False, True):
-        for i in range(len(lags)):
-            if likeness[i] < least:
+    several = [none[:0].astype(np.float64)]
+    for i in range(len(lags)):
+        if likeness[i] < least:
+            continue
+        lag = exact(place, width, lags[i], slack)
+        parts = _repeats(place, width, lag, slack)
+        several.append(parts)
+        if len(parts):
+            continue
+        found, uneven, ends = _ended(place, width, lag, slack, limit)
+        if found:
+            return True, lag, slack, uneven, ends
+    for parts in several:
+        for own in parts:
+            if _halves_alike(place, width, own, slack):
                 continue
-            lag = exact(place, width, lags[i], slack)
-            parts = _repeats(place, width, lag, slack)
-            if several != (len(parts) > 0):
-                continue
-            for own in parts if several else np.array([lag]):
-                if several and _halves_alike(place, width, own, slack):
-                    continue
-                found, uneven, ends = _ended(place, width, own, slack, limit)
-                if found:
-                    return True, own, slack, uneven, ends
+            found, uneven, ends = _ended(place, width, own, slack, limit)
+            if found:
+                return True, own, slack, uneven, ends
     return False, 0.0, 0.0, 0.0, none
 
 
@@ -131,16 +136,17 @@ def _repeats(place: Floats, width: Floats, lag: float, slack: float, most: int =
     """What repeats within a lag, up to so many times, the longest first: a lag may be several steps."""
     parts = lag / np.arange(1, most + 1)
     parts = parts[(parts > 2 * slack) | (parts == lag)]
-    same = likenesses(place, width, parts, slack, 0.0, 0.0)
-    repeats: Floats = parts[1:][same[1:] > 0.9 * same[0]]
+    whole = likenesses(place, width, parts[:1], slack, 0.0, 0.0)[0]
+    repeats: Floats = parts[1:][likenesses(place, width, parts[1:], slack, 0.9 * whole, 0.0) > 0.9 * whole]
     return repeats
 
 
 @compiled
 def _halves_alike(place: Floats, width: Floats, lag: float, slack: float) -> bool:
     """Whether the halves or thirds of a lag are as alike, or `NEARLY`: those of a step go forward or backward."""
-    same = likenesses(place, width, lag / np.arange(1, 4), slack, 0.0, 0.0)
-    return bool((same[1:] > NEARLY * same[0]).any())
+    parts = lag / np.arange(1, 4)
+    least = NEARLY * likenesses(place, width, parts[:1], slack, 0.0, 0.0)[0]
+    return bool((likenesses(place, width, parts[1:], slack, least, 0.0) > least).any())
 
 
 @compiled

@@ -81,9 +81,12 @@ def lines_of_small(flows: Flows) -> list[list[Line]]:
 def _pairs(flows: Flows) -> dict[Both, list[Line]]:
     """The lines of every pair that carries small messages."""
     control = flows.control()
+    said = control & (flows.octets > 0)
+    if not said.any():
+        return {}
     number, at = numbered(np.minimum(flows.src, flows.dst), np.maximum(flows.src, flows.dst))
     small = np.zeros(len(at), np.bool_)
-    small[number[control & (flows.octets > 0)]] = True
+    small[number[said]] = True
     asked = np.flatnonzero(small[number] & (flows.octets > 0))
     del number
     src, dst = flows.src[asked].astype(np.int64), flows.dst[asked].astype(np.int64)

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.compiled import compiled
+from collectors.record import Ints, Mask
 from prism.kernels.intervals import Floats
+from prism.kernels.ordered import median
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,39 +31,18 @@ class Inner:
 
         The fewer groups there are, the further chance takes the medians of places apart.
         """
-        if self.length.shape[1] < 4:
-            return False
-        usual = np.median(self.length, axis=0)
-        apart = 3 * (1 + 4 / len(self.length)) * np.median(np.abs(self.length - usual))
-        return bool(np.ptp(np.sort(usual)[1:-1]) > apart)
-
-    def _across(self) -> tuple[float, float]:
-        """How often neighbours of two groups differ more than neighbours of one, less a half, which is that of chance; and by
-        how much chance alone lets it vary (Mann and Whitney 1947).
-
-        Neighbours, for a slow rank stretches some beats on end, whatever groups they are of.
-        """
-        if min(self.length.shape) < 2:
-            return 0.0, 1.0
-        within = np.sort(np.abs(np.diff(self.length, axis=1)), axis=None)
-        across = np.abs(self.length[1:, 0] - self.length[:-1, -1])
-        less = (np.searchsorted(within, across, "left") + np.searchsorted(within, across, "right")) / 2
-        n, m = len(within), len(across)
-        return float(less.mean()) / n - 0.5, float(np.sqrt((n + m + 1) / (12 * n * m)))
+        return bool(_by_place(self.length))
 
     def of_one_step(self, *, clear: float = 0.2, chance: float = 2.5) -> bool:
         """Whether they differ less within a group than from one to the next, beyond chance, or by their place."""
-        more, varies = self._across()
-        return more > max(clear, chance * varies) or self.by_place
+        more, varies = _across(self.length)
+        return bool(more > max(clear, chance * varies) or self.by_place)
 
     def of_their_own(self, *, least: int = 4, chance: float = 1.5, uneven: float = 0.3) -> bool:
         """Whether they differ within at least so many groups as much as from one to the next, not by their place, and little:
         what differs by more than `uneven` from its neighbours is no step.
         """
-        if self.length.shape[0] < least or self.length.shape[1] < 2 or self.by_place:
-            return False
-        more, varies = self._across()
-        return more < chance * varies and bool(np.median(np.abs(np.diff(self.length, axis=1))) <= uneven)
+        return bool(_of_their_own(self.length, least, chance, uneven))
 
     def may_be_buckets(self, *, shortest: float = 0.25) -> bool:
         """Whether the longest beat may be one of so many buckets of a backward pass, and a forward pass: that takes half as
@@ -68,7 +50,7 @@ class Inner:
         """
         if not self.length.size:
             return True
-        more = float(np.exp(np.median(self.longest) - np.median(self.length))) - 1
+        more = float(np.exp(median(self.longest) - median(self.length.ravel()))) - 1
         return bool(more >= shortest * (self.length.shape[1] + 1))
 
 
@@ -77,11 +59,66 @@ def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
 
     `beats`, ns, are those after each of some ends, of which the `last` of each group are followed by the longest.
     """
+    every = np.log(np.maximum(_groups(np.asarray(beats, np.int64), last), 1).astype(np.float64))
+    return Inner(every[:, 1:].copy(), every[:, 0].copy())
+
+
+@compiled
+def _groups(beats: Ints, last: Mask) -> NDArray[np.int64]:
+    """The lengths of beats of the groups that have as many as most, int64[groups, places], the longest first."""
     places = np.flatnonzero(last)
-    size = np.diff(places)
-    if not len(size):
-        return Inner(np.zeros((0, 0)), np.zeros(0))
-    usual = int(np.bincount(size).argmax())
-    begins = places[:-1][size == usual]
-    every = np.log(np.maximum(beats[begins[:, None] + np.arange(usual)], 1).astype(np.float64))
-    return Inner(every[:, 1:], every[:, 0])
+    if len(places) < 2:
+        return np.zeros((0, 1), np.int64)
+    size = places[1:] - places[:-1]
+    usual = np.bincount(size).argmax()
+    out, n = np.empty((np.count_nonzero(size == usual), usual), np.int64), 0
+    for k in range(len(size)):
+        if size[k] == usual:
+            out[n] = beats[places[k] : places[k] + usual]
+            n += 1
+    return out
+
+
+@compiled
+def _by_place(length: Floats) -> bool:
+    """`Inner.by_place`."""
+    groups, places = length.shape
+    if places < 4:
+        return False
+    usual, off = np.empty(places), np.empty((groups, places))
+    for k in range(places):
+        usual[k] = median(length[:, k])
+        off[:, k] = np.abs(length[:, k] - usual[k])
+    usual = np.sort(usual)
+    return bool(usual[-2] - usual[1] > 3 * (1 + 4 / groups) * median(off.ravel()))
+
+
+@compiled
+def _across(length: Floats) -> tuple[float, float]:
+    """How often neighbours of two groups differ more than neighbours of one, less a half, which is that of chance; and by how
+    much chance alone lets it vary (Mann and Whitney 1947).
+
+    Neighbours, for a slow rank stretches some beats on end, whatever groups they are of.
+    """
+    if min(length.shape) < 2:
+        return 0.0, 1.0
+    within = np.sort(_apart(length))
+    across = np.abs(length[1:, 0] - length[:-1, -1])
+    n, m = len(within), len(across)
+    less = (np.searchsorted(within, across).sum() + np.searchsorted(within, across, "right").sum()) / 2
+    return less / m / n - 0.5, np.sqrt((n + m + 1) / (12 * n * m))
+
+
+@compiled
+def _of_their_own(length: Floats, least: int, chance: float, uneven: float) -> bool:
+    """`Inner.of_their_own`."""
+    if length.shape[0] < least or length.shape[1] < 2 or _by_place(length):
+        return False
+    more, varies = _across(length)
+    return bool(more < chance * varies and median(_apart(length)) <= uneven)
+
+
+@compiled
+def _apart(length: Floats) -> Floats:
+    """By how much neighbours of one group differ."""
+    return np.abs(length[:, 1:] - length[:, :-1]).ravel()

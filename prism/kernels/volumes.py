@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Ints
+from collectors.record import Ints, Mask
 from prism.kernels.ordered import arrange, quantile
 
 Places = NDArray[np.intp]
@@ -38,6 +38,24 @@ def full(cuts: Places, edge: Ints, volume: int, tolerance: float) -> Places:
         if abs(moved[i] - volume) <= tolerance * volume:
             taken[i] = taken[i + 1] = True
     return cuts[taken]
+
+
+@compiled
+def segments(cuts: Places, coarse: Places, end: Ints) -> tuple[Ints, Mask]:
+    """How long it takes from each of some cuts to the next until all before it is over, ns, and which cuts are `coarse` ones.
+
+    Both in order, none before the first record; `end` is when each record is over.
+    """
+    over, last = np.empty(len(cuts), np.int64), np.zeros(len(cuts), np.bool_)
+    reach, at, k = end[0], 0, 0
+    for i in range(len(cuts)):
+        while at <= cuts[i]:
+            reach = max(reach, end[at])
+            at += 1
+        while k < len(coarse) and coarse[k] < cuts[i]:
+            k += 1
+        over[i], last[i] = reach, k < len(coarse) and coarse[k] == cuts[i]
+    return over[1:] - over[:-1], last
 
 
 @compiled

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.endings import parted, step_ends, steps_of
+from prism.kernels.sums import on_end
 
 records = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=40)
 gaps = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), min_size=1, max_size=8)
@@ -58,15 +59,26 @@ def test_what_is_left_of_a_step_does_not_hide_the_word_that_ends_it():
     assert step_ends(start, start + 2, np.ones(5, np.int64), quiet, begun, heard[2:3]).tolist()[2] == 22  # asked for seldom
 
 
-@given(records, gaps, times, st.lists(st.integers(0, 2), min_size=40, max_size=40))
-def test_steps_are_those_of_the_streams_that_end_them(some, quiet, heard, of):
+ends = st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(0, 2)), min_size=40, max_size=40)
+
+
+@given(records, st.lists(gaps, min_size=2, max_size=2), st.lists(times, min_size=4, max_size=4), ends)
+def test_steps_are_those_of_the_streams_that_end_them(some, quiet, heard, ends):
     start, length, octets = (np.array(column, np.int64) for column in zip(*sorted(some), strict=True))
-    begin = np.cumsum([step for step, _ in quiet])
-    quiet = np.stack([begin, begin + [wide for _, wide in quiet]], axis=1).astype(np.int64)
-    heard, of, end = np.sort(np.array(heard, np.int64)), np.array(of)[: len(start)], start + length
-    own, leading = of < 2, of < 1  # the third stream is another rank's
-    ends = step_ends(start[leading], end[leading], octets[leading], quiet, start[own], heard)
-    first = min(start[own].min(initial=quiet[0, 0] if not own.any() else 99), ends[0])
-    told = np.stack([np.concatenate([[first], ends[:-1]]), ends], axis=1)
-    found = steps_of(start, end, octets, of, np.arange(3) < 2, np.arange(3) < 1, quiet, heard)
-    assert found.tolist() == told.tolist()
+    src, dst, of = (np.array(column, np.int64)[: len(start)] for column in zip(*ends, strict=True))
+    begins = [np.cumsum([step for step, _ in one]) for one in quiet]
+    rests = [np.stack([at, at + [wide for _, wide in one]], axis=1) for at, one in zip(begins, quiet, strict=True)]
+    words, end = [np.sort(np.array(own, np.int64)) for own in heard], start + length
+    own, leading = np.array([[True, True, False]] * 2), np.array([[True, False, False], [False, True, False]])
+    group = np.array([0, 1, 0, -1])
+    known = np.arange(len(start)), of, src.astype(np.int32), dst.astype(np.int32), group
+    bounds = np.cumsum([0, *map(len, rests)])
+    found, steps = steps_of(known, (start, end, octets), own, leading, (np.concatenate(rests), bounds), on_end(words))
+    assert steps[3] == steps[4] == len(found)
+    for rank, which in enumerate(group[:3].tolist()):
+        mine = np.repeat(np.arange(len(start)), (src == rank).astype(int) + (dst == rank))
+        every, last = mine[own[which][of[mine]]], mine[leading[which][of[mine]]]
+        told = step_ends(start[last], end[last], octets[last], rests[which], start[every], words[rank])
+        first = min(start[every].min(initial=99) if len(every) else rests[which][0, 0], told[0])
+        naive = np.stack([np.concatenate([[first], told[:-1]]), told], axis=1)
+        assert found[steps[rank] : steps[rank + 1]].tolist() == naive.tolist()
