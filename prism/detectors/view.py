@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from prism.detectors.dependencies import needed
 from prism.detectors.steps import Floats, Rows, Steps
 from prism.kernels.edges import edges_of
-from prism.kernels.intervals import Ints
+from prism.kernels.intervals import Ints, union
 from prism.kernels.pieces import ByKind, by_kind, kinds_of, levels, no_more_than_the_least, typical_works
-from prism.kernels.sums import counted, on_end
+from prism.kernels.sums import counted, highest, on_end
 from prism.kernels.transfers import gone_on, joined_late
 from prism.kernels.waits import parted, told, worked
 
 __all__ = ["Floats", "View"]
+
+LONGER = 0.25  # of a step: what a pause makes one longer by, at least
 
 
 class Speech(NamedTuple):
@@ -35,6 +37,15 @@ class Speech(NamedTuple):
         """What one rank said."""
         low, high = self.begins[rank : rank + 2].tolist()
         return Speech(self.said[low:high], self.work[low:high], self.what[low:high], np.array([0, high - low]))
+
+
+class Pause(NamedTuple):
+    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual ones do."""
+
+    step: int
+    start: int
+    end: int
+    over: int
 
 
 class View(Steps):
@@ -116,6 +127,29 @@ class View(Steps):
         pp = self.parallelism.layout.pp
         kind = kinds_of(speech.what, speech.begins, self.stages[codes], self.stages, pp)
         return by_kind(speech.said, speech.work, kind, 4 * pp + 2, speech.begins, ends, cuts)
+
+    @cached_property
+    def pauses(self) -> list[Pause]:
+        """The longest silence of each step, if it made that longer by the share `LONGER` than such silences usually do."""
+        flows, n = self.flows, len(self.ends)
+        rows = np.flatnonzero(~flows.control())
+        if n < 3 or not len(rows):
+            return []
+        begin, end = union(flows.start_ns.take(rows), flows.end_ns.take(rows))
+        silence = begin[1:] - end[:-1]
+        step = np.searchsorted(self.ends, begin[1:], "left")  # a silence belongs to the step that it delays
+        most = np.zeros(n + 1, np.int64)
+        highest(step, silence, most)
+        first = np.flatnonzero(silence == most[step])[::-1]  # of several of one step the first is kept
+        longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
+        if not longest:
+            return []
+        usual = float(np.median([silence[i] for i in longest.values()]))
+        long = {
+            k for k, i in longest.items() if silence[i] - usual >= LONGER * self.period and silence[i] >= 1.5 * usual
+        }  # one beside another is no pause: then the steps themselves are slow
+        alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
+        return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]
 
     @cached_property
     def stages(self) -> Ints:
