@@ -127,6 +127,12 @@ def test_own_work_is_what_the_obvious_search_finds(some):
         assert found.tolist() == expected.tolist()
 
 
+@having(st.lists(st.integers(-30, 30), max_size=40), st.sampled_from((2, 100)))
+def test_a_tenth_is_the_quantile(values, few):
+    found = waits._tenth(np.array(values, np.int64), few)
+    assert found == (np.percentile(values, 10) if values else 0.0)
+
+
 def needed(given, handed, ends, first):
     """`needs`, step by step with arrays."""
     out = np.full(len(handed), -1, np.int64)
@@ -198,7 +204,10 @@ def test_what_is_awaited_is_what_the_obvious_search_finds(some, others, ends, of
 
 @having(st.lists(st.tuples(*[st.integers(0, 20)] * 5), min_size=1, max_size=12), st.data())
 def test_work_of_records_at_places_is_that_of_the_records(some, data):
-    records = np.array([[start, start + long, src, dst, src % 2, need - 1] for start, long, src, dst, need in some], np.int64)
+    start, long, src, dst, need = (np.array([one[i] for one in some], np.int64) for i in range(5))
+    columns = {"start_ns": start, "end_ns": start + long, "src": src, "dst": dst, "octets": 1 + 2000 * (src % 2)}
+    flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=tuple(map(str, range(21))))
+    records = waits.told(flows, need - 1)
     talks, hears = (np.array(data.draw(st.lists(st.integers(0, len(some) - 1))), np.intp) for _ in range(2))
     both, first = np.concatenate([records[talks], records[hears]]), np.arange(len(talks))
     told = [column.tolist() for column in work_at(both, first, len(talks) + np.arange(len(hears)))]
@@ -234,7 +243,9 @@ def test_what_parts_steps_is_as_the_obvious_loop_says(some, ends, data):
 )
 def test_what_all_endpoints_worked_is_what_each_did(some):
     src, dst, start, long, small = (np.array([one[k] for one in some], np.int64) for k in range(5))
-    records = np.stack([start, start + long, src, dst, small, np.full(len(some), -1)], axis=1).astype(np.int64)
+    columns = {"start_ns": start, "end_ns": start + long, "src": src, "dst": dst, "octets": 4096 - 4000 * small}
+    flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=("a", "b", "c"))
+    records = waits.told(flows, np.full(len(some), -1))
     talks, hears = (counted(side, 3, np.arange(len(some))) for side in (src, dst))
     codes, ends, cuts = np.array([2, 0]), np.array([10, 30, 20]), np.array([0, 2, 3])
     said, work, what, begins = waits.worked(records, talks, hears, codes)
