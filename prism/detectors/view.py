@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from prism.detectors.dependencies import needed
 from prism.detectors.steps import Floats, Rows, Steps
-from prism.kernels.edges import edges_of
 from prism.kernels.intervals import Ints, union
+from prism.kernels.latecomers import joined_late
 from prism.kernels.pieces import ByKind, by_kind, kinds_of, levels, no_more_than_the_least, typical_works
 from prism.kernels.sums import counted, highest, on_end
-from prism.kernels.transfers import gone_on, joined_late
+from prism.kernels.transfers import gone_on
 from prism.kernels.waits import parted, told, worked
 
 __all__ = ["Floats", "View"]
@@ -82,10 +82,9 @@ class View(Steps):
             return np.zeros(0, np.intp)
         own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
         piped = [edge for key, edge in self.edges.items() if self.kinds.get(key) == "pp" and len(own[key[0]])]
-        out = [gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)]
-        rings = [edges_of(self.flows, stream.rows) for stream in self.parallelism.streams if stream.kind == "dp"]
-        out += [rows for edges in rings for rows in joined_late(edges, self.period)]
-        return np.concatenate(out)
+        rings = [stream.rows for stream in self.parallelism.streams if stream.kind == "dp"]
+        on = gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)
+        return np.concatenate([on, joined_late(self.flows, rings, self.period)])
 
     @cached_property
     def telling(self) -> NDArray[np.bool_]:
