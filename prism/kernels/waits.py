@@ -6,8 +6,6 @@ waiting instead where it sends at once when word comes from the one it sends to 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from collectors.compiled import compiled
 from collectors.record import Codes, Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import ascending, in_order, quantile, rising
+from prism.kernels.ordered import ascending, quantile, rising
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -225,83 +223,3 @@ def _nearby(ends: Ints, time: int, at: int) -> int:
     while at < len(ends) and ends[at] < time:
         at += 1
     return at
-
-
-class Handed(NamedTuple):
-    """Records of one direction of a pair, in any order: when each was sent and when it had come, ns, and its octets."""
-
-    sent_ns: Ints
-    end_ns: Ints
-    octets: Ints
-
-
-def needs(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, first: bool = False) -> Ints:
-    """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
-
-    A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
-    `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
-    """
-    came, went = (in_order(flows.end_ns) for flows in (given, handed))
-    out = np.empty(len(handed.end_ns), np.int64)
-    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], handed.sent_ns[went])
-    out[went] = _needs(*columns, ends, first)
-    return out
-
-
-@compiled
-def _needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: Ints, first: bool) -> Ints:
-    """`needs` of records in order of end: when what was `given` came; when what was `handed` on went, and began."""
-    out, i, j = np.full(len(went), -1, np.int64), 0, 0
-    for step in range(len(ends) + 1):
-        a, b = i, j
-        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
-            i += 1
-        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
-            j += 1
-        whole, total = given[a:i].sum(), handed[b:j].sum()
-        if a == i or b == j or whole <= 0 or total <= 0:
-            continue
-        grown, lead, share = 0, 0.0, np.empty(j - b)
-        for k in range(b, j):
-            grown += handed[k]
-            share[k - b] = (grown - handed[k] / 2) / total
-            if first and begun[k] <= came[a]:
-                lead = max(lead, share[k - b])
-        at, grown = a, given[a]
-        for k in range(b, j):
-            asked = share[k - b] - lead
-            if first and asked <= 0:
-                continue
-            while at < i - 1 and grown / whole < asked:
-                at += 1
-                grown += given[at]
-            out[k] = came[at]
-    return out
-
-
-def flushed(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, often: float = 0.9) -> Ints:
-    """When all had come that was `given` in the step of each of the records `handed` on, ns; -1 unless all is awaited first.
-
-    That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
-    forward before the first goes backward (GPipe). `ends` are the step ends.
-    """
-    return _flushed(given.end_ns, handed.end_ns, handed.sent_ns, ends, often)
-
-
-@compiled
-def _flushed(came: Ints, went: Ints, begun: Ints, ends: Ints, often: float) -> Ints:
-    """`flushed`, of what was given by when it `came`, of what was handed on by when it `went` and began."""
-    steps, never = len(ends) + 1, np.iinfo(np.int64).max
-    begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
-    for time in came:
-        step = np.searchsorted(ends, time)
-        begins[step], last[step] = min(begins[step], time), max(last[step], time)
-    of = np.searchsorted(ends, went)
-    for i in range(len(of)):
-        if of[i] > 0 and begun[i] < begins[of[i]]:  # the end of a step may be put before its last records
-            of[i] -= 1
-        first[of[i]] = min(first[of[i]], begun[i])
-    known = (last >= 0) & (first < never)
-    if not known.any() or (first[known] >= last[known]).sum() / known.sum() < often:
-        return np.full(len(went), -1)
-    return last[of]
