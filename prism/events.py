@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
-
-import numpy as np
 
 from collectors.record import SYN
 from prism.detectors.steps import unevenness
-from prism.detectors.view import View
+from prism.detectors.view import Pause, View
 from prism.kernels.closings import closings
-from prism.kernels.intervals import union
-from prism.kernels.sums import highest
 from prism.model import Event, EventKind, Finding
-
-
-class Pause(NamedTuple):
-    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual ones do."""
-
-    step: int
-    start: int
-    end: int
-    over: int
 
 
 def events(view: View, findings: list[Finding], window: tuple[int, int], *, written: float = 0.01) -> tuple[Event, ...]:
@@ -36,7 +22,7 @@ def events(view: View, findings: list[Finding], window: tuple[int, int], *, writ
     """
     out = _ends(view, window)
     hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]
-    for pause in _pauses(view):
+    for pause in view.pauses:
         if not any(low <= pause.start and pause.end <= high for low, high in hung):
             out.append(Event(_kind(view, pause, written), pause.start, pause.end))
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
@@ -45,7 +31,7 @@ def events(view: View, findings: list[Finding], window: tuple[int, int], *, writ
 def uneven(view: View) -> float:
     """How uneven the steps of a job are but for its pauses (`unevenness`)."""
     lengths = view.durations.copy()
-    for pause in _pauses(view):
+    for pause in view.pauses:
         lengths[pause.step] -= pause.end - pause.start
     return min(view.uneven, unevenness(lengths))
 
@@ -55,7 +41,7 @@ def after_pauses(view: View, findings: list[Finding], *, near: float = 0.1) -> l
 
     That begins with the step: within the share `near` of a usual one. `paused_ms` of their evidence is how long it delayed.
     """
-    over = {int(view.begins[p.step]): p.over for p in _pauses(view) if p.start - view.begins[p.step] <= near * view.period}
+    over = {int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= near * view.period}
     return [_delayed(f, min(over[f.start_ns], f.end_ns - f.start_ns)) if f.start_ns in over else f for f in findings]
 
 
@@ -73,29 +59,6 @@ def _ends(view: View, window: tuple[int, int]) -> list[Event]:
     if window[1] - job.end_ns > view.period or (closed >= job.end_ns - view.period).any():
         out.append(Event("stop", job.end_ns, job.end_ns))
     return out
-
-
-def _pauses(view: View, *, longer: float = 0.25) -> list[Pause]:
-    """The longest silence of each step, if it made that `longer`, by a share of a step, than such silences usually do."""
-    flows, n = view.flows, len(view.ends)
-    rows = np.flatnonzero(~flows.control())
-    if n < 3 or not len(rows):
-        return []
-    begin, end = union(flows.start_ns[rows], flows.end_ns[rows])
-    silence = begin[1:] - end[:-1]
-    step = np.searchsorted(view.ends, begin[1:], "left")  # a silence belongs to the step that it delays
-    most = np.zeros(n + 1, np.int64)
-    highest(step, silence, most)
-    first = np.flatnonzero(silence == most[step])[::-1]  # of several of one step the first is kept
-    longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
-    if not longest:
-        return []
-    usual = float(np.median([silence[i] for i in longest.values()]))
-    long = {
-        k for k, i in longest.items() if silence[i] - usual >= longer * view.period and silence[i] >= 1.5 * usual
-    }  # one beside another is no pause: then the steps themselves are slow
-    alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
-    return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]
 
 
 def _kind(view: View, pause: Pause, written: float) -> EventKind:

@@ -12,12 +12,12 @@ import numpy as np
 
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
+from prism.kernels.grouped import by_group
+from prism.kernels.handed import Hands, Needs, handed_on
 from prism.kernels.intervals import Ints
-from prism.kernels.joins import came_to
-from prism.kernels.ordered import in_order
-from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by
-from prism.kernels.sums import last_before, numbered, places_in
-from prism.kernels.waits import Handed, flushed, needs
+from prism.kernels.meetings import met, who_joined
+from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by, shares_of
+from prism.kernels.sums import last_before, numbered, on_end, places_in
 from prism.model import Job, Parallelism
 
 COLLECTIVES = ("dp", "cp", "ep", "tp")
@@ -45,49 +45,40 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
     Both need what other kinds had given for what was sent of them, and all that came otherwise. `rounds` are the records of
     each kind and which of them to tell of.
     """
-    start, src, dst = sending(flows), ranks[flows.src], ranks[flows.dst]
+    start, src, dst = sending(flows), ranks.take(flows.src), ranks.take(flows.dst)
     most = max(map(len, ends), default=0) + 1
 
     def group(rank: Ints, time: Ints) -> Ints:
         return rank * most + places_in(ends, rank, time)
 
     other = ~flows.control()
-    moved = {}
+    groups, came, went = {}, {}, {}
     for kind, (rows, _) in rounds.items():
         other[rows] = False
-        end, octets = flows.end_ns[rows], flows.octets[rows]
-        moved[kind] = Moved(group(dst[rows], end), end, octets), Moved(group(src[rows], start[rows]), start[rows], octets)
+        begin, end, octets = start.take(rows), flows.end_ns.take(rows), flows.octets.take(rows)
+        groups[kind] = group(src.take(rows), begin)
+        came[kind] = shares_of(Moved(group(dst.take(rows), end), end, octets))
+        went[kind] = shares_of(Moved(groups[kind], begin, octets))
     given = np.flatnonzero(other)
     for kind, (rows, told) in rounds.items():
         if not told.any():
             continue
-        said = np.concatenate([rows[told], _words(flows, rows[told])])
-        own, at = group(src[said], start[said]), start[said]
-        need = last_before(dst[given], flows.end_ns[given], src[said], at)
-        for came, went in (both for another, both in moved.items() if another != kind):
-            need = np.maximum(need, given_as(came, moved_by(went, own, at), own, at))
+        words = _words(flows, rows[told])
+        said = np.concatenate([rows[told], words])
+        at, own = start.take(said), np.concatenate([groups[kind][told], group(src.take(words), start.take(words))])
+        need = last_before(dst.take(given), flows.end_ns.take(given), src.take(said), at)
+        for another in came.keys() - {kind}:
+            need = np.maximum(need, given_as(came[another], moved_by(went[another], own, at), own, at))
         out[said] = need
-        before, rows = as_sent(*moved[kind])[told], rows[told]
-        ahead = UNKNOWN if kind == "ep" else start[rows]  # experts are given more or less than they send
+        before, joined = (
+            as_sent(came[kind], went[kind])[told],
+            who_joined(went[kind], told, dst.take(rows), flows.octets.take(rows)),
+        )
+        rows, joined = rows[told], joined[told]
+        ahead = UNKNOWN if kind == "ep" else start.take(rows)  # experts are given more or less than they send
         out[rows] = np.where(before == UNKNOWN, ahead, np.maximum(out[rows], before))
-        joined = _joined(group(src[rows], start[rows]), dst[rows], start[rows], flows.octets[rows])
         out[rows[joined]] = start[rows[joined]]
         _met(out, rows[~joined], src, dst, start)
-
-
-def _joined(own: Ints, to: Ints, start: Ints, octets: Ints, *, parts: int = 1024) -> Mask:
-    """Which of the records that ranks send in exchanges follow others of the same round: who has joined it has no work left.
-
-    A rank sends as much to each of its partners, of whom one may be late: a round begins with the first lane that comes to the
-    same share of its octets, in so many `parts`. `own` is the rank and step of each record, `to` the partner.
-    """
-    order = in_order(start)
-    own, to, start, octets = (column.take(order) for column in (own, to, start, octets))
-    lane, lanes = numbered(own, to)
-    turn, first = numbered(own, came_to(lane, octets, len(lanes), parts))
-    out = np.empty(len(own), np.bool_)
-    out[order] = start > start[first][turn]
-    return out
 
 
 def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
@@ -96,21 +87,11 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
     At once is within the share `near` of what either worked. `rows` begin rounds; `src`, `dst` are ranks.
     """
     rows = rows[out[rows] > 0]
-    if not len(rows):
-        return
-    many, times = int(max(src[rows].max(), dst[rows].max())) + 1, start[rows] - start[rows].min()
-    pairs, pair = np.unique(src[rows] * many + dst[rows], return_inverse=True)
-    back = np.searchsorted(pairs, dst[rows] * many + src[rows])
-    span = int(times.max()) + 1
-    order = in_order(pair * span + times)
-    keys, asks = (pair * span + times)[order], back * span + times
-    at = np.searchsorted(keys, asks)
-    low, high = np.maximum(at - 1, 0), np.minimum(at, len(keys) - 1)
-    other = rows[order[np.where(keys[high] - asks < asks - keys[low], high, low)]]
-    needs, theirs = out[rows], out[other]
-    apart = np.abs(start[other] - start[rows])
-    fits = (src[other] == dst[rows]) & (dst[other] == src[rows]) & (apart <= near * (start[rows] - np.maximum(needs, theirs)))
-    out[rows[fits]] = np.maximum(needs, theirs)[fits]
+    number, at = numbered(src.take(rows), dst.take(rows))
+    one, other = src[rows[at]], dst[rows[at]]
+    place = {pair: k for k, pair in enumerate(zip(one.tolist(), other.tolist(), strict=True))}
+    back = np.array([place.get(pair, -1) for pair in zip(other.tolist(), one.tolist(), strict=True)], np.int64)
+    out[rows] = met(number, back, start.take(rows), out[rows], near)
 
 
 def _words(flows: Flows, rows: Ints) -> Ints:
@@ -180,20 +161,24 @@ def _exchanged(members: Collection[int], lanes: Mapping[int, Collection[int]], h
 def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints]) -> None:
     """What is handed down or up a pipeline needs what was given."""
     stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
-    hands = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
-    start = sending(flows)
-    moved = {pair: Handed(start[rows], flows.end_ns[rows], flows.octets[rows]) for pair, rows in hands.items()}
-    given_to = defaultdict(list)
-    for pair in hands:
+    streams = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
+    if not streams:
+        return
+    number = {pair: i for i, pair in enumerate(streams)}
+    given_to = defaultdict[str, list[tuple[str, str]]](list)
+    for pair in streams:
         given_to[pair[1]].append(pair)
-    for (src, dst), rows in hands.items():
+    given, first = np.full(len(streams), -1), np.zeros(len(streams), np.bool_)
+    for k, (src, dst) in enumerate(streams):
         down = stage[dst] > stage[src]
         sources = [pair for pair in given_to[src] if (stage[pair[0]] < stage[src]) == down]
-        turn = not sources and (dst, src) in hands  # the first and the last stage answer what comes back to them
-        if not sources and not turn:
-            continue
-        own, end = moved[src, dst], ends[place[src]]
-        need = needs(moved[sources[0] if sources else (dst, src)], own, end, first=turn and down)
-        for pair in given_to[src]:
-            need = np.where(need >= 0, np.maximum(need, flushed(moved[pair], own, end)), need)
-        out[rows] = need
+        turn = not sources and (dst, src) in streams  # the first and the last stage answer what comes back to them
+        given[k] = number[sources[0] if sources else (dst, src)] if sources or turn else -1
+        first[k] = turn and down
+    rank = np.array([place[src] for src, _ in streams], np.int64)
+    gives = on_end([np.array([number[pair] for pair in given_to[src]], np.int64) for src, _ in streams])
+    rows, begins = on_end(list(streams.values()))
+    order, begins = by_group(np.repeat(np.arange(len(streams)), np.diff(begins)), len(streams), flows.end_ns.take(rows))
+    rows = rows.take(order)
+    hands = Hands(begins, sending(flows).take(rows), flows.end_ns.take(rows), flows.octets.take(rows))
+    out[rows] = handed_on(hands, Needs(given, first, rank, *on_end(ends), *gives))

@@ -22,10 +22,10 @@ def worked(view: View, rank: int) -> Floats | None:
     ends = _parted(view, rank)
     if ends is None:
         return None
-    spoke, work, _ = view.speech[rank]
-    typical, _, total = typical_work(spoke, work, ends.ravel())
+    speech, every = view.speech.of(rank), ends.ravel()
+    typical, _, total = typical_work(speech.said, speech.work, every)
     if view.parallelism.piped:
-        typical = view.by_kind(rank, ends.ravel()).against
+        typical = view.by_kind(speech, view.codes[[rank]], every, np.array([0, len(every)])).against[0]
     shape = ends.shape
     often = np.percentile(np.nan_to_num(total.reshape(shape)), 30, axis=0)
     works = often >= often.mean() / 4

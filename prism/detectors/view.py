@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism.detectors.dependencies import needed
 from prism.detectors.steps import Floats, Rows, Steps
-from prism.kernels.edges import edges_of
-from prism.kernels.intervals import Ints
-from prism.kernels.pieces import ByKind, by_kind, levels, typical_work
-from prism.kernels.sums import counted, on_end
-from prism.kernels.transfers import gone_on, joined_late
+from prism.kernels.intervals import Ints, union
+from prism.kernels.latecomers import joined_late
+from prism.kernels.pieces import ByKind, by_kind, kinds_of, levels, no_more_than_the_least, typical_works
+from prism.kernels.sums import counted, highest, on_end
+from prism.kernels.transfers import gone_on
 from prism.kernels.waits import parted, told, worked
 
 __all__ = ["Floats", "View"]
+
+LONGER = 0.25  # of a step: what a pause makes one longer by, at least
+
+
+class Speech(NamedTuple):
+    """When ranks spoke, how long they had worked for that, ns, and what they said (`waits.work_at`), one rank after another.
+
+    What the k-th said is at `begins` k to k + 1.
+    """
+
+    said: Ints
+    work: Ints
+    what: Ints
+    begins: Ints
+
+    def of(self, rank: int) -> Speech:
+        """What one rank said."""
+        low, high = self.begins[rank : rank + 2].tolist()
+        return Speech(self.said[low:high], self.work[low:high], self.what[low:high], np.array([0, high - low]))
+
+
+class Pause(NamedTuple):
+    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual ones do."""
+
+    step: int
+    start: int
+    end: int
+    over: int
 
 
 class View(Steps):
     """What is known of one job: when each rank spoke, and how long it had worked for that."""
 
     @cached_property
-    def speech(self) -> list[tuple[Ints, Ints, Ints]]:
-        """For each rank when it spoke, how long it had worked for that, ns, and what it said (kernels.waits.work_at)."""
+    def speech(self) -> Speech:
+        """When each rank spoke, how long it had worked for that, ns, and what it said."""
         around = self.around
         rows = np.flatnonzero(self.telling & (around.octets > 0))
         known = np.full(len(around), -1, np.int64)
@@ -37,9 +65,7 @@ class View(Steps):
         ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
         together = parted(around.control(), around.start_ns, around.end_ns, talks, hears, self.codes, ends, cuts)
         known[together] = around.start_ns[together]
-        *columns, begins = worked(told(around, known), talks, hears, self.codes)
-        said, work, what = (np.split(column, begins[1:-1]) for column in columns)
-        return list(zip(said, work, what, strict=True))
+        return Speech(*worked(told(around, known), talks, hears, self.codes))
 
     @cached_property
     def needed(self) -> Ints:
@@ -56,10 +82,9 @@ class View(Steps):
             return np.zeros(0, np.intp)
         own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
         piped = [edge for key, edge in self.edges.items() if self.kinds.get(key) == "pp" and len(own[key[0]])]
-        out = [gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)]
-        rings = [edges_of(self.flows, stream.rows) for stream in self.parallelism.streams if stream.kind == "dp"]
-        out += [rows for edges in rings for rows in joined_late(edges, self.period)]
-        return np.concatenate(out)
+        rings = [stream.rows for stream in self.parallelism.streams if stream.kind == "dp"]
+        on = gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)
+        return np.concatenate([on, joined_late(self.flows, rings, self.period)])
 
     @cached_property
     def telling(self) -> NDArray[np.bool_]:
@@ -84,40 +109,48 @@ class View(Steps):
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:
         """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
-        said = [(spoke, work, steps[:, 1]) for (spoke, work, _), steps in zip(self.speech, self.timeline.steps, strict=True)]
-        typical, largest, total = (self._stacked(part) for part in zip(*(typical_work(*own) for own in said), strict=True))
+        speech = self.speech
+        ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
+        typical, largest, total = typical_works(speech.said, speech.work, speech.begins, ends, cuts)
         if self.parallelism.piped:
-            every = [self.by_kind(rank, ends) for rank, (_, _, ends) in enumerate(said)]
-            alike = self.stages[self.codes]
-            typical = self._stacked([own.against for own in every]) * levels(every, alike)[:, None]
-        return self._shared(typical), self._shared(largest), self._shared(total)
+            every = self.by_kind(speech, self.codes, ends, cuts)
+            typical = every.against * levels(every, self.stages[self.codes])[:, None]
+        place = {address: i for i, address in enumerate(self.job.endpoints)}
+        unseen = on_end([np.array([place[m] for m in members], np.int64) for members in self.parallelism.unseen])
+        for work in (typical, largest, total):
+            no_more_than_the_least(work, *unseen)  # nobody sees them wait: where one of them was seen to, all did
+        return typical, largest, total
 
-    def _stacked(self, parts: Sequence[Floats]) -> Floats:
-        """A series per rank, cut or filled with NaN to the job's steps; float64[ranks, steps]."""
-        out = np.full((len(parts), len(self.ends)), np.nan)
-        for own, part in zip(out, parts, strict=True):
-            own[: len(part)] = part[: len(own)]
-        return out
+    def by_kind(self, speech: Speech, codes: Ints, ends: Ints, cuts: Ints) -> ByKind:
+        """What ranks of a pipeline worked until some times, by what they said to how many stages further (`pieces.by_kind`)."""
+        pp = self.parallelism.layout.pp
+        kind = kinds_of(speech.what, speech.begins, self.stages[codes], self.stages, pp)
+        return by_kind(speech.said, speech.work, kind, 4 * pp + 2, speech.begins, ends, cuts)
 
-    def by_kind(self, rank: int, ends: Ints) -> ByKind:
-        """What a rank of a pipeline worked until each of some times, by what it said to how many stages further (`pieces`)."""
-        spoke, work, what = self.speech[rank]
-        own, other, pp = self.stages[self.code[self.job.endpoints[rank]]], self.stages[what // 2], self.parallelism.layout.pp
-        further = np.where((own < 0) | (other < 0), 0, other - own)
-        return by_kind(spoke, work, 2 * (further + pp) + what % 2, 4 * pp + 2, ends)
+    @cached_property
+    def pauses(self) -> list[Pause]:
+        """The longest silence of each step, if it made that longer by the share `LONGER` than such silences usually do."""
+        flows, n = self.flows, len(self.ends)
+        rows = np.flatnonzero(~flows.control())
+        if n < 3 or not len(rows):
+            return []
+        begin, end = union(flows.start_ns.take(rows), flows.end_ns.take(rows))
+        silence = begin[1:] - end[:-1]
+        step = np.searchsorted(self.ends, begin[1:], "left")  # a silence belongs to the step that it delays
+        most = np.zeros(n + 1, np.int64)
+        highest(step, silence, most)
+        first = np.flatnonzero(silence == most[step])[::-1]  # of several of one step the first is kept
+        longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
+        if not longest:
+            return []
+        usual = float(np.median([silence[i] for i in longest.values()]))
+        long = {
+            k for k, i in longest.items() if silence[i] - usual >= LONGER * self.period and silence[i] >= 1.5 * usual
+        }  # one beside another is no pause: then the steps themselves are slow
+        alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
+        return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]
 
     @cached_property
     def stages(self) -> Ints:
         """The pipeline stage of each endpoint of `flows`, -1 where it has none; int64[endpoints]."""
         return np.array([self.parallelism.stages.get(address, -1) for address in self.flows.endpoints], np.int64)
-
-    def _shared(self, work: Floats) -> Floats:
-        """Work of ranks that wait for one another inside a host: no more than the least of them.
-
-        Nobody sees that; where one of them was seen to wait, all did.
-        """
-        place = {address: i for i, address in enumerate(self.job.endpoints)}
-        for members in self.parallelism.unseen:
-            ranks = [place[m] for m in members]
-            work[ranks] = np.min(np.where(np.isnan(work[ranks]), np.inf, work[ranks]), axis=0)
-        return np.where(np.isinf(work), np.nan, work)

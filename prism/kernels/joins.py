@@ -1,4 +1,4 @@
-"""Where collectives end, which records are of one round, and when what follows comes if what it follows comes sooner.
+"""Where collectives end, and when what follows comes if what it follows comes sooner.
 
 Loops over records, compiled.
 """
@@ -56,17 +56,4 @@ def followed(seen: Floats, gap: Floats, before: Ints, begins: Ints, outer: Ints,
             out[i] = last + gap[i]
         if outer[i] >= 0:
             out[i] = max(out[i], out[outer[i]] + lag[i])
-    return out
-
-
-@compiled
-def came_to(lane: NDArray[Any], octets: Ints, n: int, parts: int) -> Ints:
-    """At which share of its octets, in so many `parts`, each of `n` lanes was when each record began; these are in order."""
-    total, moved = np.zeros(n), np.zeros(n)
-    for i in range(len(lane)):
-        total[lane[i]] += octets[i]
-    out = np.empty(len(lane), np.int64)
-    for i in range(len(lane)):
-        out[i] = np.rint(moved[lane[i]] / total[lane[i]] * parts)
-        moved[lane[i]] += octets[i]
     return out

@@ -12,7 +12,7 @@ import numpy as np
 
 from collectors.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
-from prism.kernels.ordered import median
+from prism.kernels.ordered import arrange, median, rising
 from prism.kernels.shifts import middle
 
 
@@ -25,15 +25,23 @@ def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> t
     return _pieces(said, work, ends, share)
 
 
+def typical_works(said: Ints, work: Ints, begins: Ints, ends: Ints, cuts: Ints, *, share: float = 0.5) -> Floats:
+    """`typical_work` of many ranks, those of the k-th at `begins` k to k + 1, its step ends at `cuts` k to k + 1.
+
+    float64[3, ranks, steps], as many steps as most have.
+    """
+    return _works(said, work, begins, ends, cuts, share)
+
+
 SHARES = (0.3, 0.5, 0.7)
 LITTLE, NEARLY = 0.1, 0.8
 
 
 class ByKind(NamedTuple):
-    """How long pieces took `against` what is usual of their kind, by step, NaN without any, float64[steps].
+    """How long pieces of each rank took `against` what is usual of their kind, NaN without any, float64[ranks, steps].
 
     By kind what is `usual`, ns, 0 where there is none, and with which pieces the larger ones make up other `SHARES`,
-    float64[kinds, shares], and what its pieces count in all, ns, float64[kinds].
+    float64[ranks, kinds, shares], and what its pieces count in all, ns, float64[ranks, kinds].
     """
 
     against: Floats
@@ -41,25 +49,40 @@ class ByKind(NamedTuple):
     counts: Floats
 
 
-def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, ends: Ints) -> ByKind:
-    """A typical piece of each step as `typical_work` has it, but against what is usual of its `kind`, one of `kinds`.
+def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, begins: Ints, ends: Ints, cuts: Ints) -> ByKind:
+    """A typical piece of each step as `typical_works` has it, but against what is usual of its `kind`, one of `kinds`.
 
     No piece counts for more than the largest of a step usually is: it may be as long as all the others because it was a wait.
     """
-    return ByKind(*_by_kind(said, work.astype(np.float64), kind, kinds, ends))
+    return ByKind(*_by_kinds(said, work, kind, kinds, begins, ends, cuts))
 
 
-def levels(every: list[ByKind], alike: Ints) -> Floats:
+@compiled
+def kinds_of(what: Ints, begins: Ints, own: Ints, stages: Ints, pp: int) -> Ints:
+    """The kind, of 4 · `pp` + 2, of `what` ranks said (`waits.work_at`): payload or a word, and to how many stages further.
+
+    What the k-th said is at `begins` k to k + 1. `own` are the stages of ranks, `stages` those of all codes; -1: of none.
+    """
+    out = np.empty(len(what), np.int64)
+    for k in range(len(own)):
+        for i in range(begins[k], begins[k + 1]):
+            other = stages[what[i] // 2]
+            further = 0 if own[k] < 0 or other < 0 else other - own[k]
+            out[i] = 2 * (further + pp) + what[i] % 2
+    return out
+
+
+def levels(every: ByKind, alike: Ints) -> Floats:
     """How long a typical piece of each rank usually takes, ns, float64[ranks]; of ranks that are `alike` kinds count the same.
 
     So who waits more often over one kind does not seem to work longer. Where pieces are of two lengths either may be in the
     middle, but not at all `SHARES`: a rank is above those like it by what `NEARLY` all of these say, of all kinds but those
     that are `LITTLE` of its work.
     """
-    out = np.empty(len(every))
+    out = np.empty(len(alike))
     for group in np.unique(alike):
         own = np.flatnonzero(alike == group)
-        usual, counts = (np.stack([getattr(every[rank], name) for rank in own]) for name in ("usual", "counts"))
+        usual, counts = every.usual[own], every.counts[own]
         known = np.log(np.where(usual > 0, usual, np.nan))
         most = np.nan_to_num(middle(known, axis=0)[0])
         weight = np.median(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0), axis=0)
@@ -69,6 +92,23 @@ def levels(every: list[ByKind], alike: Ints) -> Floats:
         nearly_all_say = np.maximum(low, 0.0) + np.minimum(high, 0.0)
         out[own] = np.exp(most[:, 1] @ weight / max(float(weight.sum()), 1e-9) + nearly_all_say)
     return out
+
+
+@compiled
+def no_more_than_the_least(work: Floats, members: Ints, begins: Ints) -> None:
+    """Work of the ranks of each group, the k-th of them `members` at `begins` k to k + 1: no more than the least of them.
+
+    `work` is float64[ranks, steps], NaN where it is not known.
+    """
+    for k in range(len(begins) - 1):
+        own = members[begins[k] : begins[k + 1]]
+        for step in range(work.shape[1]):
+            least = np.inf
+            for rank in own:
+                if work[rank, step] < least:
+                    least = work[rank, step]
+            for rank in own:
+                work[rank, step] = least if least < np.inf else np.nan
 
 
 @compiled
@@ -85,45 +125,111 @@ def _pieces(said: Ints, work: Ints, ends: Ints, share: float) -> tuple[Floats, F
     bounds, n = _bounds(said, ends), len(ends)
     typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     for k in range(n):
-        pieces = work[bounds[k] : bounds[k + 1]].astype(np.float64)
-        if len(pieces) and pieces.max() > 0:
-            largest[k], total[k] = pieces.max(), pieces.sum()
-            typical[k] = _middles(pieces, pieces, (share,))[0]
+        pieces = work[bounds[k] : bounds[k + 1]].copy()
+        arrange(pieces)
+        if len(pieces) and pieces[-1] > 0:
+            whole = float(pieces.sum())
+            typical[k], largest[k], total[k] = _middle(pieces, whole, whole, share), pieces[-1], whole
     return typical, largest, total
 
 
 @compiled
-def _by_kind(said: Ints, work: Floats, kind: Ints, kinds: int, ends: Ints) -> tuple[Floats, Floats, Floats]:
-    """The fields of `by_kind`."""
-    bounds = _bounds(said, ends)
-    largest = np.array(
-        [work[bounds[k] : bounds[k + 1]].max() if bounds[k + 1] > bounds[k] else 0.0 for k in range(len(bounds) - 1)]
-    )
-    counts = np.minimum(work, median(largest[largest > 0])) if largest.any() else work
-    usual, counted = np.zeros((kinds, len(SHARES))), np.zeros(kinds)
-    for one in range(kinds):
-        own = kind == one
-        if own.any():
-            counted[one] = counts[own].sum()
-            usual[one] = _middles(work[own], counts[own], SHARES)
-    ratio = work / np.maximum(usual[kind, 1], 1.0)
-    against = np.full(len(bounds) - 1, np.nan)
-    for k in range(len(against)):
-        a, b = bounds[k], bounds[k + 1]
-        if largest[k] > 0:
-            against[k] = _middles(ratio[a:b], counts[a:b], SHARES[1:2])[0]
-    known = median(against[~np.isnan(against)])
-    return against / max(known, 1e-9), usual, counted
+def _works(said: Ints, work: Ints, begins: Ints, ends: Ints, cuts: Ints, share: float) -> Floats:
+    """`typical_works`; numba is slow to see which loop it is where arguments are left out."""
+    n = len(cuts) - 1
+    out = np.full((3, n, np.diff(cuts).max() if n else 0), np.nan)
+    for k in range(n):
+        own = slice(begins[k], begins[k + 1])
+        typical, largest, total = _pieces(said[own], work[own], ends[cuts[k] : cuts[k + 1]], share)
+        steps = len(total)
+        out[0, k, :steps], out[1, k, :steps], out[2, k, :steps] = typical, largest, total
+    return out
 
 
 @compiled
-def _middles(pieces: Floats, counts: Floats, shares: tuple[float, ...]) -> Floats:
-    """The pieces with which the larger ones make up ascending shares of all, by what each counts; 0 where nothing counts."""
-    order = np.argsort(-pieces, kind="mergesort")
-    out, grown, whole, i = np.empty(len(shares)), counts[order[0]], counts.sum(), 0
-    for k in range(len(shares)):
-        while i + 1 < len(order) and grown < shares[k] * whole:
-            i += 1
-            grown += counts[order[i]]
-        out[k] = pieces[order[i]]
-    return out
+def _by_kinds(
+    said: Ints, work: Ints, kind: Ints, kinds: int, begins: Ints, ends: Ints, cuts: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """The fields of `by_kind`."""
+    n = len(cuts) - 1
+    against = np.full((n, np.diff(cuts).max() if n else 0), np.nan)
+    usual, counted = np.zeros((n, kinds, len(SHARES))), np.zeros((n, kinds))
+    for k in range(n):
+        own = slice(begins[k], begins[k + 1])
+        bounds = _bounds(said[own], ends[cuts[k] : cuts[k + 1]])
+        most = _usual_most(work[own], bounds)
+        _usual_of_kinds(work[own], kind[own], most, usual[k], counted[k])
+        ratios = _against(work[own], kind[own], most, usual[k], bounds)
+        against[k, : len(ratios)] = ratios
+    return against, usual, counted
+
+
+@compiled
+def _usual_most(work: Ints, bounds: Ints) -> float:
+    """How long the largest piece of a step usually is; infinite where there is none."""
+    largest, n = np.empty(len(bounds) - 1, np.int64), 0
+    for k in range(len(largest)):
+        most = 0
+        for i in range(bounds[k], bounds[k + 1]):
+            most = max(most, work[i])
+        if most > 0:
+            largest[n] = most
+            n += 1
+    return median(largest[:n]) if n else np.inf
+
+
+@compiled
+def _usual_of_kinds(work: Ints, kind: Ints, most: float, usual: Floats, counted: Floats) -> None:
+    """Into `usual` and `counted` what is usual of each kind and what its pieces count, none for more than the `most`."""
+    begins = np.zeros(len(counted) + 1, np.int64)
+    for one in kind:
+        begins[one + 1] += 1
+    for one in range(len(counted)):
+        begins[one + 1] += begins[one]
+    at, pieces = begins.copy(), np.empty(len(work), np.int64)
+    for i in range(len(work)):
+        pieces[at[kind[i]]] = work[i]
+        at[kind[i]] += 1
+    for one in range(len(counted)):
+        own = pieces[begins[one] : begins[one + 1]]
+        if len(own):
+            arrange(own)
+            for piece in own:
+                counted[one] += min(float(piece), most)
+            for k in range(len(SHARES)):
+                usual[one, k] = _middle(own, most, counted[one], SHARES[k])
+
+
+@compiled
+def _middle(pieces: Ints, most: float, whole: float, share: float) -> float:
+    """Of ascending pieces the one with which the larger make up a share of the `whole`, none counting for more than `most`."""
+    i = len(pieces) - 1
+    grown = min(float(pieces[i]), most)
+    while i > 0 and grown < share * whole:
+        i -= 1
+        grown += min(float(pieces[i]), most)
+    return float(pieces[i])
+
+
+@compiled
+def _against(work: Ints, kind: Ints, most: float, usual: Floats, bounds: Ints) -> Floats:
+    """A typical piece of each step, against what is usual of its kind, by how that usually is; NaN where there is none."""
+    out, known = np.full(len(bounds) - 1, np.nan), 0
+    typical = np.empty(len(out))
+    for k in range(len(out)):
+        ratios, whole = np.empty(bounds[k + 1] - bounds[k]), 0.0
+        for j in range(len(ratios)):
+            i = bounds[k] + j
+            ratios[j] = work[i] / max(usual[kind[i], 1], 1.0)
+            whole += min(float(work[i]), most)
+        if whole <= 0:
+            continue
+        order = rising(ratios)
+        j = len(order) - 1
+        grown = min(float(work[bounds[k] + order[j]]), most)
+        while j > 0 and grown < SHARES[1] * whole:
+            j -= 1
+            grown += min(float(work[bounds[k] + order[j]]), most)
+        out[k] = typical[known] = ratios[order[j]]
+        known += 1
+    return out / max(median(typical[:known]), 1e-9)

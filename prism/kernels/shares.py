@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from prism.kernels.grouped import by_group
 from prism.kernels.intervals import Floats, Ints
-from prism.kernels.ordered import in_order
-from prism.kernels.sums import counted, highest
+from prism.kernels.sums import highest
 
 Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
 UNKNOWN = -1
 SLACK = 0.1  # of a piece: octets of headers, a record lost
 
@@ -25,6 +26,24 @@ class Moved(NamedTuple):
     octets: Ints
 
 
+class Shares(NamedTuple):
+    """Records by group and in it by time: their places, where each group of them begins, when each counts, and of its group's
+    octets the share that it is and that the group had moved with it; as long as there are records, but for `begins`.
+    """
+
+    order: Places
+    begins: Places
+    time: Ints
+    own: Floats
+    moved: Floats
+
+
+def shares_of(moved: Moved) -> Shares:
+    """Records by group and time, and their shares. Groups are numbers from 0."""
+    order, begins = by_group(moved.group, int(moved.group.max(initial=-1)) + 1, moved.time)
+    return Shares(order, begins, moved.time.take(order), *_shares(moved.octets.take(order), begins))
+
+
 def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int = 0) -> Ints:
     """When all had come that each of the records handed on needed; `UNKNOWN` where it needed nothing that was seen.
 
@@ -35,76 +54,86 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     out = np.full(len(handed.group), UNKNOWN, np.int64)
     if not len(given.group) or not len(out):
         return out
-    order = _ordered(given)
-    group, time, octets = (column.take(order) for column in given)
+    came = shares_of(given)
     share, half = share_of(handed)
-    ahead = share + half - moved_by(given, asks, handed.time)
-    lead = np.zeros(int(max(group.max(), asks.max())) + 1)
+    ahead = share + half - moved_by(came, asks, handed.time)
+    lead = np.zeros(int(max(given.group.max(), asks.max())) + 1)
     highest(asks[turns], ahead[turns], lead)
     if pieces:
         lead = np.round(lead * pieces) / pieces
         share = (np.floor(share * pieces) + 1 - SLACK) / pieces
     share -= np.where(turns, lead[asks], 0.0)
-    place = 2.0 * group + _moved(group, octets)[1]
-    at = np.minimum(np.searchsorted(place, 2.0 * asks + share), len(place) - 1)
+    group = given.group.take(came.order)
+    at = np.minimum(np.searchsorted(2.0 * group + came.moved, 2.0 * asks + share), len(group) - 1)
     fits = (share > 0) & (group[at] == asks)
-    out[fits] = time[at[fits]]
+    out[fits] = came.time[at[fits]]
     return out
 
 
-def as_sent(given: Moved, handed: Moved) -> Ints:
+def as_sent(given: Shares, handed: Shares) -> Ints:
     """When a group had been given as much as it had sent before each of the records handed on; 0 before its first.
 
     In a collective whose members send as much as they are given, each sends on what came in the round before. `UNKNOWN` for
     what it sends ahead of that: more of the same message.
     """
-    share, half = share_of(handed)
-    before = np.where(share > half * (1 + SLACK / 100), share - half, 0.0)
-    return given_as(given, before - SLACK * np.minimum(before, half), handed.group, handed.time)
-
-
-def given_as(given: Moved, share: Floats, groups: Ints, at: Ints) -> Ints:
-    """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
-    out = np.zeros(len(groups), np.int64)
-    order = _ordered(given)
-    group, time, octets = (column.take(order) for column in given)
-    _given(group, time, _moved(group, octets)[1], share * (1 - SLACK / 1000), groups, at, out)
-    return out  # sums of shares are not exact
+    return _as_sent(given, handed)
 
 
 @compiled
-def _given(group: Ints, time: Ints, moved: Floats, share: Floats, groups: Ints, at: Ints, out: Ints) -> None:
-    """`given_as`, from the share of its octets that each group had been given with each record; records by group."""
-    most = -1
-    for one in group:
-        most = max(most, one)
-    for one in groups:
-        most = max(most, one)
-    begins = np.zeros(most + 2, np.intp)
-    for one in group:
-        begins[one + 1] += 1
-    for k in range(1, len(begins)):
-        begins[k] += begins[k - 1]
-    last = begins.copy()  # shares of a group are asked for in rising order, mostly
+def _as_sent(given: Shares, handed: Shares) -> Ints:
+    out = np.zeros(len(handed.order), np.int64)
+    for k in range(len(handed.begins) - 1):
+        low, high = (given.begins[k], given.begins[k + 1]) if k + 1 < len(given.begins) else (0, 0)
+        place = low
+        for i in range(handed.begins[k], handed.begins[k + 1]):
+            half = handed.own[i] / 2
+            share = handed.moved[i] - half
+            before = share - half if share > half * (1 + SLACK / 100) else 0.0
+            asked = (before - SLACK * min(before, half)) * (1 - SLACK / 1000)  # sums of shares are not exact
+            if asked > 0:
+                place = _place(given.moved, low, high, place, k, asked)
+                known = place < high and given.time[place] <= handed.time[i]
+                out[handed.order[i]] = given.time[place] if known else UNKNOWN
+    return out
+
+
+@compiled
+def _place(moved: Floats, low: int, high: int, place: int, group: int, share: float) -> int:
+    """The first record of a group, from `low` to before `high`, with which it had moved a share; near `place`."""
+    goal = 2.0 * group + share
+    while place > low and 2.0 * group + moved[place - 1] >= goal:
+        place -= 1
+    while place < high and 2.0 * group + moved[place] < goal:
+        place += 1
+    return place
+
+
+def given_as(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
+    """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
+    return _given(given, share * (1 - SLACK / 1000), groups, at)  # sums of shares are not exact
+
+
+@compiled
+def _given(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
+    """`given_as`; shares of a group are asked for in rising order, mostly."""
+    out, last, many = np.zeros(len(groups), np.int64), given.begins.copy(), len(given.begins) - 1
     for i in range(len(groups)):
-        if not share[i] > 0:
-            continue
-        asked, low, high = groups[i], begins[groups[i]], begins[groups[i] + 1]
-        place, goal = last[asked], 2.0 * asked + share[i]
-        while place > low and 2.0 * asked + moved[place - 1] >= goal:
-            place -= 1
-        while place < high and 2.0 * asked + moved[place] < goal:
-            place += 1
-        last[asked] = place
-        out[i] = time[place] if place < high and time[place] <= at[i] else UNKNOWN
+        if share[i] > 0:
+            k, out[i] = groups[i], UNKNOWN
+            if k < many:
+                high = given.begins[k + 1]
+                last[k] = place = _place(given.moved, given.begins[k], high, last[k], k, share[i])
+                if place < high and given.time[place] <= at[i]:
+                    out[i] = given.time[place]
+    return out
 
 
 def first_of(moved: Moved, pieces: int) -> Mask:
     """Whether each record is the first of its piece; all are where `pieces` is 0."""
     if not pieces or not len(moved.group):
         return np.ones(len(moved.group), np.bool_)
-    order = _ordered(moved)
-    return _first(moved, order, _shares(moved, order)[0], pieces)
+    shares = shares_of(moved)
+    return _first(moved, shares.order, _halves(shares)[0], pieces)
 
 
 def _first(moved: Moved, order: Ints, share: Floats, pieces: int) -> Mask:
@@ -135,16 +164,16 @@ def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong
     given = Moved(*(column[near] for column in given))
     if not len(given.group) or not len(handed.group):
         return 0
-    order, count = _ordered(handed), np.bincount(handed.group)
-    share, half = _shares(handed, order)
+    came, goes, count = shares_of(given), shares_of(handed), np.bincount(handed.group)
+    share, half = _halves(goes)
     for pieces in range(1, min(most, int(count.max())) + 1):
-        first = _first(handed, order, share, pieces)
+        first = _first(handed, goes.order, share, pieces)
         begins = (share - half)[first] * pieces
         whole = np.abs(begins - np.round(begins)) <= np.minimum(half[first] * pieces, SLACK)
         if first.sum() < (1 - wrong) * pieces * np.count_nonzero(count) or whole.mean() < 1 - wrong:
             continue
         own = Moved(*(column[first] for column in handed))
-        come = moved_by(given, asks[first], own.time) * pieces
+        come = moved_by(came, asks[first], own.time) * pieces
         if (come + SLACK >= np.round(begins) + 1).mean() >= 1 - wrong:
             return pieces
     return 0
@@ -157,57 +186,52 @@ def _of(group: Ints, some: Ints) -> NDArray[np.intp]:
     return np.flatnonzero(known[group])
 
 
-def moved_by(moved: Moved, group: Ints, time: Ints) -> Floats:
-    """The share of its octets that each of the groups asked for had moved by a time."""
-    every = np.concatenate([moved.group, group])
-    octets = np.concatenate([moved.octets, np.zeros(len(group), np.int64)])
-    first = np.concatenate([np.flatnonzero(octets), np.flatnonzero(octets == 0)])  # of one moment: what moved, then who asks
-    order = _grouped(every, first[in_order(np.concatenate([moved.time, time])[first])])
-    out = np.empty(len(every))
-    out[order] = _moved(every[order], octets[order])[1]
-    return out[len(moved.group) :]
-
-
-def _ordered(moved: Moved) -> Ints:
-    """The places of records, by group and in it by time."""
-    return _grouped(moved.group, in_order(moved.time))
-
-
-def _grouped(group: Ints, order: Ints) -> Ints:
-    """Places in some order, by group and in it in that order."""
-    low, high = int(group.min(initial=0)), int(group.max(initial=0))
-    if low < 0 or high > 4 * len(group):
-        return order[np.argsort(group[order], kind="stable")]
-    return counted(group, high + 1, order)[0]
+def moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
+    """The share of its octets that each of the groups asked for had moved by a time, and at that moment."""
+    return _moved_by(moved, group, time)
 
 
 @compiled
-def _moved(group: Ints, octets: Ints) -> tuple[Floats, Floats]:
+def _moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
+    """`moved_by`; moments of a group are asked for in rising order, mostly."""
+    out, last, many = np.zeros(len(group)), moved.begins.copy(), len(moved.begins) - 1
+    for i in range(len(group)):
+        if group[i] < many:
+            place, low, high = last[group[i]], moved.begins[group[i]], moved.begins[group[i] + 1]
+            while place > low and moved.time[place - 1] > time[i]:
+                place -= 1
+            while place < high and moved.time[place] <= time[i]:
+                place += 1
+            last[group[i]] = place
+            out[i] = moved.moved[place - 1] if place > low else 0.0
+    return out
+
+
+@compiled
+def _shares(octets: Ints, begins: Places) -> tuple[Floats, Floats]:
     """The share of its group's octets that each record is, and that its group had moved with it; records by group."""
-    own, moved = np.empty(len(group)), np.empty(len(group))
-    low = 0
-    while low < len(group):
-        high, total, so_far = low, 0, 0
-        while high < len(group) and group[high] == group[low]:
-            total += octets[high]
-            high += 1
+    own, moved = np.empty(len(octets)), np.empty(len(octets))
+    for k in range(len(begins) - 1):
+        total = so_far = 0
+        for i in range(begins[k], begins[k + 1]):
+            total += octets[i]
         whole = max(float(total), 1.0)
-        for i in range(low, high):
+        for i in range(begins[k], begins[k + 1]):
             so_far += octets[i]
             own[i], moved[i] = octets[i] / whole, so_far / whole
-        low = high
     return own, moved
 
 
 def share_of(moved: Moved) -> tuple[Floats, Floats]:
     """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
-    return _shares(moved, _ordered(moved))
+    return _halves(shares_of(moved))
 
 
-def _shares(moved: Moved, order: Ints) -> tuple[Floats, Floats]:
-    """`share_of` records by group and time in an `order`."""
-    own, so_far = _moved(moved.group.take(order), moved.octets.take(order))
-    share, half = np.empty(len(order)), np.empty(len(order))
-    half[order] = own / 2
-    share[order] = so_far - own / 2
+@compiled
+def _halves(shares: Shares) -> tuple[Floats, Floats]:
+    """`share_of`, record by record as they were."""
+    share, half = np.empty(len(shares.order)), np.empty(len(shares.order))
+    for i in range(len(shares.order)):
+        half[shares.order[i]] = shares.own[i] / 2
+        share[shares.order[i]] = shares.moved[i] - shares.own[i] / 2
     return share, half

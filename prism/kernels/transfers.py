@@ -6,21 +6,23 @@ it is. So what moves between two rests is a transfer, the first part of one, or 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Mask
-from prism.kernels.edges import Edge, Pair
+from prism.kernels.edges import Edge, laid_out
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
+from prism.kernels.sums import on_end
 
 NEAR = 0.005  # sizes that differ by less than this share are the same
 SHARE = 0.02  # of a transfer: less is none of it
+MOST, WHOLLY, WHOLE = 16, 0.7, 0.05  # sizes looked at; the share that is transfers; what a step may be off so many, of one
 
 
 def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, border: float = 0.05) -> NDArray[np.intp]:
@@ -28,51 +30,58 @@ def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, bord
 
     `steps` are those of each edge's sender, ns, int64[n, 2]; a border may be misplaced by the share `border` of the period.
     """
-    known = []
-    for edge, own in zip(edges, steps, strict=True):
-        times = np.append(own[0, 0] - 1, own[:, 1])
-        at = borders(edge.start, edge.end, times, int(edge.start[-1]), border * period)
-        bounds, rests = np.stack([at[:-1], at[1:]], axis=1), rested(edge.start, edge.end)
-        known.append((edge, rests, bounds, unit_of(edge.octets, rests, bounds)))
-    units = Counter(unit for *_, unit in known if unit)
+    if not edges:
+        return np.zeros(0, np.intp)
+    of, low, high = laid_out(edges)
+    times, cuts = on_end([np.append(own[0, 0] - 1, own[:, 1]) for own in steps])
+    places = Places(low, high, times, cuts)
+    rests, bounds, every = _units(of.start, of.end, of.octets, places, border * period, MOST, WHOLLY, WHOLE)
+    units = Counter(unit for unit in every.tolist() if unit)
     usual = units.most_common(1)[0][0] if units else 0.0  # what is always parted on an edge is told by others
-    out = [np.zeros(0, np.intp)]
-    for edge, rests, bounds, unit in known:
-        if (unit or usual) and is_unit(edge.octets, bounds, unit or usual):
-            out.append(edge.rows[continued(edge.octets, rests, bounds, unit or usual)])
-    return np.concatenate(out)
+    return of.rows[_gone_on(of.octets, rests, bounds, np.where(every > 0, every, usual), places, WHOLE)]
 
 
-def joined_late(edges: Mapping[Pair, Edge], period: float) -> Iterator[NDArray[np.intp]]:
-    """What is `woken` on each edge of a collective on which nothing comes back."""
-    starts = defaultdict[int, list[Ints]](list)
-    for edge in edges.values():
-        starts[edge.src].append(edge.start)
-    for (src, dst, *_), edge in edges.items():
-        if dst in starts and (dst, src) not in edges:
-            yield woken(edge, np.sort(np.concatenate(starts[dst])), period)
+class Places(NamedTuple):
+    """The records of some edges, at `low` to before `high`, and the borders of their steps, at `cuts` k to k + 1 of `times`."""
 
-
-def woken(edge: Edge, said: Ints, period: float, *, many: float = 20.0, fine: float = 0.01) -> NDArray[np.intp]:
-    """The rows with which an edge goes on after a rest at the moment its receiver, silent all along, begins to speak.
-
-    `said` is when the receiver sent anything of the same collective, ns, in order. At the moment is within what one record
-    usually lasts, which is no more than the share `fine` of the steps' `period`, ns, or records are sums that tell no moments;
-    a rest lasts `many` times as long, lest chance does it.
-    """
-    return edge.rows[_woken(edge.start, edge.end, said, fine * period, many)]
+    low: Ints
+    high: Ints
+    times: Ints
+    cuts: Ints
 
 
 @compiled
-def _woken(start: Ints, end: Ints, said: Ints, widest: float, many: float) -> Mask:
-    """Which of the records are `woken`, if they usually last no longer than the `widest` that tell moments, ns."""
-    out, wide, done, k = np.zeros(len(start), np.bool_), int(median(end - start)), end[0], 0
-    for i in range(1, len(start) if wide <= widest else 0):
-        if start[i] - done > many * wide:
-            while k < len(said) and said[k] < done:
-                k += 1
-            out[i] = k < len(said) and abs(said[k] - start[i]) <= wide
-        done = max(done, end[i])
+def _units(
+    begin: Ints, end: Ints, octets: Ints, places: Places, reach: float, most: int, share: float, whole: float
+) -> tuple[Mask, Ints, Floats]:
+    """Where edges rest, the borders of their steps, and the unit of each of them."""
+    low, high, times, cuts = places
+    rests, bounds, units = np.zeros(len(begin), np.bool_), np.empty(len(times), np.int64), np.zeros(len(low))
+    for k in range(len(low)):
+        own, at = slice(low[k], high[k]), slice(cuts[k], cuts[k + 1])
+        rests[own] = rested(begin[own], end[own])
+        bounds[at] = borders(begin[own], end[own], times[at], begin[high[k] - 1], reach)
+        units[k] = _unit(octets[own], rests[own], _steps(bounds[at]), most, share, whole)
+    return rests, bounds, units
+
+
+@compiled
+def _gone_on(octets: Ints, rests: Mask, bounds: Ints, units: Floats, places: Places, whole: float) -> Mask:
+    """Which records go on with a transfer of their edge's unit, where a step may consist of several."""
+    low, high, _, cuts = places
+    out = np.zeros(len(octets), np.bool_)
+    for k in range(len(low)):
+        own, steps = slice(low[k], high[k]), _steps(bounds[cuts[k] : cuts[k + 1]])
+        if units[k] > 0 and _is_unit(octets[own], steps, units[k], whole):
+            out[own] = continued(octets[own], rests[own], steps, units[k])
+    return out
+
+
+@compiled
+def _steps(bounds: Ints) -> Ints:
+    """What lies between some bounds; int64[n − 1, 2]."""
+    out = np.empty((len(bounds) - 1, 2), np.int64)
+    out[:, 0], out[:, 1] = bounds[:-1], bounds[1:]
     return out
 
 
@@ -110,16 +119,14 @@ def rested(begin: Ints, end: Ints) -> Mask:
     return out
 
 
-def unit_of(
-    octets: NDArray[Any], rests: Mask, bounds: Ints, *, most: int = 16, share: float = 0.7, whole: float = 0.05
-) -> float:
+def unit_of(octets: NDArray[Any], rests: Mask, bounds: Ints) -> float:
     """Octets of one of the equal transfers that steps consist of; 0 where they do not.
 
-    A step is the records between two `bounds`, int64[n, 2]; `rests` is where the stream rested before one. A `share` of what
-    moves between two rests is a transfer or one of two parts of one, which are not alike. Of the `most` common sizes of which
-    a step is so many it is the smallest.
+    A step is the records between two `bounds`, int64[n, 2]; `rests` is where the stream rested before one. Of what moves
+    between two rests the share `WHOLLY` is a transfer or one of two parts of one, which are not alike. Of the `MOST` common
+    sizes of which a step is so many it is the smallest.
     """
-    return _unit(octets, rests, bounds, most, share, whole)
+    return _unit(octets, rests, bounds, MOST, WHOLLY, WHOLE)
 
 
 @compiled
@@ -157,7 +164,8 @@ def _unit(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int, share: flo
     return 0.0
 
 
-def is_unit(octets: NDArray[Any], bounds: Ints, unit: float, *, whole: float = 0.05) -> bool:
+@compiled
+def _is_unit(octets: NDArray[Any], bounds: Ints, unit: float, whole: float) -> bool:
     """Whether a step may consist of several transfers of so many octets."""
     times = _usual(octets, bounds) / unit
     return round(times) > 1 and abs(times - round(times)) <= whole

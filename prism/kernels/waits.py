@@ -6,16 +6,14 @@ waiting instead where it sends at once when word comes from the one it sends to 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Flows, Mask
+from collectors.record import Codes, Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import in_order, quantile, rising
+from prism.kernels.ordered import ascending, quantile, rising
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -33,42 +31,57 @@ def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints,
     return work_at(every, np.flatnonzero(some & (flows.src == code)), np.flatnonzero(some & (flows.dst == code)))[:2]
 
 
-_START, _END, _SRC, _DST, _CONTROL, _NEEDED = range(6)
+_START, _END, _NEEDED, _WHO = range(4)
+_SIDE = 1 << 32  # the number of a record is so many times its sender, and twice its receiver, and one for a word
 
 
 def told(flows: Flows, needed: Ints) -> Ints:
-    """What `work_at` looks at of each record, side by side; int64[n, 6]."""
-    columns = (sending(flows), flows.end_ns, flows.src, flows.dst, flows.control(), needed)
-    return np.stack([np.asarray(column, np.int64) for column in columns], axis=1)
+    """What `work_at` looks at of each record: when it was sent, had come, and could be sent, and who to whom; int64[n, 4]."""
+    return _told(sending(flows), flows.end_ns, flows.src, flows.dst, flows.control(), needed)
 
 
 @compiled
-def _columns(records: Ints, places: Ints, by: int) -> Ints:
-    """The records at some places, in order of one of their columns; a row for each column, as in `told`."""
-    out = np.empty((records.shape[1], len(places)), np.int64)
-    times = np.empty(len(places), np.int64)
-    for i in range(len(places)):
-        times[i] = records[places[i], by]
-    order = rising(times)
-    for i in range(len(places)):
-        for column in range(records.shape[1]):
-            out[column, i] = records[places[order[i]], column]
+def _told(sent: Ints, end: Ints, src: Codes, dst: Codes, control: Mask, needed: Ints) -> Ints:
+    out = np.empty((len(sent), 4), np.int64)
+    for i in range(len(sent)):
+        out[i, _START], out[i, _END], out[i, _NEEDED] = sent[i], end[i], needed[i]
+        out[i, _WHO] = np.int64(src[i]) * _SIDE + 2 * np.int64(dst[i]) + control[i]
     return out
 
 
 @compiled
-def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints, Ints]:
+def _columns(records: Ints, places: Places, by: int) -> Ints:
+    """The records at some places, in order of one of their columns; a row for each column, as in `told`."""
+    out = np.empty((4, len(places)), np.int64)
+    for i in range(len(places)):
+        for column in range(4):
+            out[column, i] = records[places[i], column]
+    return out if ascending(out[by]) else out[:, rising(out[by])].copy()
+
+
+@compiled
+def work_at(records: Ints, talked: Places, heard: Places) -> tuple[Ints, Ints, Ints]:
     """`own_work` of the endpoint that `talked` the records at some places, all with octets, and `heard` those at others.
 
     And what was said each time: payload or a word, and to whom, as a number. `records` are as `told`.
     """
+    most = 0
+    for places in (talked, heard):
+        for i in places:
+            most = max(most, records[i, _WHO] // _SIDE, records[i, _WHO] % _SIDE // 2)
+    return _work_at(records, talked, heard, np.zeros((2, most + 1), np.int64))
+
+
+@compiled
+def _work_at(records: Ints, talked: Places, heard: Places, last: Ints) -> tuple[Ints, Ints, Ints]:
+    """`work_at`; `last` has room for two numbers of each endpoint, which are 0 and are left so."""
     talks, hears = _columns(records, talked, _START), _columns(records, heard, _END)
-    said, words, end = talks[_START], talks[_CONTROL] > 0, talks[_END]
+    said, what, end = talks[_START], talks[_WHO] % _SIDE, talks[_END]
+    words, payload = what % 2 > 0, hears[_WHO] % 2 == 0
     known = _foreseen(talks[_NEEDED], words, said)
-    payload = hears[_CONTROL] == 0
     given_end, given_start = hears[_END][payload], hears[_START][payload]
     given_start = given_start[rising(given_start)]
-    called = _called(said, talks[_DST], hears[_END], hears[_SRC], ~payload, known)
+    called = _called(said, what // 2, hears[_END], hears[_WHO] // _SIDE, ~payload, known, last)
     base, work, answer = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
     done = ended = begun = 0
     for i in range(len(said)):
@@ -86,13 +99,31 @@ def work_at(records: Ints, talked: Ints, heard: Ints) -> tuple[Ints, Ints, Ints]
     came = called > 0
     # words follow one another at once, and say nothing of how soon the payload of an exchange follows on one
     exchanged = came & (known >= 0) & ~words
-    prompt = 4 * quantile(np.sort(answer[came]), 0.1)
-    known_prompt = max(prompt, 4 * quantile(np.sort(answer[exchanged]), 0.1)) if exchanged.any() else prompt
+    prompt = 4 * _tenth(answer[came])
+    known_prompt = max(prompt, 4 * _tenth(answer[exchanged])) if exchanged.any() else prompt
     for i in range(len(said)):
         soon = known_prompt if known[i] >= 0 else prompt
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
-    return said, np.maximum(work, 0), 2 * talks[_DST] + talks[_CONTROL]
+    return said, np.maximum(work, 0), what
+
+
+@compiled
+def _tenth(values: Ints, few: int = 500) -> float:
+    """The quantile 0.1 of values in any order; of a `few` only the least are sorted. 0 without any."""
+    if len(values) > few:
+        return quantile(np.sort(values), 0.1)
+    least, most, n = np.empty(len(values), np.int64), (len(values) - 1) // 10 + 2, 0
+    for value in values:
+        if n == most and value >= least[n - 1]:
+            continue
+        n = min(n + 1, most)
+        k = n - 1
+        while k > 0 and least[k - 1] > value:
+            least[k] = least[k - 1]
+            k -= 1
+        least[k] = value
+    return quantile(least, 0.1)
 
 
 @compiled
@@ -105,9 +136,10 @@ def worked(records: Ints, talks: Groups, hears: Groups, codes: Ints) -> tuple[In
     for k in range(len(codes)):
         cuts[k + 1] = cuts[k] + talks[1][codes[k] + 1] - talks[1][codes[k]]
     said, work, what = np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64)
+    last = np.zeros((2, max(len(talks[1]), len(hears[1]))), np.int64)
     for k in range(len(codes)):
         own = slice(cuts[k], cuts[k + 1])
-        said[own], work[own], what[own] = work_at(records, _of(talks, codes[k]), _of(hears, codes[k]))
+        said[own], work[own], what[own] = _work_at(records, _of(talks, codes[k]), _of(hears, codes[k]), last)
     return said, work, what, cuts
 
 
@@ -131,21 +163,21 @@ def parted(small: Mask, start: Ints, end: Ints, talks: Groups, hears: Groups, co
 
 
 @compiled
-def _called(said: Ints, to: Ints, ends: Ints, peers: Ints, words: Mask, known: Ints) -> Ints:
+def _called(said: Ints, to: Ints, ends: Ints, peers: Ints, words: Mask, known: Ints, last: Ints) -> Ints:
     """When the one to whom each thing was said had last been heard before; 0 where it had not. `ends` are in order.
 
-    Where needs are `known` only `words` of readiness count: payload that came was for later.
+    Where needs are `known` only `words` of readiness count: payload that came was for later. `last` is as in `_work_at`.
     """
-    most = max(to.max() if len(to) else 0, peers.max() if len(peers) else 0)
-    last, asked, out = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64), np.zeros(len(said), np.int64)
-    k = 0
+    out, k = np.zeros(len(said), np.int64), 0
     for i in range(len(said)):
         while k < len(ends) and ends[k] < said[i]:
-            last[peers[k]] = ends[k]
+            last[0, peers[k]] = ends[k]
             if words[k]:
-                asked[peers[k]] = ends[k]
+                last[1, peers[k]] = ends[k]
             k += 1
-        out[i] = asked[to[i]] if known[i] >= 0 else last[to[i]]
+        out[i] = last[int(known[i] >= 0), to[i]]
+    for peer in peers[:k]:
+        last[0, peer] = last[1, peer] = 0
     return out
 
 
@@ -191,83 +223,3 @@ def _nearby(ends: Ints, time: int, at: int) -> int:
     while at < len(ends) and ends[at] < time:
         at += 1
     return at
-
-
-class Handed(NamedTuple):
-    """Records of one direction of a pair, in any order: when each was sent and when it had come, ns, and its octets."""
-
-    sent_ns: Ints
-    end_ns: Ints
-    octets: Ints
-
-
-def needs(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, first: bool = False) -> Ints:
-    """When what each of the records `handed` on needs had been `given`, ns, matched by share of the step's octets; -1 unknown.
-
-    A pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
-    `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
-    """
-    came, went = (in_order(flows.end_ns) for flows in (given, handed))
-    out = np.empty(len(handed.end_ns), np.int64)
-    columns = (given.end_ns[came], given.octets[came], handed.end_ns[went], handed.octets[went], handed.sent_ns[went])
-    out[went] = _needs(*columns, ends, first)
-    return out
-
-
-@compiled
-def _needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: Ints, first: bool) -> Ints:
-    """`needs` of records in order of end: when what was `given` came; when what was `handed` on went, and began."""
-    out, i, j = np.full(len(went), -1, np.int64), 0, 0
-    for step in range(len(ends) + 1):
-        a, b = i, j
-        while i < len(came) and (step == len(ends) or came[i] <= ends[step]):
-            i += 1
-        while j < len(went) and (step == len(ends) or went[j] <= ends[step]):
-            j += 1
-        whole, total = given[a:i].sum(), handed[b:j].sum()
-        if a == i or b == j or whole <= 0 or total <= 0:
-            continue
-        grown, lead, share = 0, 0.0, np.empty(j - b)
-        for k in range(b, j):
-            grown += handed[k]
-            share[k - b] = (grown - handed[k] / 2) / total
-            if first and begun[k] <= came[a]:
-                lead = max(lead, share[k - b])
-        at, grown = a, given[a]
-        for k in range(b, j):
-            asked = share[k - b] - lead
-            if first and asked <= 0:
-                continue
-            while at < i - 1 and grown / whole < asked:
-                at += 1
-                grown += given[at]
-            out[k] = came[at]
-    return out
-
-
-def flushed(given: Handed | Flows, handed: Handed | Flows, ends: Ints, *, often: float = 0.9) -> Ints:
-    """When all had come that was `given` in the step of each of the records `handed` on, ns; -1 unless all is awaited first.
-
-    That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
-    forward before the first goes backward (GPipe). `ends` are the step ends.
-    """
-    return _flushed(given.end_ns, handed.end_ns, handed.sent_ns, ends, often)
-
-
-@compiled
-def _flushed(came: Ints, went: Ints, begun: Ints, ends: Ints, often: float) -> Ints:
-    """`flushed`, of what was given by when it `came`, of what was handed on by when it `went` and began."""
-    steps, never = len(ends) + 1, np.iinfo(np.int64).max
-    begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
-    for time in came:
-        step = np.searchsorted(ends, time)
-        begins[step], last[step] = min(begins[step], time), max(last[step], time)
-    of = np.searchsorted(ends, went)
-    for i in range(len(of)):
-        if of[i] > 0 and begun[i] < begins[of[i]]:  # the end of a step may be put before its last records
-            of[i] -= 1
-        first[of[i]] = min(first[of[i]], begun[i])
-    known = (last >= 0) & (first < never)
-    if not known.any() or (first[known] >= last[known]).sum() / known.sum() < often:
-        return np.full(len(went), -1)
-    return last[of]

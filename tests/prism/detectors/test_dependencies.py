@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prism import topology
-from prism.detectors.dependencies import _exchanged, _joined, _lanes, _met, _one_way
+from prism.detectors.dependencies import _exchanged, _lanes, _one_way
 from prism.detectors.hang import hang
 from prism.detectors.slow_rank import slow_rank
 from prism.model import Severity
@@ -105,21 +105,3 @@ def test_a_lane_is_the_smallest_groups_that_both_its_ends_are_in():
     found = {tuple(members): {(ring + pairs)[i] for i in own} for members, own in _lanes(groups, ring + pairs)}
     assert found.pop(tuple(range(8))) == set(ring)
     assert found == {(i, i + 4): {(i, i + 4), (i + 4, i)} for i in range(4)}
-
-
-def test_who_has_joined_a_round_of_an_exchange_has_no_work_left_in_it():
-    """Rank 0 sends to three others in two rounds; one of them is late in the first."""
-    own, to = np.zeros(12, np.int64), np.repeat([1, 2, 3], 4)
-    start = np.array([0, 1, 50, 51, 1, 2, 51, 52, 30, 31, 52, 53])
-    joined = _joined(own, to, start, np.full(12, 100))
-    assert joined.tolist() == [False] * 4 + [True] * 8
-    assert not _joined(own[:4], to[:4], start[:4], np.full(4, 100)).any()  # a lane alone
-    assert not len(_joined(*(np.zeros(0, np.int64) for _ in range(4))))
-
-
-def test_of_two_that_begin_at_once_both_needed_what_the_later_one_did():
-    src, dst = np.array([0, 1, 0, 1, 2]), np.array([1, 0, 1, 0, 0])
-    start = np.array([1000, 1001, 2000, 2500, 1000])
-    need = np.array([100, 900, 1500, 1600, 300])
-    _met(need, np.arange(5), src, dst, start)
-    assert need.tolist() == [900, 900, 1500, 1600, 300]

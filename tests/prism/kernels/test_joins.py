@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.joins import came_to, evened, followed
+from prism.kernels.joins import evened, followed
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.booleans()), min_size=1, max_size=40))
@@ -34,11 +34,3 @@ def test_points_follow_the_last_of_those_before_them(data, n):
     begins = np.cumsum([0, *(len(points) for points in own)])
     found = followed(3.0 * np.arange(n), gap, before, begins, np.array(outer, np.int64), lag)
     assert found.tolist() == out
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9)), max_size=30))
-def test_a_lane_is_at_the_share_of_its_octets_that_came_before(some):
-    lane, octets = (np.array([one[side] for one in some], np.int64) for side in range(2))
-    before = [octets[:i][lane[:i] == lane[i]].sum() for i in range(len(some))]
-    whole = [octets[lane == one].sum() for one in lane]
-    assert came_to(lane, octets, 3, 8).tolist() == [round(b / w * 8) for b, w in zip(before, whole, strict=True)]

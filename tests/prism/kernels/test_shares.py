@@ -1,6 +1,11 @@
 import numpy as np
+from hypothesis import given as having
+from hypothesis import strategies as st
 
-from prism.kernels.shares import UNKNOWN, Moved, as_sent, completes, first_of, moved_by, needed, pieces_of
+from prism.kernels.shares import UNKNOWN, Moved, completes, first_of, needed, pieces_of, share_of, shares_of
+from prism.kernels.shares import as_sent as sent_of
+from prism.kernels.shares import given_as as given_of
+from prism.kernels.shares import moved_by as moved_of
 
 NO, YES = np.array([False]), np.array([True])
 
@@ -8,6 +13,14 @@ NO, YES = np.array([False]), np.array([True])
 def moved(group, times, octets=None):
     n = len(times)
     return Moved(np.full(n, group), np.array(times, np.int64), np.array(octets or [10] * n, np.int64))
+
+
+def as_sent(given, handed):
+    return sent_of(shares_of(given), shares_of(handed))
+
+
+def moved_by(given, group, time):
+    return moved_of(shares_of(given), group, time)
 
 
 def asks(handed, group):
@@ -99,3 +112,40 @@ def test_rounds_of_one_group_do_not_answer_for_another():
     given, handed = moved(0, [8, 18]), moved(1, [10, 20])
     assert as_sent(given, handed).tolist() == [0, UNKNOWN]
     assert len(as_sent(given, moved(0, []))) == 0
+
+
+some_moved = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 4)), max_size=16)
+
+
+def naive_shares(moved):
+    """The share of its group's octets that each record is the last of, and half its own."""
+    total = [max(sum(moved.octets[moved.group == group]), 1) for group in moved.group]
+    order = np.lexsort([moved.time, moved.group]).tolist()
+    before = [order[: order.index(i) + 1] for i in range(len(order))]
+    so_far = [sum(moved.octets[k] for k in own if moved.group[k] == moved.group[i]) for i, own in enumerate(before)]
+    return np.array(so_far) / np.array(total), np.array(moved.octets) / np.array(total) / 2
+
+
+def in_columns(some):
+    return Moved(*(np.array([one[k] for one in some], np.int64) for k in range(3)))
+
+
+@having(some_moved, some_moved)
+def test_shares_are_as_the_plain_way_says(some, others):
+    moved, asked = in_columns(some), in_columns(others)
+    if not some:
+        return
+    last, half = naive_shares(moved)
+    for found, expected in zip(share_of(moved), (last - half, half), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    groups = [moved.group == group for group in asked.group]
+    by = [own & (moved.time <= at) for own, at in zip(groups, asked.time, strict=True)]
+    so_far = [sum(moved.octets[own]) / max(sum(moved.octets[every]), 1) for own, every in zip(by, groups, strict=True)]
+    np.testing.assert_allclose(moved_by(moved, asked.group, asked.time), so_far)
+    share = asked.octets / 4
+    order = np.lexsort([moved.time, moved.group])
+    for group, at, part, found in zip(
+        asked.group, asked.time, share, given_of(shares_of(moved), share, asked.group, asked.time), strict=True
+    ):
+        came = [int(moved.time[i]) for i in order if moved.group[i] == group and last[i] >= part - 1e-3]
+        assert found == (0 if part == 0 else came[0] if came and came[0] <= at else UNKNOWN)

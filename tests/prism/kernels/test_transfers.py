@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.edges import edge_from
-from prism.kernels.transfers import NEAR, SHARE, borders, continued, is_unit, joined_late, rested, unit_of, woken
+from prism.kernels.transfers import NEAR, SHARE, WHOLE, _is_unit, borders, continued, gone_on, rested, unit_of
 
 WINDOW, REST = 4_194_304, 11_805_696
 UNIT = WINDOW + REST
@@ -95,7 +95,7 @@ def test_where_all_are_parted_others_tell_the_unit():
     begin, end, octets, bounds = stream((False,) * 6)
     rests = rested(begin, end)
     assert unit_of(octets, rests, bounds) == 0.0
-    assert [is_unit(octets, bounds, unit) for unit in (UNIT, 2 * UNIT, 6 * UNIT, WINDOW, REST)] == [
+    assert [_is_unit(octets, bounds, unit, WHOLE) for unit in (UNIT, 2 * UNIT, 6 * UNIT, WINDOW, REST)] == [
         True,
         True,
         False,
@@ -129,16 +129,6 @@ def test_a_step_begins_at_the_rest_beside_its_border():
     assert borders(begin, end, np.array([505]), 2000, 0.0).tolist() == [4]
 
 
-def test_what_goes_on_when_its_receiver_begins():
-    begin = np.array([0, 10, 500, 510, 1500, 3000], np.int64)
-    edge = edge_from((1, 2), np.arange(10, 16), begin, begin + 10, np.full(6, WINDOW))
-    said = np.array([505, 900, 1505, 2900, 2950], np.int64)  # before 1500 it had spoken at 900: it was there
-    assert woken(edge, said, 2000).tolist() == [12]
-    assert woken(edge, said[:0], 2000).tolist() == []
-    assert woken(edge, said + 20, 2000).tolist() == []
-    assert woken(edge, said, 900).tolist() == []  # records that last a ninetieth of a step are sums
-
-
 def naively_at_border(begin, end, time, until, reach):
     """The first record after a time, or the one after the longest rest near it, if that is twice as long."""
     n = len(begin)
@@ -149,33 +139,31 @@ def naively_at_border(begin, end, time, until, reach):
     return out
 
 
-times = st.lists(st.integers(0, 60), min_size=1, max_size=10).map(sorted)
-
-
 @given(
-    times, st.lists(st.integers(1, 9), min_size=10, max_size=10), st.lists(st.integers(0, 70), min_size=1, max_size=4), times
+    st.lists(st.integers(0, 60), min_size=1, max_size=10).map(sorted),
+    st.lists(st.integers(1, 9), min_size=10, max_size=10),
+    st.lists(st.integers(0, 70), min_size=1, max_size=4),
 )
-def test_loops_over_records_do_what_they_say(at, lengths, borders_at, said):
-    begin, words = np.array(at, np.int64), np.array(said, np.int64)
+def test_loops_over_records_do_what_they_say(at, lengths, borders_at):
+    begin = np.array(at, np.int64)
     end = begin + np.array(lengths[: len(begin)], np.int64)
     found = borders(begin, end, np.array(borders_at), 30, 8.0).tolist()
     untils = [30, *[1000] * (len(borders_at) - 1)]
     assert found == [naively_at_border(begin, end, *one, 8.0) for one in zip(borders_at, untils, strict=True)]
-    wide, rows = int(np.median(end - begin)), range(1, len(begin))
-    first = {i: next((word for word in said if word >= end[:i].max()), 1000) for i in rows}
-    on = [i for i in rows if begin[i] - end[:i].max() > 2 * wide and abs(first[i] - begin[i]) <= wide]
-    edge = edge_from((1, 2), np.arange(len(begin)), begin, end, np.full(len(begin), WINDOW))
-    assert woken(edge, words, 1000, many=2.0).tolist() == on
 
 
-def test_who_joins_late_is_asked_only_where_nothing_comes_back():
-    """1 sends a window to 2, and goes on when 2 begins to send to 3, who sends to 1."""
-    begin = {(1, 2): [0, 1000, 2000], (2, 3): [1000, 1010, 2005], (3, 1): [1005, 1015, 2010]}
-    edges = {
-        key: edge_from(key, 3 * i + np.arange(3), np.array(at, np.int64), np.array(at, np.int64) + 10, np.full(3, WINDOW))
-        for i, (key, at) in enumerate(begin.items())
-    }
-    assert next(joined_late(edges, 5000)).tolist() == [1]  # at 2000 it is there, since 1010
-    back = edges | {(2, 1): edges[2, 3]}
-    assert len(list(joined_late(edges, 5000))) == 3
-    assert len(list(joined_late(back, 5000))) == 2
+@pytest.mark.parametrize("seed", range(5))
+def test_of_many_edges_each_is_told_of_as_alone(seed):
+    """One whose transfers are all parted is told of by the unit of the others."""
+    rng = np.random.default_rng(seed)
+    edges, steps, expected, at = [], [], [], 0
+    for k, whole in enumerate((0.7, 0.7, 0.0)):
+        begin, end, octets, bounds = stream(rng.random(12) < whole, seed=seed + k)
+        edges.append(edge_from((1, k), at + np.arange(len(begin)), begin, end, octets.astype(np.int64)))
+        ends = begin[bounds[:, 0]] - 1
+        steps.append(np.stack([ends, np.append(ends[1:], begin[-1])], axis=1))
+        rests = rested(begin, end)
+        expected += (at + np.flatnonzero(continued(octets, rests, bounds, unit_of(octets, rests, bounds) or UNIT))).tolist()
+        at += len(begin)
+    assert gone_on(edges, steps, 1e6, border=0.0).tolist() == expected
+    assert gone_on([], [], 1e6).tolist() == []

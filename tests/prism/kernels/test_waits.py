@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from collectors.record import Flows
 from prism.kernels import waits
 from prism.kernels.sums import counted
-from prism.kernels.waits import flushed, needs, own_work, parted, parting, work_at
+from prism.kernels.waits import own_work, parted, parting, work_at
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -127,78 +127,18 @@ def test_own_work_is_what_the_obvious_search_finds(some):
         assert found.tolist() == expected.tolist()
 
 
-def needed(given, handed, ends, first):
-    """`needs`, step by step with arrays."""
-    out = np.full(len(handed), -1, np.int64)
-    step_in, step_out = (np.searchsorted(ends, flows.end_ns, "left") for flows in (given, handed))
-    sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
-    for k in range(len(ends) + 1):
-        rows_in, rows_out = sorted_in[step_in[sorted_in] == k], sorted_out[step_out[sorted_out] == k]
-        total_in, total_out = np.cumsum(given.octets[rows_in]), np.cumsum(handed.octets[rows_out])
-        if not len(rows_in) or not len(rows_out) or total_in[-1] <= 0 or total_out[-1] <= 0:
-            continue
-        share = (total_out - handed.octets[rows_out] / 2) / total_out[-1]
-        if first:
-            share = share - share[handed.start_ns[rows_out] <= given.end_ns[rows_in[0]]].max(initial=0.0)
-            rows_out, share = rows_out[share > 0], share[share > 0]
-        at = np.minimum(np.searchsorted(total_in / total_in[-1], share), len(rows_in) - 1)
-        out[rows_out] = given.end_ns[rows_in[at]]
-    return out
-
-
-handing = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(0, 4)), max_size=20)
-
-
-def records_of(some):
-    start, length, octets = (np.array([one[i] for one in some], np.int64) for i in range(3))
-    columns = {"start_ns": start, "end_ns": start + length, "src": start * 0, "dst": start * 0 + 1, "octets": octets}
-    return Flows.build(columns, endpoints=("a", "b"))
-
-
-@having(handing, handing, st.lists(st.integers(0, 70), max_size=4), st.booleans())
-def test_what_is_handed_on_needs_what_the_obvious_search_finds(some, others, ends, first):
-    given, handed, ends = records_of(some), records_of(others), np.sort(np.array(ends, np.int64))
-    assert needs(given, handed, ends, first=first).tolist() == needed(given, handed, ends, first).tolist()
-
-
-def test_a_stage_that_awaits_all_needs_all():
-    """It is given four, and hands back the first when it has all of them, or already when it has the first two."""
-    for awaited in (4, 2):
-        came, went, ends = Wire(jitter_ns=1001), Wire(jitter_ns=1001), []
-        for step in range(10):
-            at = T0 + step * 1000 * MS
-            for k in range(4):
-                came.send(0, 1, 1_000_000, at + k * 10 * MS)
-                went.send(1, 0, 1_000_000, at + (10 * awaited - 5 + 30 * k) * MS)
-            ends.append(at + 900 * MS)
-        given, handed = came.flows(), went.flows()
-        last = np.repeat(given.end_ns.reshape(10, 4)[:, 3], 4) if awaited == 4 else np.full(40, -1)
-        assert flushed(given, handed, np.array(ends)).tolist() == last.tolist()
-
-
-def naively_flushed(given, handed, ends, often):
-    """`flushed`, step by step."""
-    step_in, step_out = (np.searchsorted(ends, flows.end_ns) for flows in (given, handed))
-    came = [given.end_ns[step_in == k] for k in range(len(ends) + 1)]
-    step_out = np.array(
-        [k - (k > 0 and start < came[k].min(initial=99)) for k, start in zip(step_out, handed.start_ns, strict=True)], int
-    )
-    went = [handed.start_ns[step_out == k] for k in range(len(ends) + 1)]
-    known = [went[k].min() >= came[k].max() for k in range(len(ends) + 1) if len(came[k]) and len(went[k])]
-    if not known or np.mean(known) < often:
-        return np.full(len(handed), -1)
-    return np.array([came[k].max() if len(came[k]) else -1 for k in step_out], np.int64)
-
-
-@having(handing, handing, st.lists(st.integers(0, 70), max_size=4), st.sampled_from((0.0, 0.5, 0.9)))
-def test_what_is_awaited_is_what_the_obvious_search_finds(some, others, ends, often):
-    given, handed, ends = records_of(some), records_of(others), np.sort(np.array(ends, np.int64))
-    assert flushed(given, handed, ends, often=often).tolist() == naively_flushed(given, handed, ends, often).tolist()
+@having(st.lists(st.integers(-30, 30), max_size=40), st.sampled_from((2, 100)))
+def test_a_tenth_is_the_quantile(values, few):
+    found = waits._tenth(np.array(values, np.int64), few)
+    assert found == (np.percentile(values, 10) if values else 0.0)
 
 
 @having(st.lists(st.tuples(*[st.integers(0, 20)] * 5), min_size=1, max_size=12), st.data())
 def test_work_of_records_at_places_is_that_of_the_records(some, data):
-    records = np.array([[start, start + long, src, dst, src % 2, need - 1] for start, long, src, dst, need in some], np.int64)
+    start, long, src, dst, need = (np.array([one[i] for one in some], np.int64) for i in range(5))
+    columns = {"start_ns": start, "end_ns": start + long, "src": src, "dst": dst, "octets": 1 + 2000 * (src % 2)}
+    flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=tuple(map(str, range(21))))
+    records = waits.told(flows, need - 1)
     talks, hears = (np.array(data.draw(st.lists(st.integers(0, len(some) - 1))), np.intp) for _ in range(2))
     both, first = np.concatenate([records[talks], records[hears]]), np.arange(len(talks))
     told = [column.tolist() for column in work_at(both, first, len(talks) + np.arange(len(hears)))]
@@ -234,7 +174,9 @@ def test_what_parts_steps_is_as_the_obvious_loop_says(some, ends, data):
 )
 def test_what_all_endpoints_worked_is_what_each_did(some):
     src, dst, start, long, small = (np.array([one[k] for one in some], np.int64) for k in range(5))
-    records = np.stack([start, start + long, src, dst, small, np.full(len(some), -1)], axis=1).astype(np.int64)
+    columns = {"start_ns": start, "end_ns": start + long, "src": src, "dst": dst, "octets": 4096 - 4000 * small}
+    flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=("a", "b", "c"))
+    records = waits.told(flows, np.full(len(some), -1))
     talks, hears = (counted(side, 3, np.arange(len(some))) for side in (src, dst))
     codes, ends, cuts = np.array([2, 0]), np.array([10, 30, 20]), np.array([0, 2, 3])
     said, work, what, begins = waits.worked(records, talks, hears, codes)
