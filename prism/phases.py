@@ -15,40 +15,46 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from collectors.record import Flows, Mask
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
-from prism.kernels.intervals import Ints, active
+from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.owed import owed
-from prism.kernels.paint import NOTHING, Line, filled, line, painted, told
-from prism.kernels.sums import both_ends, highest, preceding
+from prism.kernels.paint import NOTHING, Bytes, Line, filled, line, painted, unpainted
+from prism.kernels.sums import highest, preceding
+from prism.kernels.talk import Ranks, coloured, in_time, paces, told, ways
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.silences import COMPUTE, IDLE, PP, Gaps, Said, Talk, by_ready, silences
 from prism.turns import take_turns
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
-Kinds = NDArray[np.int8]
+NAMES = np.array([PHASES.index(name) for name in SHOWN])
 JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
 
 
 class Records(NamedTuple):
-    """The records of all streams: when, from which rank to which, of what kind; times in ns.
+    """The records of all streams in order of start: when, from which rank to which, of what kind; times in ns.
 
-    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as kernels.calls tells them.
+    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as kernels.calls tells them: empty where nobody says so.
     """
 
     start: Ints
     end: Ints
-    src: Ints
-    dst: Ints
-    kind: Kinds
-    way: Kinds
+    src: Ranks
+    dst: Ranks
+    kind: Bytes
+    way: Bytes
     octets: Ints
     ready: Ints
     called: Ints
+
+    def near(self, low: int, high: int) -> Records:
+        """Those that lie, with a part at least, between two moments."""
+        rows = np.flatnonzero((self.start <= high) & (self.end >= low))
+        columns: Any = (column.take(rows) if len(column) else column for column in self)
+        return Records(*columns)
 
 
 def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, at_once: int = 1 << 20) -> Phases:
@@ -65,9 +71,7 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
     for first in range(0, most, each):
         steps = [own[first : first + each] for own in timeline.steps]
         times = np.concatenate(steps)
-        near = np.flatnonzero((records.start <= times.max()) & (records.end >= times.min()))
-        columns: Any = (column.take(near) for column in records)
-        own = Records(*columns) if each < most else records
+        own = records.near(int(times.min()), int(times.max())) if each < most else records
         found.append(_phases(own, steps, stage, units, first))
     if len(found) < 2:
         return found[0] if found else NO_PHASES
@@ -78,20 +82,13 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
 
 def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str, float], number: int) -> Phases:
     """The phases of some steps, of which the first is the step `number`."""
-    times = (int(records.start.min()), int(records.end.max())) if len(records.start) else None
-    on = line(steps, times)
+    on = line(steps, (int(records.start.min()), int(records.end.max())) if len(records.start) else None)
     if not len(on.begin):
         return NO_PHASES
     talk = _talk(records, on)
-    colours = {}
-    for name in SHOWN:
-        own = np.flatnonzero(talk.kind == PHASES.index(name))
-        if len(own):
-            colours[PHASES.index(name)] = active(talk.start.take(own), talk.end.take(own), talk.octets.take(own))
-    paint = painted(on, colours)
-    quiet = np.flatnonzero(paint[3] == NOTHING)
-    begin, end, slot = (column.take(quiet) for column in paint[:3])
-    gaps = silences(begin, end, slot, talk, on)
+    close = paces(NAMES, records.kind, records.start, records.end, records.octets) / 4
+    paint = painted(on.begin, on.end, NAMES, coloured(NAMES, talk.kind, talk.start, talk.end, close))
+    gaps = silences(*unpainted(paint), talk, on)
     said = _labelled(gaps, talk, stage, units, on)
     begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *said, on.shift)
     rank, step = on.rank.astype(np.int32)[slot], (on.step + number).astype(np.int32)[slot]
@@ -100,33 +97,28 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
 
 def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> Records:
     code = {address: i for i, address in enumerate(flows.endpoints)}
-    rank = np.full(len(flows.endpoints), NOTHING, np.int64)
+    rank = np.full(len(flows.endpoints), NOTHING, np.int32)
     rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
-    streams = [s for s in parallelism.streams if len(s.rows)]
-    rows = np.concatenate([s.rows for s in streams]) if streams else np.zeros(0, np.intp)
-    kind = np.repeat([PHASES.index(s.kind) for s in streams], [len(s.rows) for s in streams]).astype(np.int8)
-    src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
-    apart, last = stage[dst] - stage[src], int(stage.max(initial=0))
-    around = (np.abs(apart) == last) & (last > 1)  # interleaved stages: the last hands on to the first
-    piped = (kind == PP) & (stage[src] >= 0) & (stage[dst] >= 0)
-    way = np.where(piped, np.where(around, -np.sign(apart), np.sign(apart)), 0).astype(np.int8)
-    return Records(sending(flows)[rows], flows.end_ns[rows], src, dst, kind, way, flows.octets[rows], *ready(flows, rows))
+    start = sending(flows)
+    rows, stream = in_time(start, [s.rows for s in parallelism.streams])
+    kind = np.array([PHASES.index(s.kind) for s in parallelism.streams], np.int8).take(stream)
+    src, dst = (rank.take(side.take(rows)) for side in (flows.src, flows.dst))
+    way, (offered, called) = ways(src, dst, kind == PP, stage), ready(flows, rows)
+    return Records(start.take(rows), flows.end_ns.take(rows), src, dst, kind, way, flows.octets.take(rows), offered, called)
 
 
 def _talk(records: Records, on: Line) -> Talk:
     """Both ends of records."""
-    order = both_ends(records.src, records.dst, records.start, in_order(records.start))
-    times = records.start, records.end, records.ready, records.called
-    return Talk(*told(order, records.src, records.dst, (records.kind, records.way, records.octets), times, *on[:4]))
+    start, end, src, dst, kind, way, octets, offered, called = records
+    return Talk(*told((src, dst), (start, end), (kind, way, octets), (offered, called), on))
 
 
 def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:
     """What went on in each silence."""
-    said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int64) for _ in range(2)))
+    said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int8) for _ in range(2)))
     if stage.max(initial=0) > 0 and (talk.way != 0).any() and len(gaps.begin):
         take_turns(said, gaps, talk, stage, on)
-    said.put(_waiting(gaps, talk, stage, units, on), IDLE)
-    said.put(gaps.tail, IDLE)  # a step that does not end with payload ends with a signal to all
+    said.put(_waiting(gaps, talk, stage, units, on) | gaps.tail, IDLE)  # what ends without payload ends with a signal to all
     return said
 
 
@@ -143,17 +135,18 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
     slot, begin, end = gaps.slot[silent], gaps.begin[silent], gaps.end[silent]
     over = (stage[on.rank[slot]] >= 0) | (begin >= final[slot])
     for name, unit in units.items():
-        own = talk.kind == PHASES.index(name)
-        some = over if name == "dp" else np.ones_like(over)
-        at = begin[some], slot[some]
-        more = owed(*at, talk.start, talk.slot, talk.sends, talk.octets, own, on.begin)
-        out[silent[some]] |= (more > unit / 2) | _pending(*at, end[some], talk, own)
+        kind = PHASES.index(name)
+        some = np.flatnonzero(over) if name == "dp" else np.arange(len(over))
+        at = begin.take(some), slot.take(some)
+        more = owed(*at, talk.start, talk.slot, talk.sends, talk.octets, talk.kind, kind, on.begin)
+        waits = more > unit / 2
+        out[silent[some]] |= waits | _pending(*at, end.take(some), talk, kind) if talk.worded else waits
     return out
 
 
-def _pending(begin: Ints, slot: Ints, end: Ints, talk: Talk, own: Mask) -> Mask:
+def _pending(begin: Ints, slot: Ints, end: Ints, talk: Talk, kind: int) -> Mask:
     """Silences in which ranks that had been ready had not begun to send."""
-    joins = by_ready(talk, talk.sends & own)
+    joins = by_ready(talk, talk.sends & (talk.kind == kind))
     if not (talk.ready[joins] < talk.start[joins]).any():
         return np.zeros(len(begin), np.bool_)
     at = preceding(talk.ready[joins], begin, True) - 1

@@ -8,25 +8,26 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from collectors.compiled import compiled
 from collectors.record import Mask
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Bytes, Line
-from prism.kernels.sums import counted, distinct, preceding
+from prism.kernels.sums import Places, counted, distinct, preceding
 from prism.model import PHASES
 
 PP, DP, COMPUTE, IDLE, FORWARD, BACKWARD, OPTIMIZER = (
     PHASES.index(name) for name in ("pp", "dp", "compute", "idle", "forward", "backward", "optimizer")
 )
-Rows = Mask | NDArray[np.intp]
+Rows = Mask | Places
 
 
 class Talk(NamedTuple):
     """Both ends of every record on the line, in order of start. `way` is +1 down a pipeline, −1 up, else 0.
 
-    `ready` is when the sender was, `called` when the receiver said that it was if the record waited for that, else `NOTHING`.
+    `ready` is when the sender was, `called` when the receiver said that it was if the record waited for that, else `NOTHING`:
+    `start` itself and empty where nobody ever said anything.
     """
 
     start: Ints
@@ -38,6 +39,11 @@ class Talk(NamedTuple):
     sends: Mask
     ready: Ints
     called: Ints
+
+    @property
+    def worded(self) -> bool:
+        """Whether anybody said when it was ready."""
+        return len(self.called) > 0
 
 
 class Gaps(NamedTuple):
@@ -59,14 +65,14 @@ class Said(NamedTuple):
     """What went on in each silence: `before` up to a `cut`, then `label`."""
 
     cut: Ints
-    before: Ints
-    label: Ints
+    before: Bytes
+    label: Bytes
 
     def put(self, rows: Rows, label: int) -> None:
         """One label for whole silences."""
         self.label[rows], self.before[rows] = label, label
 
-    def split(self, rows: Rows, cut: Ints, before: int | Ints, label: int) -> None:
+    def split(self, rows: Rows, cut: Ints, before: int | Bytes, label: int) -> None:
         """Two labels for silences, each with its cut."""
         self.cut[rows], self.before[rows], self.label[rows] = cut, before, label
 
@@ -74,18 +80,36 @@ class Said(NamedTuple):
 def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
     """The silences of the steps, cut where ranks were ready."""
     none = np.zeros(len(begin), np.bool_)
-    gaps = _cut(Gaps(begin, end, slot, none, none, end == on.end[slot]), talk)
+    gaps = Gaps(begin, end, slot, none, none, end == on.end[slot])
+    gaps = _cut(gaps, talk) if talk.worded else gaps
     rows = by_ready(talk, talk.sends)
-    own = talk.ready[rows]
-    at, known = following(own, gaps, on)
-    if not known.any():
-        return gaps
-    ready, at = own[at], rows[at]
-    start, word, length = talk.start[at], talk.called[at], gaps.end - gaps.begin
-    speaks = known & (ready <= gaps.end)
-    called = speaks & (start == gaps.end) & (word > gaps.begin) & (gaps.end - word < length / 10)
-    called |= known & ~speaks & (ready <= gaps.begin + length * 11 // 10)
+    speaks, called = _ended(gaps.begin, gaps.end, gaps.slot, rows, talk.start, talk.ready, talk.called, on.end)
     return gaps._replace(speaks=speaks, called=called)
+
+
+@compiled
+def _ended(
+    begin: Ints, end: Ints, slot: Ints, rows: Places, start: Ints, ready: Ints, word: Ints, ends: Ints
+) -> tuple[Mask, Mask]:
+    """`speaks` and `called` of silences, from talk that ranks send: its `rows` in order of who was ready, its columns.
+
+    `ends` are those of steps: who was ready first after a silence began must have been so in its step.
+    """
+    speaks, called, k = np.zeros(len(begin), np.bool_), np.zeros(len(begin), np.bool_), 0
+    for i in range(len(begin)):
+        while k < len(rows) and ready[rows[k]] <= begin[i]:
+            k += 1
+        if k == len(rows):
+            break
+        one, length = rows[k], end[i] - begin[i]
+        if ready[one] > ends[slot[i]]:
+            continue
+        speaks[i] = ready[one] <= end[i]
+        if not speaks[i]:
+            called[i] = ready[one] <= begin[i] + length * 11 // 10
+        elif len(word):
+            called[i] = start[one] == end[i] and word[one] > begin[i] and end[i] - word[one] < length / 10
+    return speaks, called
 
 
 def _cut(gaps: Gaps, talk: Talk) -> Gaps:
@@ -104,10 +128,10 @@ def _cut(gaps: Gaps, talk: Talk) -> Gaps:
     return Gaps(begin[order], np.sort(end), *others)
 
 
-def by_ready(talk: Talk, rows: Mask) -> NDArray[np.intp]:
+def by_ready(talk: Talk, rows: Mask) -> Places:
     """The places of some talk in the order in which its senders were ready."""
     own = np.flatnonzero(rows)
-    return own[in_order(talk.ready[own])]
+    return own[in_order(talk.ready[own])] if talk.worded else own
 
 
 def following(ready: Ints, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:

@@ -16,12 +16,14 @@ from prism.kernels.sums import latest
 def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
     """When the sender of each of the given records was ready, and when the receiver said that it was, ns; −1 where unknown.
 
+    Empty where nobody says a word.
+
     A record waited for the receiver where it began at once when word came, as promptly as the promptest of its kind: within
     `share` of the time since the sender said that it was ready.
     """
     words = np.flatnonzero(flows.control() & (flows.octets > 0))
     if not len(words):
-        return np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     start = sending(flows)
     n = len(flows.endpoints)
     src, dst = flows.src.astype(np.int64), flows.dst.astype(np.int64)

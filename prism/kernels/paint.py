@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from collectors.record import Mask
-from prism.kernels.intervals import Ints, Union
+from prism.kernels.intervals import Ints
 
 NOTHING = -1
 Bytes = NDArray[np.int8]
+Painted = tuple[Ints, Ints, Ints, Ints]
 
 
 class Line(NamedTuple):
@@ -66,32 +66,27 @@ def line(steps: Sequence[Ints], window: tuple[int, int] | None = None) -> Line:
     return Line(low, stretch, at + both[full, 0], at + both[full, 1], rank[full], number[full])
 
 
-def painted(on: Line, colours: Mapping[int, Union]) -> tuple[Ints, Ints, Ints, Ints]:
-    """The steps of a line cut into intervals of one colour each: begin, end, slot, colour (`NOTHING` where none), in order.
-
-    Where colours overlap the first of `colours` is seen.
-    """
-    none = np.zeros(0, np.int64)
-    starts, ends = (np.concatenate([none, *(union[side] for union in colours.values())]) for side in range(2))
-    bounds = np.cumsum([0, *(len(union[0]) for union in colours.values())])
-    return _painted(on.begin, on.end, np.array([*colours], np.int64), starts, ends, bounds)
-
-
 @compiled
-def _painted(begin: Ints, end: Ints, names: Ints, starts: Ints, ends: Ints, bounds: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """`painted`, of steps that begin and end then; the intervals of colour c are those at `bounds` c to c + 1."""
-    room = len(begin) + 2 * len(starts)
+def painted(begin: Ints, end: Ints, names: Ints, colours: Painted) -> Painted:
+    """Steps that begin and end then cut into intervals of one colour each: begin, end, slot, colour (`NOTHING` where none).
+
+    All in order of time. Of the `colours` the first two say where they begin and end, the others where among them those of each
+    of the `names` lie: from a place to before another. Where colours overlap the first name is seen.
+    """
+    starts, ends, low, high = colours
+    room, at, n = len(begin), low.copy(), 0
+    for c in range(len(names)):
+        room += 2 * (high[c] - low[c])
     first, last = np.empty(room, np.int64), np.empty(room, np.int64)
     slot, colour = np.empty(room, np.int64), np.empty(room, np.int64)
-    at, n = bounds[:-1].copy(), 0
     for s in range(len(begin)):
         now = begin[s]
         while now < end[s]:
             seen, until = NOTHING, end[s]
             for c in range(len(names)):
-                while at[c] < bounds[c + 1] and ends[at[c]] <= now:
+                while at[c] < high[c] and ends[at[c]] <= now:
                     at[c] += 1
-                if at[c] == bounds[c + 1] or starts[at[c]] >= until:
+                if at[c] == high[c] or starts[at[c]] >= until:
                     continue
                 if starts[at[c]] > now:
                     until = starts[at[c]]
@@ -108,47 +103,17 @@ def _painted(begin: Ints, end: Ints, names: Ints, starts: Ints, ends: Ints, boun
 
 
 @compiled
-def told(
-    order: Ints,
-    src: Ints,
-    dst: Ints,
-    said: tuple[Bytes, Bytes, Ints],
-    times: tuple[Ints, Ints, Ints, Ints],
-    zero: int,
-    stretch: int,
-    begins: Ints,
-    ends: Ints,
-) -> tuple[Ints, Ints, Ints, Bytes, Bytes, Ints, Mask, Ints, Ints]:
-    """Of both ends of n records, senders' 0 … n − 1 and receivers' n … 2n − 1, in some `order`: where on a line the record
-    starts and ends, in which step, what is `said` of it (three columns), whether the end sends, and where its sender was ready
-    and its receiver said so.
-
-    `times` are start, end, ready and called, ns, these −1 where unknown: then a sender was ready when it started. The line has
-    its `zero`, its `stretch`, and steps as in `Line`.
-    """
-    n, many = len(src), len(order)
-    start, end, slot = np.empty(many, np.int64), np.empty(many, np.int64), np.empty(many, np.int64)
-    kind, way, octets = np.empty(many, np.int8), np.empty(many, np.int8), np.empty(many, np.int64)
-    sends, called = np.empty(many, np.bool_), np.full(many, NOTHING, np.int64)
-    who, words = np.concatenate((src, dst)), max(times[2].max(), times[3].max()) >= 0 if n else False
-    ready = np.empty(many, np.int64) if words else start
-    at = 0
-    for k in range(many):
-        one = order[k]
-        sends[k] = one < n
-        i = one - n * (one >= n)  # no branches: they cannot be foreseen
-        shift = who[one] * stretch - zero
-        start[k], end[k] = times[0][i] + shift, times[1][i] + shift
-        kind[k], way[k], octets[k] = said[0][i], said[1][i], said[2][i]
-        if words:
-            ready[k] = times[2][i] + shift if sends[k] and times[2][i] >= 0 else start[k]
-            called[k] = times[3][i] + shift if sends[k] and times[3][i] >= 0 else NOTHING
-        while at > 0 and ends[at - 1] >= end[k]:
-            at -= 1
-        while at < len(ends) and ends[at] < end[k]:
-            at += 1
-        slot[k] = at if at < len(ends) and begins[at] <= end[k] else NOTHING
-    return start, end, slot, kind, way, octets, sends, ready, called
+def unpainted(paint: Painted) -> tuple[Ints, Ints, Ints]:
+    """The intervals of what is `painted` that have no colour: begin, end, slot."""
+    room, n = 0, 0
+    for one in paint[3]:
+        room += one == NOTHING
+    begin, end, slot = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    for i in range(len(paint[3])):
+        if paint[3][i] == NOTHING:
+            begin[n], end[n], slot[n] = paint[0][i], paint[1][i], paint[2][i]
+            n += 1
+    return begin, end, slot
 
 
 @compiled
@@ -166,7 +131,7 @@ def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slo
 
 @compiled
 def filled(
-    paint: tuple[Ints, Ints, Ints, Ints], begin: Ints, end: Ints, cut: Ints, before: Ints, label: Ints, shift: Ints
+    paint: Painted, begin: Ints, end: Ints, cut: Ints, before: Bytes, label: Bytes, shift: Ints
 ) -> tuple[Ints, Ints, Ints, Bytes]:
     """What is `painted`, with two colours in each of the gaps where it has none: `before` up to its `cut`, then `label`.
 

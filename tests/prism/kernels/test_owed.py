@@ -32,5 +32,5 @@ def test_what_was_given_beyond_what_was_taken(talk, places):
     start, sends, own, octets = (np.array([one[i] for one in talk], np.int64) for i in range(4))
     slot = np.array([step_of(one[0]) if one[4] else NOTHING for one in talk], np.int64)
     step = np.array([step_of(place) for place in places], np.int64)
-    columns = start, slot, sends > 0, octets, own > 0
+    columns = start, slot, sends > 0, octets, own.astype(np.int8), 1
     assert np.allclose(owed(np.array(places, np.int64), step, *columns, BEGINS), naive(places, talk))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.intervals import union
-from prism.kernels.paint import NOTHING, filled, line, painted, told
+from prism.kernels.paint import NOTHING, filled, line, painted, unpainted
 
 PAIRS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 40)), max_size=12)
 
@@ -18,6 +18,17 @@ def made(pairs):
 
 def ints(*values):
     return np.array(values, np.int64)
+
+
+def small(*values):
+    return np.array(values, np.int8)
+
+
+def drawn(on, colours):
+    """The steps of a line in colours, each with its union."""
+    starts, ends = (np.concatenate([union[side] for union in colours.values()]) for side in range(2))
+    cuts = np.cumsum([0, *(len(union[0]) for union in colours.values())])
+    return painted(on.begin, on.end, ints(*colours), (starts, ends, cuts[:-1], cuts[1:]))
 
 
 def test_a_line_has_a_stretch_for_every_rank():
@@ -40,7 +51,7 @@ def test_every_place_of_a_step_has_the_first_colour_that_covers_it(own, first, s
     steps = made([(a, n) for a, n in own if n])
     on = line([np.stack(steps, axis=1)], (0, 240))
     colours = {7: made(first), 3: made(second)}
-    begin, end, slot, colour = painted(on, colours)
+    begin, end, slot, colour = drawn(on, colours)
     for t in range(240):
         at = np.flatnonzero((begin <= t) & (t < end))
         assert len(at) == any(a <= t < b for a, b in zip(*steps, strict=True))
@@ -50,31 +61,10 @@ def test_every_place_of_a_step_has_the_first_colour_that_covers_it(own, first, s
             assert on.begin[slot[i]] <= t < on.end[slot[i]]
 
 
-@given(
-    st.lists(st.tuples(*[st.integers(0, 1)] * 2, *[st.integers(0, 60)] * 2, *[st.integers(-1, 60)] * 2), max_size=12), st.data()
-)
-def test_both_ends_of_records_lie_on_the_line(some, data):
-    on = line([np.array(own, np.int64) for own in ([[5, 20], [20, 31]], [[8, 30], [30, 40]])], (0, 120))
-    src, dst, start, long, ready, called = (np.array([one[i] for one in some], np.int64) for i in range(6))
-    order = np.array(data.draw(st.permutations(range(2 * len(some)))), np.int64)
-    said = (np.arange(len(some)).astype(np.int8), -src.astype(np.int8), 100 + start)
-    times = start, start + long, ready, called
-    begins, ends, slot, *about, sends, offered, asked = told(order, src, dst, said, times, *on[:4])
-    rows = order % max(len(some), 1)
-    assert [column.tolist() for column in about] == [column[rows].tolist() for column in said]
-    assert (sends == (order < len(some))).all()
-    who = np.where(sends, src[rows], dst[rows])
-    assert begins.tolist() == on.place(who, start[rows]).tolist()
-    assert ends.tolist() == on.place(who, (start + long)[rows]).tolist()
-    assert slot.tolist() == on.slot(ends).tolist()
-    assert offered.tolist() == np.where(sends & (ready[rows] >= 0), on.place(who, ready[rows]), begins).tolist()
-    assert asked.tolist() == np.where(sends & (called[rows] >= 0), on.place(who, called[rows]), NOTHING).tolist()
-
-
 def test_neighbours_of_one_colour_are_one_unless_a_step_divides_them():
     paint = ints(0, 4, 6, 8), ints(4, 6, 8, 9), ints(0, 0, 0, 1), ints(NOTHING, 1, NOTHING, 1)
     begin, end, slot, colour = filled(
-        paint, ints(0, 2, 6), ints(2, 4, 8), ints(0, 3, 7), ints(5, 5, 1), ints(5, 1, 1), ints(0, 2)
+        paint, ints(0, 2, 6), ints(2, 4, 8), ints(0, 3, 7), small(5, 5, 1), small(5, 1, 1), ints(0, 2)
     )
     assert (begin.tolist(), end.tolist()) == ([0, 3, 6], [3, 8, 7])
     assert (slot.tolist(), colour.tolist()) == ([0, 0, 1], [5, 1, 1])
@@ -83,13 +73,14 @@ def test_neighbours_of_one_colour_are_one_unless_a_step_divides_them():
 @given(PAIRS, PAIRS, st.data())
 def test_every_place_without_a_colour_is_filled(own, first, data):
     steps = made([(a, n) for a, n in own if n])
-    paint = painted(line([np.stack(steps, axis=1)], (0, 240)), {1: made(first)})
-    begin, end = (column[paint[3] == NOTHING] for column in paint[:2])
+    paint = drawn(line([np.stack(steps, axis=1)], (0, 240)), {1: made(first)})
+    begin, end, slots = unpainted(paint)
+    assert [begin.tolist(), end.tolist(), slots.tolist()] == [column[paint[3] == NOTHING].tolist() for column in paint[:3]]
     cut, colours = (
         np.array([data.draw(st.integers(a, b)) for a, b in zip(begin, end, strict=True)], np.int64),
         st.integers(0, 2),
     )
-    before, label = (np.array([data.draw(colours) for _ in cut], np.int64) for _ in range(2))
+    before, label = (np.array([data.draw(colours) for _ in cut], np.int8) for _ in range(2))
     told = list(zip(*filled(paint, begin, end, cut, before, label, 0 * steps[0]), strict=True))
     seen = {t: (slot, colour) for a, b, slot, colour in told for t in range(a, b)}
     for a, b, slot, colour in zip(*paint, strict=True):
