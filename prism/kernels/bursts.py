@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,37 @@ from prism.kernels.ordered import ascending
 from prism.kernels.sums import counted
 
 Rows = NDArray[np.intp]
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.uint16] | NDArray[np.int32]
+LastBursts = NDArray[np.void]
 
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
+
+_LAST_BURST = np.dtype(  # of a connection: what a record changes lies side by side
+    [
+        ("last_ns", np.int64),  # end of its last record
+        ("end_ns", np.int64),
+        ("long_ns", np.int64),  # length of its records together
+        ("busy_ns", np.int64),  # time in which one of them or more were under way; 0 of a single one
+        ("near", np.float64),  # how many times their mean length the next one may be away
+        ("limit", np.int32),  # records that it may have
+        ("size", np.int32),  # records that it has
+        ("number", np.int32),  # −1 where there is none yet
+        ("path", np.int32),  # of its last record; −1 where that joins no other
+        ("flags", np.uint8),
+    ],
+    align=True,
+)
+
+
+class _Told(NamedTuple):
+    """What is told of each burst: some of it only where that is asked for, and has no entries otherwise."""
+
+    first: Rows  # its first record
+    end_ns: Ints
+    size: NDArray[np.int32]
+    busy_ns: Ints
+    flags: NDArray[np.uint8]
+    sums: Ints  # of some columns, [columns, bursts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +78,21 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
     """
     number, count = _connections(flows)
     share = -(-count // parts)
-    limit = np.maximum(most, share) if near else np.full(len(count), most)
-    places = {name: _SUMS + i for i, name in enumerate(SUMS) if flows.holds(name)} | {"end_ns": _END}
-    if near:
-        places.setdefault("busy_ns", _BUSY)
-    if flows.holds("tcp_flags"):
-        places["tcp_flags"] = _FLAGS
-    burst, first, told = _told(flows, number, limit, np.where(share >= most, near, 0.0), np.array([*places.values()]), of)
+    known = np.zeros(len(count), _LAST_BURST)
+    known["number"], known["path"] = -1, -1
+    known["limit"] = np.maximum(most, share) if near else most
+    known["near"] = np.where(share >= most, near, 0.0)
+    held = [name for name in SUMS[1:] if flows.holds(name)]
+    same = [name for name in held if getattr(flows, name).strides == (0,)]
+    summed = [SUMS[0], *(name for name in held if name not in same)]
+    timed, flagged = bool(near) and "busy_ns" not in held, flows.holds("tcp_flags")
+    burst, told = _told(flows, number, known, summed, timed=timed, counted=bool(same), flagged=flagged, of=of)
     del number
-    columns: dict[str, Any] = dict(zip(places, told, strict=True))
-    if "tcp_flags" in columns:
-        columns["tcp_flags"] = columns["tcp_flags"].astype(np.uint8)
+    columns: dict[str, Any] = {"end_ns": told.end_ns} | dict(zip(summed, told.sums, strict=True))
+    columns |= {name: told.size * getattr(flows, name)[0] for name in same}
+    columns |= ({"busy_ns": told.busy_ns} if timed else {}) | ({"tcp_flags": told.flags} if flagged else {})
     without: dict[str, Any] = {name: np.broadcast_to(column[:1], len(flows)) for name, column in columns.items()}
-    return Bursts(replace(replace(flows, **without).take(first), **columns), burst)
+    return Bursts(replace(replace(flows, **without).take(told.first), **columns), burst)
 
 
 def _connections(flows: Flows, room: int = 1 << 16) -> tuple[Numbers, Ints]:
@@ -87,132 +117,138 @@ def _numbered(
     room: int,
 ) -> tuple[Ints, int]:
     """Into `number` that of each record's connection; how many records each has, and how many there are: −1 where that is more
-    than `room`, a power of 2.
+    than `room`, a power of 2. Looked up is only what is not of the connection of the last record of the same sender.
     """
     known = np.full(4 * room, -1, np.int32)
     keys = np.empty((room, 2), np.uint64)  # apart, for of a table of keys most lies idle in the cache
+    keys[0] = ~np.uint64(0)  # nobody's
     mask, n = np.uint64(4 * room - 1), 0
+    recent, few = np.zeros(1 << 14, np.int32), np.uint64((1 << 14) - 1)  # the last connection of a sender, or of one like it
     count = np.zeros(room, np.int64)
     for i in range(len(src)):
         ends = np.uint64(src[i]) << np.uint64(32) | np.uint64(dst[i])
         ports = np.uint64(dst_qp[i]) << np.uint64(32) | np.uint64(src_port[i]) << np.uint64(16) | np.uint64(dst_port[i])
-        mixed = ends * np.uint64(0x9E3779B97F4A7C15) ^ ports * np.uint64(0xC2B2AE3D27D4EB4F)
-        at = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33) & mask
-        k = known[at]
-        while k >= 0 and (keys[np.uint64(k), 0] != ends or keys[np.uint64(k), 1] != ports):
-            at = (at + np.uint64(1)) & mask
+        k = recent[np.uint64(src[i]) & few]
+        if keys[np.uint64(k), 0] != ends or keys[np.uint64(k), 1] != ports:
+            mixed = ends * np.uint64(0x9E3779B97F4A7C15) ^ ports * np.uint64(0xC2B2AE3D27D4EB4F)
+            at = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33) & mask
             k = known[at]
-        if k < 0:
-            if n == room:
-                return count, -1
-            k = known[at] = n
-            keys[n, 0], keys[n, 1] = ends, ports
-            n += 1
+            while k >= 0 and (keys[np.uint64(k), 0] != ends or keys[np.uint64(k), 1] != ports):
+                at = (at + np.uint64(1)) & mask
+                k = known[at]
+            if k < 0:
+                if n == room:
+                    return count, -1
+                k = known[at] = n
+                keys[n, 0], keys[n, 1] = ends, ports
+                n += 1
+            recent[np.uint64(src[i]) & few] = k
         number[i] = k
         count[np.uint64(k)] += 1
     return count, n
 
 
-_NUMBER, _LAST, _PATH, _LONG, _SIZE, _END, _FLAGS, _BUSY, _SUMS = range(9)  # known of a connection; then the sums of its burst
-
-
 def _told(
-    flows: Flows, number: Numbers, limit: Ints, near: Floats, places: Rows, of: bool
-) -> tuple[NDArray[np.int32], Ints, Ints]:
-    """The burst of each record if asked `of` that, the first record of each burst, and what is known of it at some `places`:
-    its end, its flags, for how long one of its records was under way where it has several, and its sums; int64[places, bursts].
+    flows: Flows,
+    number: Numbers,
+    known: LastBursts,
+    summed: Sequence[str],
+    *,
+    timed: bool,
+    counted: bool,
+    flagged: bool,
+    of: bool,
+) -> tuple[NDArray[np.int32], _Told]:
+    """The burst of each record if asked `of` that, and what is told of each burst.
 
-    `number` is the connection of each record, `limit` how many records a burst of each connection may have, `near` how many
-    times the mean length of its records they may be apart.
+    `number` is the connection of each record, `known` has the bounds of the bursts of each connection, `summed` are the columns
+    whose sums are told. Told are the time in which records were under way if `timed`, how many they are if `counted`, and their
+    flags if `flagged`.
     """
     rows = np.zeros(0, np.intp) if ascending(flows.start_ns) else np.argsort(flows.start_ns, kind="stable")
-    columns: Any = tuple(getattr(flows, name) for name in ("start_ns", "end_ns", "path", "tcp_flags", *SUMS))
     burst = np.empty(len(flows) if of else 0, np.int32)
-    known = np.full((len(limit), _SUMS + len(SUMS)), -1, np.int64)
+    columns: Any = tuple(np.ascontiguousarray(getattr(flows, name)) for name in summed)
+    flags = flows.tcp_flags if flagged else np.zeros(0, np.uint8)
+    main = (getattr(flows, name) for name in ("start_ns", "end_ns", "path", "octets", "packets", "messages"))
     room = len(flows) + 97  # no power of 2; what is never written to takes no memory
-    told, first = np.empty((len(places), room), np.int64), np.empty(room, np.int64)
-    n = _burst(rows, number, limit, near, places, burst, known, first, told, *columns)
-    _closed(known, places, told)
-    return burst, first[:n], told[:, :n]
+    told = _Told(
+        first=np.empty(room, np.int64),
+        end_ns=np.empty(room, np.int64),
+        size=np.empty(room if counted else 0, np.int32),
+        busy_ns=np.empty(room if timed else 0, np.int64),
+        flags=np.empty(room if flagged else 0, np.uint8),
+        sums=np.empty((len(columns), room), np.int64),
+    )
+    n = _burst(rows, number, known, np.empty((len(known), len(columns)), np.int64), burst, told, flags, columns, *main)
+    return burst, _Told._make(column[..., :n] for column in told)
 
 
 @compiled
 def _burst(
     rows: Rows,
     number: Numbers,
-    limit: Ints,
-    near: Floats,
-    places: Rows,
+    known: LastBursts,
+    sums: Ints,
     burst: NDArray[np.int32],
-    known: Ints,
-    first: Ints,
-    told: Ints,
+    told: _Told,
+    flags: NDArray[np.uint8],
+    columns: tuple[Ints, ...],
     starts: Ints,
     ends: Ints,
     paths: NDArray[Any],
-    flags: NDArray[Any],
     octets: Ints,
     packets: Ints,
     messages: Ints,
-    retransmits: Ints,
-    ecn: Ints,
-    cnp: Ints,
-    busy: Ints,
 ) -> int:
-    """Fills `burst` if it has room, `first` and `told`, from the records in the order of `rows` (as they are without any);
+    """Fills `burst` if it has room, and what of `told` has, from the records in the order of `rows` (as they are without any);
     returns how many bursts there are.
 
-    `known` is of each connection the number of its last burst, of the last record of that the end and the path (−1 unless
-    it may join others), how long the records of that burst were, how many they are, and what may be told of it once it is over:
-    what a record changes lies side by side.
+    `known` are the last bursts of each connection, `sums` (int64[connections, columns]) those of the `columns` of these.
     """
     n = 0
     for place in range(len(number)):
         i = np.uint64(rows[place] if len(rows) else place)
         k, start, end = np.uint64(number[i]), starts[i], ends[i]
+        own = known[k]
         parts = messages[i] if messages[i] > 0 else packets[i]
         plain = end > start and octets[i] > 256 * parts and octets[i] != 0
-        size, long = known[k, _SIZE], known[k, _LONG]
-        joins = plain and paths[i] == known[k, _PATH] and size < limit[k]
-        if joins and (start - known[k, _LAST]) * size <= near[k] * long:
-            if size == 1:
-                known[k, _BUSY] = long
-            known[k, _BUSY] += max(end - max(start, known[k, _END]), 0)
-            known[k, _END] = max(known[k, _END], end)
-            known[k, _FLAGS] |= flags[i]
-            known[k, _SIZE], known[k, _LONG] = size + 1, long + end - start
+        size, long = own.size, own.long_ns
+        joins = plain and paths[i] == own.path and size < own.limit
+        if joins and (start - own.last_ns) * size <= own.near * long:
+            if len(told.busy_ns):
+                own.busy_ns = (long if size == 1 else own.busy_ns) + max(end - max(start, own.end_ns), 0)
+            if len(flags):
+                own.flags |= flags[i]
+            own.end_ns, own.size, own.long_ns = max(own.end_ns, end), size + 1, long + end - start
+            for column in range(len(columns)):
+                sums[k, column] += columns[column][i]
         else:
-            if known[k, _NUMBER] >= 0:
-                _tell(known, k, places, told)
-            first[np.uint64(n)] = i
-            known[k, _NUMBER], known[k, _SIZE], known[k, _LONG] = n, 1, end - start
-            known[k, _END], known[k, _FLAGS], known[k, _BUSY] = max(end, 0), flags[i], 0
-            for column in range(_SUMS, known.shape[1]):
-                known[k, column] = 0
+            if own.number >= 0:
+                _tell(own, sums[k], told)
+            told.first[np.uint64(n)] = i
+            own.number, own.end_ns, own.size, own.long_ns, own.busy_ns = n, max(end, 0), 1, end - start, 0
+            own.flags = flags[i] if len(flags) else 0
+            for column in range(len(columns)):
+                sums[k, column] = columns[column][i]
             n += 1
         if len(burst):
-            burst[i] = known[k, _NUMBER]
-        known[k, _LAST], known[k, _PATH] = end, paths[i] if plain else -1
-        known[k, _SUMS] += octets[i]
-        known[k, _SUMS + 1] += packets[i]
-        known[k, _SUMS + 2] += messages[i]
-        known[k, _SUMS + 3] += retransmits[i]
-        known[k, _SUMS + 4] += ecn[i]
-        known[k, _SUMS + 5] += cnp[i]
-        known[k, _SUMS + 6] += busy[i]
+            burst[i] = own.number
+        own.last_ns, own.path = end, paths[i] if plain else -1
+    for last in range(len(known)):
+        _tell(known[last], sums[last], told)
     return n
 
 
 @compiled
-def _tell(known: Ints, k: Any, places: Rows, told: Ints) -> None:
-    """Writes down the last burst of a connection, which is over."""
-    at = np.uint64(known[k, _NUMBER])
-    for column in range(len(places)):
-        told[column, at] = known[k, places[column]]
-
-
-@compiled
-def _closed(known: Ints, places: Rows, told: Ints) -> None:
-    """Writes down the last burst of every connection."""
-    for k in range(len(known)):
-        _tell(known, k, places, told)
+def _tell(own: Any, sums: Ints, told: _Told) -> None:
+    """Writes down a burst that is over."""
+    at = np.uint64(own.number)
+    told.end_ns[at] = own.end_ns
+    if len(told.size):
+        told.size[at] = own.size
+    if len(told.busy_ns):
+        told.busy_ns[at] = own.busy_ns
+    if len(told.flags):
+        told.flags[at] = own.flags
+    for column in range(len(sums)):
+        told.sums[column, at] = sums[column]

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.record import ACK, COLUMNS, PSH, Flows
 from prism.kernels.bursts import SUMS, bursts
 
 messages = st.lists(
@@ -79,6 +79,24 @@ def test_what_is_near_is_one_as_the_obvious_loop_says(some, most, near, parts):
     for k, rows in enumerate(expected):
         under_way = {t for row in rows for t in range(flows.start_ns[row], flows.end_ns[row])}
         assert found.flows.busy_ns[k] == (len(under_way) if near and len(rows) > 1 else 0)
+
+
+@given(messages, st.integers(0, 3), st.integers(0, 2), st.sampled_from((0.0, 2.0)))
+def test_a_column_of_one_value_is_summed_as_any_other(some, messages, marked, near):
+    n = len(some)
+    whole = replace(flows_of(some), messages=np.full(n, messages), cnp=np.full(n, marked))
+    same = {name: np.broadcast_to(np.int64(value), n) for name, value in (("messages", messages), ("cnp", marked))}
+    found, other = (bursts(flows, near=near).flows for flows in (whole, replace(whole, **same)))
+    for column in COLUMNS:
+        assert getattr(found, column.name).tolist() == getattr(other, column.name).tolist()
+
+
+@given(messages, st.randoms())
+def test_a_burst_has_the_flags_of_all_its_records(some, random):
+    flags = np.array([random.choice((0, ACK, PSH)) for _ in some], np.uint8)
+    found = bursts(replace(flows_of(some), tcp_flags=flags))
+    for k in range(len(found.flows)):
+        assert found.flows.tcp_flags[k] == np.bitwise_or.reduce(flags[found.of == k])
 
 
 def test_a_busy_connection_becomes_so_many_bursts_and_one_that_is_not_stays_as_it_is():
