@@ -15,7 +15,7 @@ from prism.kernels.handover import NEVER, Handover, Tide
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.model import GroupKind
-from prism.resting import steps_of
+from prism.resting import beat_of
 
 
 def chains_of(
@@ -142,6 +142,6 @@ def rests_of(flows: Flows, kinds: list[tuple[GroupKind, Collective]]) -> dict[in
     out: dict[int, Ints] = {}
     for kind, one in kinds:
         if kind == "dp":
-            quiet = steps_of(flows, one.rows).quiet[:, 0]
+            quiet = beat_of(flows, [one]).quiet[:, 0]
             out |= {m: quiet for m in one.members if len(quiet) > len(out.get(m, NEVER))}
     return out
