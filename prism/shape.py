@@ -129,7 +129,7 @@ class Shape:
 def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
     """Whether what goes into a collective's members comes out again, of each of them or of another in its host."""
     balance: Counter[int | str] = Counter()
-    senders, receivers = {src for src, *_ in one.edges}, {dst for _, dst, *_ in one.edges}
+    senders, receivers = {key[0] for key in one.edges}, {key[1] for key in one.edges}
     for node in senders - receivers:
         balance[host.get(node) or node] += 1
     for node in receivers - senders:

@@ -195,7 +195,7 @@ def edge_volume(one: Collective, edges: Mapping[Pair, Edge]) -> float:
 def moved_on(one: Collective, edges: Mapping[Pair, Edge]) -> list[int]:
     """Octets that a collective moved on each of its edges."""
     own = [edges[key] for key in one.edges]
-    if sum(len(edge.rows) for edge in own) == len(one.rows):
+    if sum(edge.high - edge.low for edge in own) == len(one.rows):
         return [edge.volume for edge in own]
     mine = np.zeros(1 + max(int(edge.rows.max(initial=0)) for edge in own), np.bool_)
     mine[one.rows] = True
