@@ -11,16 +11,18 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from collectors.compiled import compiled
 from collectors.record import Flows
 from prism.chains import chains_of, emptied, lanes_of
-from prism.kernels.edges import Edge, Pair, Rows, ends, sending
+from prism.kernels.edges import Edge, Pair, ends, sending
 from prism.kernels.handover import Handover
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.kernels.rhythm import FOREVER
+from prism.kernels.sums import preceding
 from prism.kinds import Members
 from prism.model import GroupKind
-from prism.resting import steps_of
+from prism.resting import beat_of
 
 Kinds = list[tuple[GroupKind, Collective]]
 
@@ -41,16 +43,16 @@ def by_batch(
     to the next, in which its collective moves something; and if that does so as `often` between what a first stage hands on
     first and what comes back: gradients may be reduced batch by batch, but not before there are any.
     """
-    of: dict[Members, list[Rows]] = defaultdict(list)
+    of: dict[Members, list[Collective]] = defaultdict(list)
     for _, one in kinds:
-        of[one.members].append(one.rows)
+        of[one.members].append(one)
     ranks = frozenset().union(*of)
     only = len(ranks) == sum(map(len, of)) and all(kind == "dp" for kind, _ in kinds)
     if not hands or not only or any(not ends(pair) <= ranks for pair in hands):
         return kinds
-    rows, start = {members: np.concatenate(own) for members, own in of.items()}, sending(flows)
-    spoken = {members: np.sort(start[own]) for members, own in rows.items()}
-    over = {members: steps_of(flows, own).quiet[:, 0] for members, own in rows.items()}
+    start = sending(flows)
+    spoken = {members: np.sort(np.concatenate([start[one.rows] for one in own])) for members, own in of.items()}
+    over = {members: beat_of(flows, own).quiet[:, 0].copy() for members, own in of.items()}
     if _with_each(over, spoken, hands) <= most:
         return kinds
     by_rank = {rank: times for members, times in spoken.items() for rank in members}
@@ -71,10 +73,24 @@ def _with_each(over: Mapping[Members, Ints], spoken: Mapping[Members, Ints], han
     used = inner = 0
     for members, times in spoken.items():
         for given in (np.sort(np.concatenate(came[member])) for member in members if member in came):
-            waits = np.where(np.diff(np.searchsorted(over[members], given)) == 0, np.diff(given), 0)
-            inner += int(waits.sum())
-            used += int(waits[np.diff(np.searchsorted(times, given)) > 0].sum())
+            waited = _waited(given, over[members], times)
+            inner, used = inner + waited[0], used + waited[1]
     return used / max(inner, 1)
+
+
+@compiled
+def _waited(given: Ints, over: Ints, spoken: Ints) -> tuple[int, int]:
+    """How long it is from one of the times `given` to the next, but for those between which a step is `over`, in all; and of
+    that, where something is `spoken` in between, ns. All times ascend.
+    """
+    step, said = preceding(over, given, False), preceding(spoken, given, False)
+    inner = used = 0
+    for i in range(1, len(given)):
+        if step[i] == step[i - 1]:
+            inner += given[i] - given[i - 1]
+            if said[i] > said[i - 1]:
+                used += given[i] - given[i - 1]
+    return inner, used
 
 
 def _begun(hands: Mapping[Pair, Edge], tides: Mapping[Pair, Handover]) -> Iterator[tuple[Ints, Ints, int]]:

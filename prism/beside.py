@@ -15,7 +15,7 @@ from prism.kernels.lockstep import Collective
 from prism.kernels.ordered import median
 from prism.kernels.rhythm import Rhythm
 from prism.model import GroupKind
-from prism.resting import goes_with, rest_of, steps_of
+from prism.resting import beat_of, goes_with, rest_of
 
 Members = frozenset[int]
 
@@ -45,7 +45,7 @@ def _exchanged(flows: Flows, own: list[Collective], step: float, host: Mapping[i
     rings = [one for one in own if one not in many]
     if not many or not rings or len(own[0].members) <= 3:
         return []
-    calm = max(rest_of(steps_of(flows, one.rows), step) for one in rings)
+    calm = max(rest_of(beat_of(flows, [one]), step) for one in rings)
     return [] if goes_with(flows, many, rings, calm, step) else many
 
 
@@ -60,7 +60,7 @@ def _goes_around(
     length, or as often as micro-batches come. So it is no multiple within the share `equal`, and more than twice as much, less
     than half, or in pieces of one size that do not make up the gradients (`_of_another_size`).
     """
-    beats = [steps_of(flows, one.rows) for one in own]
+    beats = [beat_of(flows, [one]) for one in own]
     slowest = max(beat.period_ns for beat in beats)
     calm = max(beats, key=lambda beat: (beat.period_ns >= (1 - same) * slowest, beat.rest))
     if len(calm.quiet) < few or len(own[0].members) < 3:

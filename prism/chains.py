@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 
 import networkx as nx
@@ -15,7 +15,7 @@ from prism.kernels.handover import NEVER, Handover, Tide
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.model import GroupKind
-from prism.resting import steps_of
+from prism.resting import beat_of
 
 
 def chains_of(
@@ -34,10 +34,9 @@ def chains_of(
     chains: list[list[int]] = []
     stage: dict[int, int] = {}
     for part in sorted(map(sorted, nx.connected_components(graph))):
-        inner = graph.subgraph(part).copy()  # a view of a graph is slow to ask
-        line = _line(inner, moved)
+        line = _line(graph, part, moved)
         if line is None:
-            stage |= _stages(inner, hands, rests)
+            stage |= _stages(part, hands, rests)
             chains.append(sorted(part, key=lambda m: (stage[m], m)))
             continue
         line = line if _runs_down(line, hands, of, rests, tides) else line[::-1]
@@ -54,15 +53,21 @@ def lanes_of(hands: Iterable[Pair]) -> dict[tuple[int, int], list[Pair]]:
     return of
 
 
-def _line(graph: nx.Graph[int], moved: Mapping[tuple[int, int], int]) -> list[int] | None:
-    """The members of a path from end to end; of a ring, opened where least moved; None where it branches."""
-    if max(degree for _, degree in graph.degree) > 2:
+def _line(graph: nx.Graph[int], part: list[int], moved: Mapping[tuple[int, int], int]) -> list[int] | None:
+    """A connected part of a graph, ascending, from end to end; a ring, opened where least moved; None where it branches."""
+    beside = {node: list(graph.neighbors(node)) for node in part}
+    if max(map(len, beside.values())) > 2:
         return None
-    if nx.is_tree(graph):
-        start = min(node for node, degree in graph.degree if degree == 1)
-        return list(nx.dfs_preorder_nodes(graph, start))
-    src, dst = min(((min(e), max(e)) for e in graph.edges), key=lambda e: (moved[e], e))
-    return list(nx.dfs_preorder_nodes(nx.Graph(e for e in graph.edges if set(e) != {src, dst}), src))
+    before = None
+    start = next((node for node in part if len(beside[node]) == 1), None)
+    if start is None:
+        pairs = ((node, other) for node in part for other in beside[node] if node < other)
+        start, before = min(pairs, key=lambda pair: (moved[pair], pair))
+    line = [start]
+    while len(line) < len(part):
+        before, after = line[-1], next(node for node in beside[line[-1]] if node != before)
+        line.append(after)
+    return line
 
 
 def _runs_down(
@@ -114,12 +119,12 @@ def emptied(src: int, dst: int, of: Mapping[tuple[int, int], list[Pair]], tides:
     return None
 
 
-def _stages(graph: nx.Graph[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints]) -> dict[int, int]:
-    """Stages where pipelines branch: how many stand before each endpoint."""
+def _stages(part: Collection[int], hands: Mapping[Pair, Edge], rests: Mapping[int, Ints]) -> dict[int, int]:
+    """Stages where pipelines branch: how many stand before each endpoint of a `part` of them."""
     down: nx.DiGraph[int] = nx.DiGraph()
     for key, edge in hands.items():
         src, dst, *_ = key
-        if src < dst and src in graph:
+        if src < dst and src in part:
             times = np.concatenate([rests.get(src, NEVER), rests.get(dst, NEVER)])
             first, second = (src, dst) if ahead(edge, hands[flipped(key)], times) else (dst, src)
             down.add_edge(first, second, octets=edge.volume)
@@ -137,6 +142,6 @@ def rests_of(flows: Flows, kinds: list[tuple[GroupKind, Collective]]) -> dict[in
     out: dict[int, Ints] = {}
     for kind, one in kinds:
         if kind == "dp":
-            quiet = steps_of(flows, one.rows).quiet[:, 0]
+            quiet = beat_of(flows, [one]).quiet[:, 0]
             out |= {m: quiet for m in one.members if len(quiet) > len(out.get(m, NEVER))}
     return out

@@ -19,7 +19,7 @@ from prism.kernels.intervals import Ints, nearest
 from prism.kernels.lockstep import Collective
 from prism.kinds import Members
 from prism.model import GroupKind
-from prism.resting import steps_of
+from prism.resting import beat_of, steps_of
 
 FEW = 4  # steps; of fewer nothing is told
 CLEAR, SHORT = 6.0, 0.005  # of how apart reductions are from step to step; of a step, which work on a micro-batch exceeds
@@ -44,18 +44,23 @@ def links_inside(
     Neighbours whose reductions begin apart are of two stages, those between which none do of one; all hosts are alike. Where
     about `asked` of them show nothing the others are not looked at.
     """
-    rows: dict[Members, list[Ints]] = defaultdict(list)
+    reductions: dict[Members, list[Collective]] = defaultdict(list)
     for kind, one in kinds:
         if kind == "dp":
-            rows[one.members].append(one.rows)
-    of = {member: group for group in sorted(rows, key=len) for member in group}
+            reductions[one.members].append(one)
+    of = {member: group for group in sorted(reductions, key=len) for member in group}
     groups = [[of.get(member, frozenset[int]()) for member in own] for own in hosts]
     if any(len(set(own)) < len(own) or len({len(group) for group in own}) > 1 for own in groups):
         return []
 
     @cache
     def begun(group: Members) -> Ints:
-        return steps_of(flows, np.sort(np.concatenate(rows[group]))).quiet[:-1, 1] if group in rows else np.zeros(0, np.int64)
+        if group not in reductions:
+            return np.zeros(0, np.int64)
+        own = reductions[group]
+        many = len(own) > 1
+        beat = steps_of(flows, np.sort(np.concatenate([one.rows for one in own]))) if many else beat_of(flows, own)
+        return beat.quiet[:-1, 1]
 
     @cache
     def later(one: Members, other: Members) -> int:

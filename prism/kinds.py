@@ -21,7 +21,7 @@ from prism.kernels.edges import Pair
 from prism.kernels.lockstep import Collective, merged
 from prism.kernels.rhythm import Rhythm
 from prism.model import GroupKind
-from prism.resting import goes_with, rest_of, step_of, steps_of
+from prism.resting import beat_of, goes_with, rest_of, step_of
 
 Members = frozenset[int]
 NOWHERE: Mapping[int, str | None] = MappingProxyType({})
@@ -37,7 +37,7 @@ def kinds_of(
         for one in found:
             by_set[one.members].append(one)
             if (one.edges, len(one.rows)) not in beats:
-                beats[one.edges, len(one.rows)] = steps_of(flows, one.rows)
+                beats[one.edges, len(one.rows)] = beat_of(flows, [one])
         own = {members: [beats[one.edges, len(one.rows)] for one in ones] for members, ones in by_set.items()}
         step = step_of([beat for found in own.values() for beat in found])
         calm = {members: max(rest_of(beat, step) for beat in found) for members, found in own.items()}

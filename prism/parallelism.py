@@ -10,7 +10,7 @@ Source: LLMPrism (arXiv 2505.00342), parallelism identification; graph shape and
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -26,11 +26,11 @@ from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipp
 from prism.kernels.exchanges import completed
 from prism.kernels.handover import Handover
 from prism.kernels.handovers import handovers
-from prism.kernels.lanes import connections, lanes, renewals
+from prism.kernels.lanes import Connections, connections, lanes, renewals
 from prism.kernels.lockstep import Collective, alike, collectives, moved_on, of_lanes
 from prism.kernels.rings import handed, meshes, pipelines, stitched
 from prism.kernels.rounds import rounds, through_hosts
-from prism.kernels.sums import numbered, totals
+from prism.kernels.sums import highest, numbered, tallied
 from prism.kinds import kinds_of
 from prism.model import GroupKind, Job, PairKind, Parallelism, Stream
 from prism.model import Pair as PairOf
@@ -84,9 +84,9 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     kinds, more = _without_ends(kinds, chains, edges)
     chains, stage = with_links(chains, stage, links_inside(flows, kinds, by_rail(members, host, rail)))
     shape = Shape(flows, members, host, rail, kinds, chains, stage, hands)
-    groups, layout = shape.groups(), shape.layout()
+    groups, layout = shape.groups(), shape.layout
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)
-    pairs = _pairs(flows, payload, streams)
+    pairs = _pairs(flows, known, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
 
 
@@ -143,10 +143,12 @@ def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: floa
 
 
 def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
-    most: Counter[int] = Counter()
-    for (src, dst, *_), edge in edges.items():
-        most[src], most[dst] = max(most[src], edge.volume), max(most[dst], edge.volume)
-    return {key: edge for key, edge in edges.items() if edge.volume >= least * min(most[end] for end in ends(key))}
+    src, dst, volume = np.array([(e.src, e.dst, e.volume) for e in edges.values()], np.int64).reshape(-1, 3).T.copy()
+    most = np.zeros(1 + max(src.max(initial=0), dst.max(initial=0)), np.int64)
+    highest(src, volume, most)
+    highest(dst, volume, most)
+    kept = volume >= least * np.minimum(most[src], most[dst])
+    return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
 
 
 def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: float = 0.03) -> list[Pair]:
@@ -196,20 +198,24 @@ def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Map
     for (src, dst, *_), edge in hands.items():
         handed[src, dst].append(edge.rows)
     for (src, dst), parts in handed.items():
-        streams.append(Stream("pp", (flows.endpoints[src], flows.endpoints[dst]), np.sort(np.concatenate(parts))))
+        rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        streams.append(Stream("pp", (flows.endpoints[src], flows.endpoints[dst]), np.sort(rows)))
     return tuple(streams)
 
 
-def _pairs(flows: Flows, payload: Rows, streams: tuple[Stream, ...]) -> tuple[PairOf, ...]:
-    """Each directed pair of endpoints with payload as what most of its octets were for, in order."""
+def _pairs(flows: Flows, known: Connections, streams: tuple[Stream, ...]) -> tuple[PairOf, ...]:
+    """Each directed pair of endpoints with payload, on `known` connections, as what most of its octets were for, in order."""
     kinds: list[PairKind] = sorted({"unknown", *(stream.kind for stream in streams)})
-    label = np.full(len(flows), kinds.index("unknown"), np.int8)
+    label = np.full(len(flows), kinds.index("unknown"), np.int32)
     for stream in streams:
         label[stream.rows] = kinds.index(stream.kind)
-    number, at = numbered(flows.src[payload], flows.dst[payload])
-    moved = np.zeros(len(at) * len(kinds), np.int64)
-    totals(number * np.int32(len(kinds)) + label[payload], flows.octets[payload], moved)
-    by_kind, (src, dst) = moved.reshape(-1, len(kinds)), (side[payload[at]] for side in (flows.src, flows.dst))
+    moved = np.zeros((len(known.at), len(kinds)), np.int64)
+    tallied(known.rows, known.number, label, flows.octets, moved)
+    src, dst = (side[known.rows[known.at]] for side in (flows.src, flows.dst))
+    number, at = numbered(src, dst)
+    by_kind = np.zeros((len(at), len(kinds)), np.int64)
+    np.add.at(by_kind, number, moved)
+    src, dst = src[at], dst[at]
     order = np.lexsort((dst, src))
     columns = (src[order], dst[order], by_kind.argmax(axis=1)[order], by_kind.sum(axis=1)[order])
     ends = flows.endpoints

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from collectors.record import Flows
 from prism.kernels.edges import Rows, sending
 from prism.kernels.lockstep import Collective
-from prism.kernels.ordered import in_order
+from prism.kernels.ordered import ascending, in_order
 from prism.kernels.rhythm import Rhythm, rhythm
 
 
 def steps_of(flows: Flows, rows: Rows) -> Rhythm:
     """The rhythm of some records of `flows`, in any order."""
-    rows = rows[in_order(sending(flows)[rows])]
-    return rhythm(sending(flows)[rows], flows.end_ns[rows], flows.octets[rows], pauses=True)
+    start = sending(flows).take(rows)
+    if not ascending(start):
+        order = in_order(start)
+        rows, start = rows.take(order), start.take(order)
+    return rhythm(start, flows.end_ns.take(rows), flows.octets.take(rows), pauses=True)
+
+
+def beat_of(flows: Flows, own: Sequence[Collective]) -> Rhythm:
+    """The rhythm of some collectives together; of one alone it is told once."""
+    if len(own) > 1:
+        return steps_of(flows, np.concatenate([one.rows for one in own]))
+    (one,) = own
+    if not one.told:
+        one.told.append(steps_of(flows, one.rows))
+    return one.told[0]
 
 
 def step_of(beats: list[Rhythm], *, few: int = 6) -> float:
@@ -39,15 +54,14 @@ def goes_with(
     kept: float = 0.6,
 ) -> bool:
     """Whether some collectives move when a reduction does: `most` of their octets, and together they rest nearly as long."""
-    both = np.concatenate([one.rows for one in (*inner, *around)])
-    return _follows(flows, inner, around) >= most and rest_of(steps_of(flows, both), step) >= kept * calm
+    return _follows(flows, inner, around) >= most and rest_of(beat_of(flows, [*inner, *around]), step) >= kept * calm
 
 
 def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, pause: float = 0.1) -> float:
     """Share of the octets of some collectives that moved while others did or after them without a `pause` (a share of the time
     for which those rest).
     """
-    quiet = steps_of(flows, np.concatenate([one.rows for one in around])).quiet
+    quiet = beat_of(flows, around).quiet
     rows = np.concatenate([one.rows for one in inner])
     start = sending(flows)[rows]
     order = in_order(start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -39,7 +40,10 @@ class Shape:
         self.sets: dict[GroupKind, list[Members]] = {
             kind: sorted({one.members for k, one in kinds if k == kind}, key=sorted) for kind in ("dp", "tp", "ep", "cp")
         }
-        self.dp = _mode([len(s) for m in members for s in self._largest("dp", m)])
+        self.largest: dict[int, Members] = {}  # of the sets that reduce gradients, for each of their members
+        for own in sorted(self.sets["dp"], key=len):
+            self.largest |= {m: own for m in own if len(own) > len(self.largest.get(m, ()))}
+        self.dp = _mode([len(self.largest[m]) for m in members if m in self.largest])
         self.pp = _mode([len(chain) for chain in chains for _ in chain])
         self.tp = _mode([len(s) for s in self.sets["tp"] for _ in s])
         self.ep = _mode([len(s) for s in self.sets["ep"] for _ in s])
@@ -48,10 +52,6 @@ class Shape:
         self.hidden = len(members) // seen if len(members) % seen == 0 else 1
         self.placed = self._placed() if self.hidden > 1 else []
         self.together = self._together(hands) if self.placed else self.hidden
-
-    def _largest(self, kind: GroupKind, member: int) -> list[Members]:
-        own = [s for s in self.sets[kind] if member in s]
-        return [max(own, key=len)] if own else []
 
     def _placed(self) -> list[tuple[int, ...]]:
         """Endpoints of one host and stage that no traffic joins: parallel by placement, neighbours by rail."""
@@ -90,15 +90,16 @@ class Shape:
         sizes = {high - low for low, high in pairwise([*begins, self.hidden])}
         return sizes.pop() if len(sizes) == 1 else self.hidden
 
+    @cached_property
     def layout(self) -> Layout:
         """Sizes, with how far they agree with one another as confidence."""
         tp, dp = self.tp * self.together, self.dp * (self.hidden // self.together)
         whole = dp * self.pp * tp == len(self.members)
         even = [
-            len({len(s) for m in self.members for s in self._largest("dp", m)}) <= 1,
+            len({len(self.largest[m]) for m in self.members if m in self.largest}) <= 1,
             len({len(c) for c in self.chains}) <= 1,
             sum(len(c) for c in self.chains) in (0, len(self.members)),
-            all(self._largest("dp", m) for m in self.members) or self.dp == 1,
+            all(m in self.largest for m in self.members) or self.dp == 1,
             self.hidden == 1 or bool(self.placed),
             all(_closed(one, self.host) for one in self.reductions),
         ]
@@ -108,7 +109,7 @@ class Shape:
 
     def groups(self) -> tuple[Group, ...]:
         """Every group of two or more, the pipelines in order of stage."""
-        sure = self.layout().confidence
+        sure = self.layout.confidence
         out = [Group(kind, self._names(sorted(s)), "traffic", sure) for kind, own in self.sets.items() for s in own]
         for chain in self.chains:
             seen = self.seen.issuperset(pairwise(chain))
@@ -128,7 +129,7 @@ class Shape:
 def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
     """Whether what goes into a collective's members comes out again, of each of them or of another in its host."""
     balance: Counter[int | str] = Counter()
-    senders, receivers = {src for src, *_ in one.edges}, {dst for _, dst, *_ in one.edges}
+    senders, receivers = {key[0] for key in one.edges}, {key[1] for key in one.edges}
     for node in senders - receivers:
         balance[host.get(node) or node] += 1
     for node in receivers - senders:

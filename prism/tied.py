@@ -26,6 +26,8 @@ def without_tied(
     member has one partner in the other group. What is between such a pair `alone` is tied, too, if that is said.
     """
     pairs = {frozenset(ends(pair)) for pair in joined_by}
+    if not pairs:
+        return list(found), []
     kept, tied = list[Collective](), list[Collective]()
     for one in found:
         cross = frozenset(key for key in one.edges if ends(key) in pairs)

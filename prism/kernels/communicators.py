@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -20,6 +21,7 @@ from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints, Union
 from prism.kernels.lockstep import Collective, joined, of_lanes, together
+from prism.kernels.parts import connected
 from prism.kernels.whole import at_rests
 
 Mask = NDArray[np.bool_]
@@ -39,12 +41,12 @@ def communicators(
             at[end].append(edge)
     keys, meeting = list(edges), _meeting(edges, at)
     rings = _rings(edges, at, meeting)
-    graph: nx.Graph[Pair] = nx.Graph((keys[a], keys[b]) for a, b in rings.tolist())
-    graph.add_nodes_from(edges)
     pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), *meeting, QUANTILES, threshold, near)
-    graph.add_edges_from((keys[a], keys[b]) for a, b in pairs.tolist())
+    starts = np.append(rings.ravel(), np.arange(len(keys)))
+    order, cuts = connected(np.concatenate((rings, pairs)), starts, len(keys))
+    inside = [keys[i] for i in order.tolist()]
     active = {key: edge.activity() for key, edge in edges.items()}
-    parts = [set(part) for part in nx.connected_components(graph)]
+    parts = [set(inside[a:b]) for a, b in pairwise(cuts.tolist())]
     parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
     found = of_lanes([[edges[key] for key in sorted(part)] for part in whole])
@@ -118,6 +120,9 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Un
     Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'. Of many
     ranks those volumes hardly differ.
     """
+    volumes = [edges[key].volume for key in part]
+    if max(volumes) <= 1.01 * min(volumes):
+        return [part]
     return _parted(part, edges, active, 1.05) or _parted(part, edges, active, 1.01) or [part]
 
 

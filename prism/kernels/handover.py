@@ -59,7 +59,7 @@ def handover(
     most, so that more than one in flight may be so for as briefly as it likes. It is empty again and
     again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which the job began anew.
     """
-    if len(there.rows) < 4 or len(back.rows) < 4:
+    if min(there.high - there.low, back.high - back.low) < 4:
         return None
     begins = there.activity()[0], back.activity()[0]
     handed, *tides = _handover(there.moved, back.moved, begins, breaks, share, level, apart, brief, mostly)

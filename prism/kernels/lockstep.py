@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,16 +20,18 @@ import numpy as np
 from prism.kernels.edges import Edge, Pair, Rows, ends, flipped
 from prism.kernels.intervals import Ints, Union, covered, moved_within, union
 from prism.kernels.pooled import pooled
+from prism.kernels.rhythm import Rhythm
 from prism.kernels.sums import distinct
 
 
 @dataclass(frozen=True, eq=False)
 class Collective:
-    """Edges that move together, the rows they moved, and when."""
+    """Edges that move together, the rows they moved, and when; the rhythm of that is kept once it was told."""
 
     edges: frozenset[Pair]
     rows: Rows
     window: Union
+    told: list[Rhythm] = field(default_factory=list)
 
     @cached_property
     def members(self) -> frozenset[int]:
@@ -193,7 +195,7 @@ def edge_volume(one: Collective, edges: Mapping[Pair, Edge]) -> float:
 def moved_on(one: Collective, edges: Mapping[Pair, Edge]) -> list[int]:
     """Octets that a collective moved on each of its edges."""
     own = [edges[key] for key in one.edges]
-    if sum(len(edge.rows) for edge in own) == len(one.rows):
+    if sum(edge.high - edge.low for edge in own) == len(one.rows):
         return [edge.volume for edge in own]
     mine = np.zeros(1 + max(int(edge.rows.max(initial=0)) for edge in own), np.bool_)
     mine[one.rows] = True

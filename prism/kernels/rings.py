@@ -67,7 +67,7 @@ def _open_ends(parts: list[Collective], host: Mapping[int, str | None]) -> tuple
     into: dict[str, list[int]] = defaultdict(list)
     out: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(parts):
-        senders, receivers = {src for src, *_ in one.edges}, {dst for _, dst, *_ in one.edges}
+        senders, receivers = {key[0] for key in one.edges}, {key[1] for key in one.edges}
         for node in senders ^ receivers:
             if (name := host.get(node)) is not None:
                 (out if node in senders else into)[name].append(i)

@@ -28,7 +28,10 @@ def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal:
 def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
     """Rings (`rounds`) that go on inside hosts, each of which they enter at one endpoint and leave from another."""
     said = _said(edges)
-    rings = (ring for own in _classes(edges, equal) for ring in _rings(own, edges, said, host))
+    through = (
+        own for own in _classes(edges, equal) if any(_loose(own).values())
+    )  # what others are on goes around nowhere else
+    rings = (ring for own in through for ring in _rings(own, edges, said, host))
     return [ring for ring, inside in rings if inside and max(Counter(inside).values()) == 1]
 
 
@@ -42,8 +45,7 @@ def _rings(
     share hosts hand on like that, but replicas reduce gradients.
     """
     graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
-    loose = Counter(key[0] for key in own)
-    loose.subtract(key[1] for key in own)
+    loose = _loose(own)
     homes: dict[str, list[int]] = defaultdict(list)
     for node, more in loose.items():
         if more and (home := host.get(node)) is not None:
@@ -64,6 +66,13 @@ def _rings(
         more = two_way and sum(said[node] for node in part) > 4 * len(ring)
         if len(part) > 2 and not more and _goes_around(ring, host):
             yield ring, hosts
+
+
+def _loose(own: Collection[Pair]) -> Counter[int]:
+    """How many more of some pairs begin at each endpoint than end there."""
+    loose = Counter(key[0] for key in own)
+    loose.subtract(key[1] for key in own)
+    return loose
 
 
 def _said(edges: Collection[Pair]) -> Counter[int]:

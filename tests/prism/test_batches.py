@@ -1,7 +1,11 @@
 import json
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from prism.batches import _waited
 from prism.diagnose import diagnose
 from prism.model import Layout
 from prism.synth.simulate import simulate
@@ -20,6 +24,16 @@ def told(transport, **job):
     assert found.findings == ()
     (one,) = found.jobs
     return one
+
+
+times = st.lists(st.integers(0, 40), max_size=12).map(lambda own: np.sort(np.array(own, np.int64)))
+
+
+@given(times, times, times)
+def test_what_is_waited_in_steps_and_spoken_meanwhile(given_at, over, spoken):
+    waits = np.where(np.diff(np.searchsorted(over, given_at)) == 0, np.diff(given_at), 0)
+    said = np.diff(np.searchsorted(spoken, given_at)) > 0
+    assert _waited(given_at, over, spoken) == (waits.sum(), waits[said].sum())
 
 
 @pytest.mark.parametrize("transport", ["tcp", "rdma"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.kernels.lockstep import Collective
-from prism.resting import goes_with, rest_of, step_of, steps_of
+from prism.resting import beat_of, goes_with, rest_of, step_of, steps_of
 from tests.prism.traffic import MS, T0, Wire
 
 STEPS, STEP = 12, 200
@@ -29,6 +29,14 @@ def test_a_step_is_as_long_as_the_slowest_rhythm_and_parts_of_it_rest_for_less()
     assert step_of([once, parts]) == once.period_ns == pytest.approx(STEP * MS, rel=0.01)
     assert rest_of(once, once.period_ns) > 0.9 > 0.3 > rest_of(parts, once.period_ns)
     assert rest_of(parts, 0.0) == 0.0
+
+
+def test_the_rhythm_of_one_collective_is_told_once_and_that_of_several_is_theirs_together():
+    flows, ones = moved([[0, 2, 4], [50, 52, 54]])
+    assert beat_of(flows, ones[:1]) is beat_of(flows, ones[:1])
+    assert beat_of(flows, ones[:1]).quiet.tolist() == steps_of(flows, ones[0].rows).quiet.tolist()
+    both = steps_of(flows, np.concatenate([one.rows for one in ones]))
+    assert beat_of(flows, ones).quiet.tolist() == both.quiet.tolist()
 
 
 def test_what_moves_when_a_reduction_does_goes_with_it_and_what_moves_while_it_rests_does_not():
