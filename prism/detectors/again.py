@@ -15,12 +15,14 @@ import numpy as np
 
 from prism.detectors.hostring import kept_waiting
 from prism.detectors.laggard import told
-from prism.detectors.late_rank import begins_of, first_in
+from prism.detectors.late_rank import begins_of
 from prism.detectors.lately import LONG
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.lateness import firsts
 from prism.kernels.shifts import RARE, Shift, by_chance, middle, spread
+from prism.kernels.sums import on_end
 from prism.model import Finding
 
 
@@ -111,10 +113,8 @@ def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
     """
     begins = _begins(view, ranks)
     members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
-    start, first = sending(view.flows), np.full((len(ranks), len(begins)), np.nan)
-    for i, rank in enumerate(ranks):
-        rows = view.sent[view.code[view.job.endpoints[rank]]]
-        first[i] = first_in(np.sort(start[rows[members[view.flows.dst[rows]]]]), begins)
+    sent = [view.sent[view.code[view.job.endpoints[rank]]] for rank in ranks]
+    first = firsts(*on_end([sending(view.flows)[rows[members[view.flows.dst[rows]]]] for rows in sent]), begins)
     waits = np.isnan(first[:, -1])
     if 2 * np.count_nonzero(waits) >= len(ranks) or np.isnan(first[:, -2]).any():
         return None

@@ -12,9 +12,10 @@ from collectors.record import Flows
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import Sent
-from prism.kernels.ordered import in_order, quantile
+from prism.kernels.ordered import quantile
 from prism.kernels.shifts import OFTEN
 from prism.kernels.stuck import waits
+from prism.kernels.sums import on_end
 
 
 class Ring(NamedTuple):
@@ -36,10 +37,14 @@ class Kept(NamedTuple):
     unsure: set[int]
 
 
-def in_turn(flows: Flows, rows: Ints, start: Ints) -> Sent:
-    """Some records in order of their `start`."""
-    rows = rows[in_order(start[rows])]
-    return start[rows], flows.end_ns[rows], flows.octets[rows]
+def in_turn(flows: Flows, own: Sequence[Ints], start: Ints) -> Sent:
+    """Some records of each of some edges, in order of their `start`."""
+    rows, cuts = on_end(own)
+    begun = start.take(rows)
+    if not np.isin(np.flatnonzero(begun[1:] < begun[:-1]) + 1, cuts).all():
+        order = np.lexsort((begun, np.repeat(np.arange(len(own)), np.diff(cuts))))
+        rows, begun = rows.take(order), begun.take(order)
+    return begun, flows.end_ns.take(rows), flows.octets.take(rows), cuts
 
 
 def ring_of(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> Ring | None:
@@ -73,8 +78,8 @@ def kept_waiting(
     ring = ring_of(view, ranks, own)
     if ring is None:
         return None
-    sent = [in_turn(view.flows, own[i], start) for i in ring.senders]
-    until = now - int(quantile(np.sort(np.concatenate([ends - starts for starts, ends, _ in sent])), OFTEN)) if now else 0
+    sent = in_turn(view.flows, [own[i] for i in ring.senders], start)
+    until = now - int(quantile(np.sort(sent[1] - sent[0]), OFTEN)) if now else 0
     found = waits(sent, ring.many, begins, now=until)
     whole, most, unsure = np.zeros((len(ranks), len(begins))), np.zeros((len(ranks), len(begins))), set[int]()
     for edge, (sender, taker, many) in enumerate(zip(ring.senders, ring.takers, ring.many.tolist(), strict=True)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +21,10 @@ from prism.detectors.trees import spoke_after, tree_of
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.lateness import lateness
+from prism.kernels.lateness import firsts, lateness
 from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, unlike_others, usual
 from prism.kernels.stuck import kept
+from prism.kernels.sums import on_end
 from prism.model import Finding
 
 
@@ -85,7 +87,10 @@ def lateness_of(view: View) -> Late | None:
         inside = np.zeros(len(view.flows.endpoints), np.bool_)
         inside[[view.code[m] for m in whole]] = True
         begins = begins_of(view, ranks)
-        own = [sent[c][inside[view.flows.dst[sent[c]]]] for c in (view.code[m] for m in members)]
+        rows, cuts = on_end([sent[view.code[m]] for m in members])
+        met_there = inside[view.flows.dst.take(rows)]
+        rows, cuts = rows[met_there], np.append(0, np.cumsum(met_there))[cuts]
+        own = [rows[low:high] for low, high in pairwise(cuts.tolist())]
         parted = kept_waiting(view, ranks, own, start, begins)
         if parted is not None:
             late[ranks], lost[ranks], others = parted
@@ -95,7 +100,7 @@ def lateness_of(view: View) -> Late | None:
         calls = _calls(view, own, start, begins)
         if calls is not None and not view.one_sided:
             continue  # where receivers keep senders waiting, each call begins late all over the ring
-        first = np.stack([first_in(np.sort(view.flows.start_ns[rows]), begins) for rows in own])
+        first = firsts(view.flows.start_ns.take(rows), cuts, begins)
         if calls is not None:
             late[ranks], lost[ranks] = calls
         elif not view.one_sided and np.isnan(first).all(axis=1).any():
@@ -135,10 +140,9 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
 
     In all, and in the calls or at a time at most: float64[ranks, steps] each. None where it is no ring, or calls are few.
     """
-    dst = view.flows.dst
-    if any(not len(rows) or (dst[rows] != dst[rows[0]]).any() for rows in own):
+    if any(not len(rows) or (view.flows.dst.take(rows) != view.flows.dst[rows[0]]).any() for rows in own):
         return None
-    sent = [in_turn(view.flows, rows, start) for rows in own]
+    sent = in_turn(view.flows, own, start)
     late = lateness(sent, begins)
     if late is None:
         return None
@@ -146,14 +150,6 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
     np.add.at(whole, (found.edge, found.step), found.long)
     np.maximum.at(most, (found.edge, found.step), found.long)
     return np.maximum(late, whole) / view.period, np.maximum(late, most) / view.period
-
-
-def first_in(times: Ints, begins: Ints) -> Floats:
-    """The first of some times, ascending, in each step, ns; NaN where there is none."""
-    ends = np.append(begins[1:], np.iinfo(np.int64).max - 1)
-    at = np.searchsorted(times, begins, "right")
-    known = np.append(times, np.iinfo(np.int64).max)[np.minimum(at, len(times))]
-    return np.where(known <= ends, known, np.nan)
 
 
 def _standing_out(

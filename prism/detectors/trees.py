@@ -14,6 +14,8 @@ import numpy as np
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import Edge
 from prism.kernels.intervals import Ints
+from prism.kernels.lateness import first_of
+from prism.kernels.ordered import median
 
 
 class Tree(NamedTuple):
@@ -45,7 +47,7 @@ def spoke_after(view: View, tree: Tree, begins: Ints) -> tuple[Floats, Floats]:
         code = view.code[member]
         given = {p: _first(view.edges[p, code], begins) for p in tree.partners[code]}
         sends = {p: _first(view.edges[code, p], begins)[0] for p in tree.partners[code]}
-        below = [p for p, (start, _) in given.items() if np.median(np.nan_to_num(sends[p] - start)) > 0]
+        below = [p for p, (start, _) in given.items() if median(np.nan_to_num(sends[p] - start)) > 0]
         above = [sends[p] for p in sends if p not in below] or list(sends.values())
         if below and (len(above) == 1 or len(below) == len(sends)):
             spoke[i], needs[i] = np.min(above, axis=0), np.max([given[p][1] for p in below], axis=0)
@@ -54,7 +56,4 @@ def spoke_after(view: View, tree: Tree, begins: Ints) -> tuple[Floats, Floats]:
 
 def _first(edge: Edge, begins: Ints) -> tuple[Floats, Floats]:
     """Start and end of the first record of an edge in each step, ns; NaN where there is none."""
-    at = np.searchsorted(edge.start, begins, "right")
-    inside = at < np.append(at[1:], len(edge.start))
-    at = np.minimum(at, len(edge.start) - 1)
-    return np.where(inside, edge.start[at], np.nan), np.where(inside, edge.end[at], np.nan)
+    return first_of(edge.start, edge.end, begins)

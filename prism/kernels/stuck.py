@@ -7,16 +7,16 @@ lane that would show.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.kernels.intervals import Ints, union
-from prism.kernels.lateness import Sent
-
-Floats = NDArray[np.float64]
+from collectors.compiled import compiled
+from prism.kernels.intervals import Floats, Ints, closed, union
+from prism.kernels.lateness import NEVER, Sent
+from prism.kernels.ordered import median
+from prism.kernels.sums import preceding
 
 
 class Waits(NamedTuple):
@@ -34,7 +34,7 @@ class Waits(NamedTuple):
 NOTHING = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05, now: int = 0) -> Waits:
+def waits(sent: Sent, ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05, now: int = 0) -> Waits:
     """Times at which a ring waited. `sent` is what was sent on its edges from host to host, in the order of the ring.
 
     `ranks` is how many ranks the host has from which each edge leaves, `begins` are the steps' begins, ns. Pauses are asked
@@ -42,12 +42,13 @@ def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.0
     has ranks, within the share `alike`; but what waits for room at the slow one may have sent less. A pause may last until
     `now`, ns, in the last of the steps, which goes on.
     """
-    if len(sent) < 4 or len(begins) < 2 or not all(len(own[0]) for own in sent):
+    start, _, octets, cuts = sent
+    if len(cuts) < 5 or len(begins) < 2 or not np.diff(cuts).all():
         return NOTHING
     since, until, step = _pauses(sent, begins, share, now)
-    so_far = np.stack([_moved(own, since) - _moved(own, begins)[step] for own in sent]).astype(np.float64)
-    over = max(len(begins) - (now > 0), 1)
-    whole = np.median([own[2][own[0] < begins[-1]].sum() if now else own[2].sum() for own in sent]) / over
+    so_far = _moved(sent, since, begins, step)[0].astype(np.float64)
+    moved = np.where(start < begins[-1], octets, 0) if now else octets
+    whole = float(np.median(np.add.reduceat(moved, cuts[:-1]))) / max(len(begins) - (now > 0), 1)
     turns = 2 * (int(ranks.sum()) - 1)  # parts that each rank sends in a reduction
     first, part = _origins(so_far, ranks, whole / turns, alike)
     told = np.flatnonzero(first >= 0)
@@ -58,44 +59,67 @@ def waits(sent: Sequence[Sent], ranks: Ints, begins: Ints, *, share: float = 0.0
     return Waits(first, step[told], (until - since)[told], np.where(known, parts, -1))
 
 
-def kept(sent: Sequence[Sent], begins: Ints, *, share: float = 0.001, alike: float = 0.05) -> Waits:
+def kept(sent: Sent, begins: Ints, *, share: float = 0.001, alike: float = 0.05) -> Waits:
     """Times at which a ring waited for one of its ranks, all of whose lanes are seen: the edge is the one on which it sends.
 
     Of all it has sent least, while most have sent more; of several that have, the wait is for the first to go on, and that for
     the others begins there. What is sent differs within a share `alike` of a record. `ahead` is 0.
     """
-    if len(sent) < 3 or len(begins) < 2 or not all(len(own[0]) for own in sent):
+    cuts = sent[-1]
+    if len(cuts) < 4 or len(begins) < 2 or not np.diff(cuts).all():
         return NOTHING
     since, until, step = _pauses(sent, begins, share)
-    so_far = np.stack([_moved(own, since) - _moved(own, begins)[step] for own in sent])
-    least = so_far.min(axis=0) + alike * float(np.median(np.concatenate([own[2] for own in sent])))
-    goes_on = np.stack([np.append(own[0], np.iinfo(np.int64).max)[np.searchsorted(own[0], since)] for own in sent])
-    first = np.argmin(np.where(so_far <= least, goes_on, np.iinfo(np.int64).max), axis=0)
+    so_far, goes_on = _moved(sent, since, begins, step)
+    least = so_far.min(axis=0) + alike * median(sent[2])
+    first = np.argmin(np.where(so_far <= least, goes_on, NEVER), axis=0)
     told = (so_far > least).mean(axis=0) > 0.5
     return Waits(first[told], step[told], (until - since)[told], np.zeros(int(told.sum()), np.int64))
 
 
-def _pauses(sent: Sequence[Sent], begins: Ints, share: float, now: int = 0) -> tuple[Ints, Ints, Ints]:
+def _pauses(sent: Sent, begins: Ints, share: float, now: int = 0) -> tuple[Ints, Ints, Ints]:
     """When nothing was sent on any edge for at least a share of a step: since when, until when, ns, and the step of the end.
 
     The last one may go on `now`.
     """
-    starts, ends = (np.concatenate([own[i] for own in sent]) for i in (0, 1))
-    begin, end = union(starts, ends)
+    starts, ends, _, cuts = sent
+    life = float(max(int(ends.max()), now) - starts.min())
+    least = share * (float(np.median(np.diff(begins[1:]))) if len(begins) > 2 else life)
+    begin, end = union(*_apart(starts, ends, cuts, np.ceil(least) - 1))
     if now > end[-1]:
         begin, end = np.append(begin, now), np.append(end, now)
-    period = float(np.median(np.diff(begins[1:]))) if len(begins) > 2 else float(end[-1] - begin[0])
-    pauses = np.flatnonzero(begin[1:] - end[:-1] >= share * period)
+    pauses = np.flatnonzero(begin[1:] - end[:-1] >= least)
     since, until = end[pauses], begin[pauses + 1]
     return since, until, np.searchsorted(begins, until, "right") - 1
 
 
-def _moved(sent: Sent, times: Ints) -> Ints:
-    """How many octets of what began on an edge before each of some times."""
-    start, _, octets = sent
-    return np.concatenate([[0], np.cumsum(octets)])[np.searchsorted(start, times)]
+@compiled
+def _apart(start: Ints, end: Ints, cuts: Ints, close: float) -> tuple[Ints, Ints]:
+    """When something was sent on each edge, no further apart than `close` ns: where all pause for longer so does each."""
+    first, last, n = np.empty(len(start), np.int64), np.empty(len(start), np.int64), 0
+    for edge in range(len(cuts) - 1):
+        own = slice(cuts[edge], cuts[edge + 1])
+        begin, done = closed(start[own], end[own], close)
+        first[n : n + len(begin)], last[n : n + len(begin)] = begin, done
+        n += len(begin)
+    return first[:n].copy(), last[:n].copy()
 
 
+@compiled
+def _moved(sent: Sent, times: Ints, begins: Ints, step: Ints) -> tuple[Ints, Ints]:
+    """What began on each edge in a `step` before each of some times, octets, and when it next sent; int64[edges, n] each."""
+    starts, _, octets, cuts = sent
+    moved, after = np.empty((2, len(cuts) - 1, len(times)), np.int64)
+    for edge in range(len(cuts) - 1):
+        start = starts[cuts[edge] : cuts[edge + 1]]
+        before = np.append(0, np.cumsum(octets[cuts[edge] : cuts[edge + 1]]))
+        known, at = before[preceding(start, begins, False)], preceding(start, times, False)
+        for k in range(len(times)):
+            moved[edge, k] = before[at[k]] - known[step[k]]
+            after[edge, k] = start[at[k]] if at[k] < len(start) else NEVER
+    return moved, after
+
+
+@compiled
 def _origins(so_far: Floats, ranks: Ints, most: float, alike: float) -> tuple[NDArray[np.intp], Floats]:
     """Of each pause the edge from which on what was sent grows by a part for each rank, and the part, octets; −1 without one.
 
@@ -103,11 +127,14 @@ def _origins(so_far: Floats, ranks: Ints, most: float, alike: float) -> tuple[ND
     """
     n, pauses = so_far.shape
     out, least, part = np.full(pauses, -1), np.full(pauses, np.inf), np.zeros(pauses)
-    for i in range(n):
-        turn = np.roll(np.arange(n), -i)[:-1]  # but for the edge that leads to its host
-        grown = np.diff(so_far[turn], axis=0) / ranks[turn[1:], None]
-        one = np.median(grown, axis=0)
-        fits = (one > 0) & (one <= (1 + alike) * most) & (np.abs(grown - one) <= alike * one).all(axis=0)
-        fits &= so_far[i] < least
-        out[fits], least[fits], part[fits] = i, so_far[i][fits], one[fits]
+    grown = np.empty(n - 2)
+    for k in range(pauses):
+        for i in range(n):
+            for j in range(n - 2):  # but for the edge that leads to its host
+                one, other = (i + j) % n, (i + j + 1) % n
+                grown[j] = (so_far[other, k] - so_far[one, k]) / ranks[other]
+            usual = median(grown)
+            fits = 0 < usual <= (1 + alike) * most and so_far[i, k] < least[k]
+            if fits and (np.abs(grown - usual) <= alike * usual).all():
+                out[k], least[k], part[k] = i, so_far[i, k], usual
     return out, part

@@ -201,3 +201,9 @@ def seen(flows: Flows, topology: Topology | None = None, transits: Transits | No
 
 def shifted(flows: Flows, by_ns: int) -> Flows:
     return replace(flows, start_ns=flows.start_ns + by_ns, end_ns=flows.end_ns + by_ns)
+
+
+def on_end(edges):
+    """What was sent on some edges (start, end, octets of each) as kernels take it: one after another, and where each begins."""
+    columns = [np.concatenate([np.zeros(0, np.int64), *(edge[i] for edge in edges)]) for i in range(3)]
+    return (*columns, np.cumsum([0, *(len(edge[0]) for edge in edges)]))

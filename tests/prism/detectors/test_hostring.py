@@ -63,6 +63,11 @@ def test_for_whom_it_waits_now(view):
 
 def test_records_in_turn(view):
     start = sending(view.flows)
-    begins, ends, octets = in_turn(view.flows, own(view)[SLOW][::-1], start)
-    assert (np.diff(begins) >= 0).all()
-    assert len(begins) == len(ends) == len(octets)
+    rows = [one[::-1] for one in own(view)]
+    begins, ends, octets, cuts = in_turn(view.flows, rows, start)
+    for k, one in enumerate(rows):
+        mine = slice(cuts[k], cuts[k + 1])
+        assert begins[mine].tolist() == np.sort(start[one]).tolist()
+        assert sorted(zip(ends[mine], octets[mine], strict=True)) == sorted(
+            zip(view.flows.end_ns[one], view.flows.octets[one], strict=True)
+        )
