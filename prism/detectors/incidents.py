@@ -10,7 +10,7 @@ import numpy as np
 
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shifts, spread, trimmed, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shift, spread, trimmed, usual
 
 
 class Incident(NamedTuple):
@@ -50,11 +50,15 @@ def incidents(
     """
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
+    highest: dict[int, Shift | None] = {}
     for _ in range(8):
+        for row in may_shift(rest, least=least, height=height):
+            if row not in highest:
+                highest[row] = shift(rest[row], sigma, least=least, height=height)
         own = [
             (row, one)
-            for row in may_shift(rest, least=least, height=height)
-            for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
+            for row, one in sorted(highest.items())
+            if one is not None and one.score >= sigmas
             if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
         ]
         if not own:
@@ -72,6 +76,7 @@ def incidents(
         names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
         out.append(Incident(start, stop, float(middle(height_of[bad])), top.score, *names))
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
+        highest = {row: one for row, one in highest.items() if row not in chosen}
     return out
 
 
