@@ -43,10 +43,23 @@ def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
         return np.float64(median(there) if len(there) else np.nan)
     if not values.shape[axis]:
         return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
-    ordered = np.sort(values, axis=axis)  # NaN comes last
-    known = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
-    low, high = (np.take_along_axis(ordered, at, axis) for at in (np.maximum(known - 1, 0) // 2, known // 2 * (known > 0)))
-    return np.asarray((low + high) / 2, dtype=np.float64)
+    along = np.moveaxis(values, axis, -1)
+    rows = np.ascontiguousarray(along, dtype=np.float64).reshape(-1, along.shape[-1])
+    return np.expand_dims(_middles(rows).reshape(along.shape[:-1]), axis)
+
+
+@compiled
+def _middles(rows: Floats) -> Floats:
+    """The `middle` of each row."""
+    out, known = np.empty(len(rows)), np.empty(rows.shape[1])
+    for i in range(len(rows)):
+        n = 0
+        for value in rows[i]:
+            if not np.isnan(value):
+                known[n] = value
+                n += 1
+        out[i] = median(known[:n]) if n else np.nan
+    return out
 
 
 def held(level: Floats, one: Shift, least: float) -> float:
