@@ -65,8 +65,9 @@ def incidents(
             break
         worst, top = max(own, key=lambda o: o[1].score)
         height_of = middle(rest[:, top.start : top.stop], axis=1)[:, 0]
-        bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
-        good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
+        others = np.arange(len(keys)) != worst
+        bad = np.flatnonzero(~others | (height_of >= max(height * 0.8, top.height / 4))).tolist()
+        good = np.flatnonzero(others & (height_of < height / 2)).tolist()
         chosen = set(bad)
         spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
@@ -100,8 +101,7 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
         least = max(height, 4 * max(spread(slowness[own]), 0.05))
         above[own] = np.where(rise >= least, rise, np.minimum(rise, 0.0))
     top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
-    bad = [i for i in range(len(keys)) if above[i] >= max(height, top / 2)]
-    good = [i for i in range(len(keys)) if above[i] <= 0]
+    bad, good = (np.flatnonzero(which).tolist() for which in (above >= max(height, top / 2), above <= 0))
     if not bad or len(bad) > len(good):
         return []
     score = top * np.sqrt(level.shape[1]) / max(spread(against_usual(level)), 0.02)
