@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from collectors.record import Flows, Ints
 from prism.cost import steps_of
 from prism.detectors.view import View
+from prism.kernels.density import weights
 from prism.kernels.evenness import varied
 from prism.kernels.intervals import weighted_median
 from prism.kernels.sums import numbered
@@ -32,26 +34,28 @@ def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5) -> Com
     if rate > 1:
         share /= 1 + np.log10(rate)
         reasons.append(f"one packet in {rate:.0f} was seen")
-    busy = np.flatnonzero(~flows.control())
-    lasted, octets = (flows.end_ns - flows.start_ns).take(busy), flows.octets.take(busy)
-    if len(busy) and view.period > 0:
-        length = weighted_median(lasted, octets)
-        if length > view.period:
-            share *= view.period / length
-            reasons.append(f"records last {length / view.period:.1f} steps")
-    sent = flows.busy_ns.take(busy)
-    known = np.flatnonzero((sent > 0) & (lasted > 0))
-    if len(known):
-        filled = np.minimum(sent.take(known) / lasted.take(known), 1.0)
-        usual = weighted_median(filled, octets.take(known))
-        if usual < dense:
-            share *= usual**0.25
-            reasons.append(f"records are sums: traffic for {usual:.0%} of their time")
+    whole, long, sent, sparse = weights(flows, view.period, dense)
+    if 2 * long > whole and view.period > 0:
+        length = weighted_median(*_lasted(flows)[:2])
+        share *= view.period / length
+        reasons.append(f"records last {length / view.period:.1f} steps")
+    if 2 * sparse >= sent > 0:
+        lasted, octets, busy = _lasted(flows)
+        known = np.flatnonzero((busy > 0) & (lasted > 0))
+        usual = weighted_median(np.minimum(busy[known] / lasted[known], 1.0), octets[known])
+        share *= usual**0.25
+        reasons.append(f"records are sums: traffic for {usual:.0%} of their time")
     varies = _varies(view)
     if varies > slack:
         share *= float(np.exp(-8 * (varies - slack)))
         reasons.append(f"volumes that should be equal vary by {varies:.1%}")
     return Completeness(float(share), tuple(reasons))
+
+
+def _lasted(flows: Flows) -> tuple[Ints, Ints, Ints]:
+    """How long each record of payload lasted, ns, what it moved, and for how long it did, ns, 0 where that is not known."""
+    rows = np.flatnonzero(~flows.control())
+    return (flows.end_ns - flows.start_ns).take(rows), flows.octets.take(rows), flows.busy_ns.take(rows)
 
 
 def _varies(view: View) -> float:
@@ -68,7 +72,7 @@ def _varies(view: View) -> float:
         return 0.0
     flows, rows = view.flows, np.concatenate(alike)
     group = np.repeat(np.arange(len(alike)), [len(own) for own in alike])
-    number, at = numbered(flows.src[rows].astype(np.int64) << 32 | flows.dst[rows], group)
+    number, at = numbered(flows.src.take(rows), group << 32 | flows.dst.take(rows))
     moved = view.by_step(rows, number, len(at), flows.octets)
     by_edge, *others = varied(moved, np.searchsorted(group[at], np.arange(len(alike) + 1)))
     if not len(by_edge):

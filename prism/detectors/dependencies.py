@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.record import Flows, Mask
 from prism.kernels.edges import sending
@@ -34,9 +36,23 @@ def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints
     codes = {address: code for code, address in enumerate(flows.endpoints)}
     ranks[[codes[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
     rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES}
-    if any(told.any() for _, told in rounds.values()):
-        _collectives(out, flows, ranks, ends, {kind: own for kind, own in rounds.items() if len(own[0])})
+    if any(own.told.any() for own in rounds.values()):
+        _collectives(out, flows, ranks, ends, {kind: own.records() for kind, own in rounds.items() if own.even.any()})
     return out
+
+
+class _Even(NamedTuple):
+    """Payload of a kind of collectives, the number of each record's lane, and which of the lanes are `even`, and `told` of."""
+
+    rows: Ints
+    lane: NDArray[np.int32]
+    even: Mask
+    told: Mask
+
+    def records(self) -> tuple[Ints, Mask]:
+        """The records of lanes that are even, and which of them to tell of."""
+        kept = np.flatnonzero(self.even.take(self.lane))
+        return self.rows.take(kept), self.told.take(self.lane.take(kept))
 
 
 def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rounds: dict[str, tuple[Ints, Mask]]) -> None:
@@ -97,26 +113,28 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
 def _words(flows: Flows, rows: Ints) -> Ints:
     """Control records from those who receive a collective's payload back to those who send it."""
     control, n = np.flatnonzero(flows.control()), len(flows.endpoints)
-    _, at = numbered(flows.dst[rows], flows.src[rows])
+    if not len(control):
+        return control
+    _, at = numbered(flows.dst.take(rows), flows.src.take(rows))
     back = flows.dst[rows[at]].astype(np.int64) * n + flows.src[rows[at]]
     return np.asarray(control[np.isin(flows.src[control].astype(np.int64) * n + flows.dst[control], back)], dtype=np.int64)
 
 
-def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: Ints, hosts: Ints) -> tuple[Ints, Mask]:
-    """Payload of those groups of a kind whose members send in each round as much as they are given; and which of it tells.
+def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: Ints, hosts: Ints) -> _Even:
+    """Payload of a kind of collectives; its lanes, if their group's members send in each round what they are given; which tell.
 
     So do rings and exchanges, all with all or along a hypercube; what the inner ranks of a tree send needs more. Rings that
     reduce gradients go on under the work, bucket by bucket, and do not tell when a rank could have joined.
     """
     place = {address: i for i, address in enumerate(job.endpoints)}
-    streams = [stream.rows for stream in parallelism.streams if stream.kind == kind]
     own = np.zeros(len(flows), np.bool_)
-    for stream in streams:
-        own[stream] = True
+    for stream in parallelism.streams:
+        if stream.kind == kind:
+            own[stream.rows] = True
     rows = np.flatnonzero(own)
-    src, dst = ranks[flows.src[rows]], ranks[flows.dst[rows]]
+    src, dst = flows.src.take(rows), flows.dst.take(rows)
     lane, at = numbered(src, dst)
-    ends = list(zip(src[at].tolist(), dst[at].tolist(), strict=True))
+    ends = list(zip(ranks[src[at]].tolist(), ranks[dst[at]].tolist(), strict=True))
     groups = [[place[member] for member in group.members] for group in parallelism.groups if group.kind == kind]
     even, told = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
     for members, own_lanes in _lanes(groups, ends):
@@ -125,7 +143,7 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
             lanes[ends[i][0]].add(ends[i][1])
         ring, exchange = _one_way(members, lanes), _exchanged(members, lanes, hosts)
         even[own_lanes], told[own_lanes] = ring or exchange, exchange or (ring and kind != "dp")
-    return rows[even[lane]], told[lane][even[lane]]
+    return _Even(rows, lane, even, told)
 
 
 def _lanes(groups: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Sequence[int], list[int]]]:

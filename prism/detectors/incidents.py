@@ -10,7 +10,7 @@ import numpy as np
 
 from prism.detectors.view import Floats, View
 from prism.kernels.edges import Pair
-from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shifts, spread, trimmed, usual
+from prism.kernels.shifts import RARE, Shift, by_chance, even, may_shift, middle, shift, spread, trimmed, usual
 
 
 class Incident(NamedTuple):
@@ -50,19 +50,24 @@ def incidents(
     """
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
+    highest: dict[int, Shift | None] = {}
     for _ in range(8):
+        for row in may_shift(rest, least=least, height=height):
+            if row not in highest:
+                highest[row] = shift(rest[row], sigma, least=least, height=height)
         own = [
             (row, one)
-            for row in may_shift(rest, least=least, height=height)
-            for one in shifts(rest[row], sigma, least=least, height=height, score=sigmas)[:1]
+            for row, one in sorted(highest.items())
+            if one is not None and one.score >= sigmas
             if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
         ]
         if not own:
             break
         worst, top = max(own, key=lambda o: o[1].score)
         height_of = middle(rest[:, top.start : top.stop], axis=1)[:, 0]
-        bad = [i for i in range(len(keys)) if i == worst or height_of[i] >= max(height * 0.8, top.height / 4)]
-        good = [i for i in range(len(keys)) if i != worst and height_of[i] < height / 2]
+        others = np.arange(len(keys)) != worst
+        bad = np.flatnonzero(~others | (height_of >= max(height * 0.8, top.height / 4))).tolist()
+        good = np.flatnonzero(others & (height_of < height / 2)).tolist()
         chosen = set(bad)
         spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
@@ -72,6 +77,7 @@ def incidents(
         names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
         out.append(Incident(start, stop, float(middle(height_of[bad])), top.score, *names))
         rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
+        highest = {row: one for row, one in highest.items() if row not in chosen}
     return out
 
 
@@ -95,8 +101,7 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
         least = max(height, 4 * max(spread(slowness[own]), 0.05))
         above[own] = np.where(rise >= least, rise, np.minimum(rise, 0.0))
     top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
-    bad = [i for i in range(len(keys)) if above[i] >= max(height, top / 2)]
-    good = [i for i in range(len(keys)) if above[i] <= 0]
+    bad, good = (np.flatnonzero(which).tolist() for which in (above >= max(height, top / 2), above <= 0))
     if not bad or len(bad) > len(good):
         return []
     score = top * np.sqrt(level.shape[1]) / max(spread(against_usual(level)), 0.02)

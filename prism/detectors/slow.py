@@ -54,6 +54,8 @@ def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slo
 
     Their stretches may begin or end a step apart; one that works so much longer that it is `clear` ahead is told alone.
     """
+    if len(found) < 2:
+        return found
     out: list[Slow] = []
     pipes: nx.Graph[int] = nx.Graph()
     pipes.add_edges_from((a, b) for a, b, *_ in view.edges if view.kinds.get((a, b)) == "pp")

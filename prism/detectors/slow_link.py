@@ -69,10 +69,10 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
 
     Healthy jobs send packets again too, where many senders meet; so like is compared with like, and with what chance makes.
     """
-    keys = sorted(view.edges)
+    keys = list(view.edges)
     if len(keys) < 3 or len(view.ends) < 3 or not view.flows.retransmits.any():
         return []
-    again, packets = (view.per_steps(keys, column) for column in (view.flows.retransmits, view.flows.packets))
+    again, packets = view.by_edge(view.flows.retransmits, view.flows.packets)
     excess, foreseen = np.full(again.shape, np.nan), np.zeros(again.shape)
     for like in _alike(view, keys):
         share = again[like].sum(axis=1) / np.maximum(packets[like].sum(axis=1), 1.0)

@@ -16,6 +16,7 @@ from prism.kernels.edges import Edge, Pair, edges_of, laid_out
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
 from prism.kernels.sums import counted, places_in, ranges, tallied, tallies
+from prism.kernels.tallies import numbers_of, tally
 from prism.kernels.undone import by_lane
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
@@ -175,16 +176,28 @@ class Steps:
         """`per_step` of several edges; float64[edges, steps]."""
         return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
 
+    def by_edge(self, *columns: Ints) -> list[Floats]:
+        """Sums of columns of the flows by edge, in the order of `edges`, and step; float64[edges, steps] each."""
+        out = [np.zeros((len(self.edges), len(self.ends) + 1)) for _ in columns]
+        for column, total in zip(columns, out, strict=True):
+            tally(self._edge, self._step, np.ascontiguousarray(column), total)
+        return [total[:, :-1] for total in out]
+
+    @cached_property
+    def _edge(self) -> NDArray[np.int32]:
+        """The number of the edge of each record of `flows`, in the order of `edges`; -1 where it is of none."""
+        of, low, high = laid_out(self.edges.values())
+        return numbers_of(of.rows, low, high, len(self.flows))
+
     @cached_property
     def rates(self) -> tuple[list[Pair], Floats]:
         """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
-        keys = sorted(self.edges)
-        return keys, _rate(self.volumes, self.per_steps(keys, self.busy))
+        return list(self.edges), _rate(self.volumes, *self.by_edge(self.busy))
 
     @cached_property
     def volumes(self) -> Floats:
         """Octets of each of `edges` by step; float64[edges, steps]."""
-        return self.per_steps(list(self.edges), self.flows.octets)
+        return self.by_edge(self.flows.octets)[0]
 
     def rates_now(self, *, share: float = 0.25) -> Floats:
         """The rate of each edge of `rates` in the step that is going on; NaN before it sent a `share` of what it usually sends.

@@ -94,8 +94,9 @@ class View(Steps):
         """
         flows = self.around
         members = flows.among(self.job.endpoints)
-        inside = members[flows.src] & members[flows.dst]
-        away = np.flatnonzero(members[flows.src] & ~members[flows.dst])
+        sends, hears = members.take(flows.src), members.take(flows.dst)
+        inside = sends & hears
+        away = np.flatnonzero(sends > hears)
         if not len(away):
             return inside
         ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)

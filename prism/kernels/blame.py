@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -16,6 +18,9 @@ class Suspect(NamedTuple):
 
     kind: Kind
     what: tuple[int | str, ...]
+
+
+Way = tuple[Suspect, str]  # in which way an edge touches a suspect
 
 
 class Verdict(NamedTuple):
@@ -39,12 +44,16 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     bad only towards other switches: all its uplinks are.
     """
     bad, good = set(bad), set(good)
-    ways = {edge: touched(edge, paths.get(edge, ())) for edge in bad}
-    sets: dict[tuple[Suspect, str], set[Pair]] = {way: set() for own in ways.values() for way in own}
+    sets: dict[Way, set[Pair]] = {way: set() for edge in bad for way in touched(edge, paths.get(edge, ()))}
+    sent, received = defaultdict[int | str, list[set[Pair]]](list), defaultdict[int | str, list[set[Pair]]](list)
+    for (suspect, way), own in sets.items():
+        if suspect.kind == "endpoint":
+            for side in {"out": (sent,), "in": (received,), "both": (sent, received)}[way]:
+                side[suspect.what[0]].append(own)
+    crossed = cache(lambda path: [sets[way] for way in _crossed(path) if way in sets])  # many edges share a path
     for edge in bad | good:
-        for touch in ways.get(edge) or touched(edge, paths.get(edge, ())):
-            if touch in sets:
-                sets[touch].add(edge)
+        for own in (*sent.get(edge[0], ()), *received.get(edge[1], ()), *crossed(paths.get(edge, ()))):
+            own.add(edge)
     links = {frozenset(own) for (suspect, _), own in sets.items() if suspect.kind == "link"}
     best: dict[Suspect, tuple[Verdict, int]] = {}
     for (suspect, way), own in sets.items():
@@ -58,11 +67,16 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     return [verdict for verdict, _ in ranked]
 
 
-def touched(edge: Pair, path: tuple[str, ...]) -> list[tuple[Suspect, str]]:
+def touched(edge: Pair, path: tuple[str, ...]) -> list[Way]:
     """Every suspect that an edge touches, and in which way."""
     src, dst = edge
     ends = ((src, "out"), (src, "both"), (dst, "in"), (dst, "both"))
-    out = [(Suspect("endpoint", (end,)), way) for end, way in ends]
+    return [(Suspect("endpoint", (end,)), way) for end, way in ends] + _crossed(path)
+
+
+def _crossed(path: tuple[str, ...]) -> list[Way]:
+    """Every link and switch of a path, and in which way it is crossed."""
+    out: list[Way] = []
     for a, b in pairwise(path):
         link = Suspect("link", tuple(sorted((a, b))))
         out += [(link, "both"), (link, f"{a}>{b}")]

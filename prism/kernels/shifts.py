@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.ordered import median, quantile
+from prism.kernels.ordered import arrange, median, quantile
 
 Floats = NDArray[np.float64]
 
 
 OFTEN = 0.8  # the share of a stretch's steps in which what lasts is seen; hiccups come now and then
 RARE = 0.05  # so many stretches like it chance may make in a window
+TURNS = 4  # how often a stretch with holes is looked for again
 HIGH = 80.0  # the percentile that what is seen only at times still shows whole: of two who meet, now one seems to work
 
 
@@ -43,10 +44,23 @@ def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
         return np.float64(median(there) if len(there) else np.nan)
     if not values.shape[axis]:
         return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
-    ordered = np.sort(values, axis=axis)  # NaN comes last
-    known = np.count_nonzero(~np.isnan(values), axis=axis, keepdims=True)
-    low, high = (np.take_along_axis(ordered, at, axis) for at in (np.maximum(known - 1, 0) // 2, known // 2 * (known > 0)))
-    return np.asarray((low + high) / 2, dtype=np.float64)
+    along = values.swapaxes(axis, -1)
+    rows = np.ascontiguousarray(along, dtype=np.float64).reshape(-1, along.shape[-1])
+    return np.ascontiguousarray(_middles(rows).reshape(*along.shape[:-1], 1).swapaxes(axis, -1))
+
+
+@compiled
+def _middles(rows: Floats) -> Floats:
+    """The `middle` of each row."""
+    out, known = np.empty(len(rows)), np.empty(rows.shape[1])
+    for i in range(len(rows)):
+        n = 0
+        for value in rows[i]:
+            if not np.isnan(value):
+                known[n] = value
+                n += 1
+        out[i] = median(known[:n]) if n else np.nan
+    return out
 
 
 def held(level: Floats, one: Shift, least: float) -> float:
@@ -117,7 +131,8 @@ def _usual(values: Floats, share: float) -> Floats:
     for i in range(len(values)):
         known = values[i][~np.isnan(values[i])]
         if len(known):
-            out[i, 0] = quantile(np.sort(known), share)
+            arrange(known)
+            out[i, 0] = quantile(known, share)
     return out
 
 
@@ -147,21 +162,28 @@ def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15,
     return best
 
 
-def _highest(series: Floats, sigma: float, least: int, height: float, *, turns: int = 4) -> Shift | None:
+def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift | None:
     """The stretch of greatest score; where it has holes, what of it is high tells how high each of its parts must be."""
+    found, start, stop, middle, score = _outstanding(series, sigma, least, height)
+    return Shift(start, stop, middle, score) if found else None
+
+
+@compiled
+def _outstanding(series: Floats, sigma: float, least: int, height: float) -> tuple[bool, int, int, float, float]:
+    """Whether there is what `_highest` finds, and that."""
     low = height / 2
-    for _ in range(turns):
-        start, stop, known, middle, high = _stretch(series, least, low, 4 * max(height, sigma))
+    for _ in range(TURNS):
+        start, stop = _scanned(series, least, low, 4 * max(height, sigma))
+        known, middle, high = _within(series[start:stop], low)
         if known >= least and high >= 0.75 * known:
             start, stop = trimmed(series, start, stop, least, middle / 2)
-            score = float(middle * np.sqrt(known) / max(sigma, 1e-9))
-            return Shift(start, stop, middle, score) if middle >= height else None
+            return middle >= height, start, stop, middle, middle * np.sqrt(known) / max(sigma, 1e-9)
         inside = series[start:stop]
         above = inside[inside >= low]
-        if known < least or len(above) < least or np.median(above) / 2 <= low:
-            return None
-        low = float(np.median(above)) / 2
-    return None
+        if known < least or len(above) < least or median(above) / 2 <= low:
+            break
+        low = median(above) / 2
+    return False, 0, 0, 0.0, 0.0
 
 
 @compiled
@@ -179,14 +201,6 @@ def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tu
         if series[i] < low:
             last = i
     return (first, last) if last - first >= least else (start, stop)
-
-
-@compiled
-def _stretch(series: Floats, least: int, low: float, limit: float) -> tuple[int, int, int, float, int]:
-    """What `_scanned` finds, and what is `_within` it."""
-    start, stop = _scanned(series, least, low, limit)
-    known, middle, high = _within(series[start:stop], low)
-    return start, stop, known, middle, high
 
 
 @compiled

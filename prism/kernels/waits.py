@@ -151,6 +151,8 @@ def _of(groups: Groups, code: int) -> Places:
 @compiled
 def parted(small: Mask, start: Ints, end: Ints, talks: Groups, hears: Groups, codes: Ints, ends: Ints, cuts: Ints) -> Places:
     """The records that are `parting`, of each of some endpoints. The step ends of the k-th are `ends` at `cuts` k to k + 1."""
+    if not small.any():
+        return np.empty(0, np.intp)
     out, n = np.empty(len(talks[0]), np.intp), 0
     for k in range(len(codes)):
         own = _of(talks, codes[k])
