@@ -137,7 +137,8 @@ def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: M
     n = len(view.ends)
     works = finding.kind == "slow_rank"
     key, keys = (graph.rank, ranks_of(view, finding)) if works else (graph.op, _streams(view, finding))
-    at = np.isin(graph.kind, (WORK,) if works else (MOVE, DONE)) & (graph.step < n)
+    moved = graph.kind == WORK if works else (graph.kind == MOVE) | (graph.kind == DONE)
+    at = moved & (graph.step < n)
     total = np.zeros((int(key.max(initial=0)) + 1, n))
     np.add.at(total, (key[at], graph.step[at]), graph.gap[at])
     permanent = healthy.sum() < 3

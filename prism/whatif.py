@@ -9,7 +9,7 @@ Source: Lin et al., OSDI 2025 (what-if analysis of stragglers), with the operati
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from prism.detectors.view import View
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.joins import evened, followed
+from prism.kernels.joins import Codes, acted_before, bounded, evened, followed, ranged, tied
 from prism.kernels.linking import DONE, JOINED, MOVE, WORK, Events, gathered, linked, transfers
-from prism.kernels.ordered import bounded, in_order, quantile
+from prism.kernels.ordered import in_order, quantile
 from prism.kernels.sums import counted, highest, last_before, numbered
 from prism.model import Stream
 
@@ -41,15 +41,15 @@ class Graph(NamedTuple):
 
     time: Ints
     kind: NDArray[np.int8]
-    rank: Ints
-    op: Ints
+    rank: Codes
+    op: Codes
     step: Ints
     outer: Ints  # −1 without
     gap: Floats
     lag: Floats
-    links: tuple[Ints, Ints]  # the points before all of them on end, and where those of each point begin
+    links: tuple[Codes, Ints]  # the points before all of them on end, and where those of each point begin
 
-    def before(self, point: int) -> Ints:
+    def before(self, point: int) -> Codes:
         """The points that a point follows."""
         every, begins = self.links
         return every[begins[point] : begins[point + 1]]
@@ -75,10 +75,10 @@ def graph_of(view: View) -> Graph:
     """
     calls = _calls(view)
     events = _events(view, calls)
-    by_op, _ = counted(events.op, len(view.parallelism.streams), np.arange(len(events.op)))
-    by_kind, _ = counted(np.argsort(FIRST)[events.kind], len(FIRST), by_op)
-    order = by_kind[in_order(events.time[by_kind])]
-    events = Events(*(column.take(order) for column in events))
+    order = in_order(events.time)
+    tied(order, events.time, np.argsort(FIRST)[events.kind] * len(view.parallelism.streams) + events.op)
+    columns: Any = (column.take(order) for column in events)
+    events = Events(*columns)
     pipe = np.array([stream.kind == "pp" for stream in view.parallelism.streams], np.bool_)
     heard = _heard(events, calls, pipe)
     links = linked(events, pipe, heard, _soon(events, heard, len(view.job.endpoints)))
@@ -86,8 +86,8 @@ def graph_of(view: View) -> Graph:
     gap = np.maximum(time - links.base, 0).astype(np.float64)
     bounded(gap, links.shaded, events.rank, events.op, events.kind)
     lag = np.where(outer >= 0, time - time[np.maximum(outer, 0)], 0).astype(np.float64)
-    columns = (time, events.kind.astype(np.int8), events.rank, events.op, view.step_of(time))
-    return Graph(*columns, outer, gap, lag, (links.before, links.begins))
+    steps, before = view.step_of(time), (links.before, links.begins)
+    return Graph(time, events.kind, events.rank, events.op, steps, outer, gap, lag, before)
 
 
 class Calls(NamedTuple):
@@ -97,21 +97,25 @@ class Calls(NamedTuple):
     time: Ints
     ranks: int
 
-    def known(self, rank: Ints, other: Ints) -> NDArray[np.bool_]:
+    def of(self, rank: Codes, other: Codes) -> Ints:
+        """The key of a rank's words to another."""
+        return np.asarray(rank.astype(np.int64) * self.ranks + other)
+
+    def known(self, rank: Codes, other: Codes) -> NDArray[np.bool_]:
         """Whether a rank ever gave word to another."""
-        return np.isin(rank * self.ranks + other, self.key)
+        return np.isin(self.of(rank, other), self.key) if len(self.key) else np.zeros(len(rank), np.bool_)
 
 
 def _calls(view: View) -> Calls:
     flows, ranks = view.flows, _ranks(view)
     rows = np.flatnonzero(flows.control() & (flows.octets > 0))
     n = len(view.job.endpoints)
-    return Calls(ranks[flows.src[rows]] * n + ranks[flows.dst[rows]], flows.end_ns[rows], n)
+    return Calls(ranks[flows.src[rows]].astype(np.int64) * n + ranks[flows.dst[rows]], flows.end_ns[rows], n)
 
 
-def _ranks(view: View) -> Ints:
+def _ranks(view: View) -> Codes:
     """The rank of each endpoint, −1 where it has none."""
-    ranks = np.full(len(view.flows.endpoints), -1, np.int64)
+    ranks = np.full(len(view.flows.endpoints), -1, np.int32)
     ranks[view.codes] = np.arange(len(view.job.endpoints))
     return ranks
 
@@ -121,9 +125,10 @@ def _events(view: View, calls: Calls) -> Events:
     flows, start, ranks = view.flows, sending(view.flows), _ranks(view)
     streams = view.parallelism.streams
     rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
-    op = np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams])
-    order, bounds = counted(op, len(streams), in_order(start[rows]))
-    rows = rows[order]
+    begun, bounds = start.take(rows), np.cumsum([0, *(len(stream.rows) for stream in streams)])
+    if not ranged(begun, bounds):
+        of = np.repeat(np.arange(len(streams)), np.diff(bounds))
+        rows = rows[counted(of, len(streams), in_order(begun))[0]]
     parts = _transfers(view, start, rows, bounds, ranks, calls)
     marks = len(parts[0].mark)
     for number, stream in enumerate(streams):
@@ -133,12 +138,14 @@ def _events(view: View, calls: Calls) -> Events:
         cuts = _instances(view, start, own, stream)
         columns = (ranks[flows.src[own]], ranks[flows.dst[own]], start[own], flows.end_ns[own])
         time, kind, rank, mark, peer = gathered(*columns, cuts, len(view.job.endpoints))
-        parts.append(Events(time, kind, rank, np.full(len(time), number), mark + marks, peer, np.full(len(time), -1)))
+        op, need = np.full(len(time), number, np.int32), np.full(len(time), -1)
+        parts.append(Events(time, kind, rank, op, (mark + marks).astype(np.int32), peer, need))
         marks += len(cuts) - 1
-    return Events(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    whole: Any = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Events(*whole)
 
 
-def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Ints, calls: Calls) -> list[Events]:
+def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Codes, calls: Calls) -> list[Events]:
     """The points of pipelines' pairs, message by message: where they begin, and where they have come.
 
     `rows` are those of all streams, each between two of the `bounds`.
@@ -146,11 +153,11 @@ def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Ints, c
     flows, streams = view.flows, view.parallelism.streams
     pipes = np.flatnonzero([stream.kind == "pp" and len(stream.rows) > 0 for stream in streams])
     src, dst = (ranks[side[rows[bounds[pipes]]]] for side in (flows.src, flows.dst))
-    columns = (start[rows], flows.end_ns[rows], flows.octets[rows])
+    columns = (start.take(rows), flows.end_ns.take(rows), flows.octets.take(rows))
     of, first, come, resumed = transfers(*columns, bounds[pipes], bounds[pipes + 1], calls.known(dst, src), 0.01)
-    both, none = np.arange(len(of)), np.zeros(len(of), np.int64)
-    works = Events(columns[0][first], none + WORK, src[of], pipes[of], both, dst[of], view.needed[rows[first]])
-    return [works, works._replace(time=come, kind=none + MOVE, need=resumed)]
+    works, moves = (np.full(len(of), kind, np.int8) for kind in (WORK, MOVE))
+    who = src[of], pipes[of].astype(np.int32), np.arange(len(of), dtype=np.int32), dst[of]
+    return [Events(columns[0][first], works, *who, view.needed[rows[first]]), Events(come, moves, *who, resumed)]
 
 
 def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)) -> Ints:
@@ -177,15 +184,13 @@ def _heard(events: Events, calls: Calls, pipe: NDArray[np.bool_]) -> Ints:
 
     0 where there was nothing, and for all that is not WORK.
     """
-    out = np.zeros(len(events.time), np.int64)
     works = np.flatnonzero(events.kind == WORK)
-    rank, peer, time = events.rank[works], events.peer[works], events.time[works]
+    rank, peer = events.rank.take(works), events.peer.take(works)
     told = calls.known(peer, rank)
     asked = works[told]
-    out[asked] = last_before(calls.key, calls.time, (peer * calls.ranks + rank)[told], time[told])
-    guessed = ~told & pipe[events.op[works]]
-    acting = np.flatnonzero(events.kind != JOINED)
-    out[works[guessed]] = last_before(events.who[acting], events.time[acting], peer[guessed], time[guessed])
+    guessed = works[~told & pipe[events.op.take(works)]]
+    out = acted_before(events.time, events.who, guessed, events.peer, calls.ranks)
+    out[asked] = last_before(calls.key, calls.time, calls.of(peer, rank)[told], events.time[asked])
     return out
 
 

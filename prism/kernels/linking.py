@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from collectors.record import Ints, Mask
 from prism.kernels.intervals import Floats, at_half
+from prism.kernels.joins import Codes
 from prism.kernels.sums import counted, numbered
 
 WORK, MOVE, JOINED, DONE = range(4)
@@ -18,19 +19,19 @@ WORK, MOVE, JOINED, DONE = range(4)
 class Events(NamedTuple):
     """Points before they know what they follow. `mark` is their transfer's or collective's number.
 
-    `need` is when its input had come, of a MOVE when its last part was sent, ns; −1 where unknown. int64[n] each.
+    `need` is when its input had come, of a MOVE when its last part was sent, ns; −1 where unknown.
     """
 
     time: Ints
-    kind: Ints
-    rank: Ints
-    op: Ints
-    mark: Ints
-    peer: Ints
+    kind: NDArray[np.int8]
+    rank: Codes
+    op: Codes
+    mark: Codes
+    peer: Codes
     need: Ints
 
     @property
-    def who(self) -> Ints:
+    def who(self) -> Codes:
         """The rank that did something or was given something; −1 for JOINED."""
         return np.where(self.kind == MOVE, self.peer, self.rank)
 
@@ -42,7 +43,7 @@ class Links(NamedTuple):
     whether a point may have come later than its rank's own work would have let it.
     """
 
-    before: Ints
+    before: Codes
     begins: Ints
     outer: Ints
     base: Ints
@@ -58,26 +59,26 @@ def linked(events: Events, pipe: Mask, heard: Ints, soon: Floats, *, prompt: flo
     said = np.where(events.kind == WORK, -1, events.op)[acting]
     number, at = numbered(who[acting], said)
     of, slots = counted(who[acting[at]], len(soon), np.arange(len(at)))  # a slot for each rank and stream, as they appear
-    place = np.empty(len(at), np.int64)
+    place = np.empty(len(at), np.int32)
     place[of] = np.arange(len(at))
-    slot = np.full(len(who), -1, np.int64)
-    slot[acting] = place[number]
+    slot = np.full(len(who), -1, np.int32)
+    slot[acting] = place.take(number)
     pipes = np.append(pipe, False)[said[at[of]]]
     marks = int(events.mark.max(initial=0)) + 1
     acted = counted(who, len(soon), acting)
     came = counted(slot, len(at), np.flatnonzero(events.kind == MOVE))
     begun = counted(events.mark, marks, np.flatnonzero(events.kind == WORK))
-    size = np.ones(len(who), np.int64)
-    works, joins = events.kind == WORK, np.isin(events.kind, (JOINED, MOVE))
-    size[works] = np.diff(slots)[events.rank[works]]
-    size[joins] = np.diff(begun[1])[events.mark[joins]]
-    columns = (events.time, events.kind, events.rank, events.op, events.mark, events.peer, events.need, slot, heard)
-    return Links(*_linked(*columns, soon, pipe, slots, pipes, *acted, *came, *begun, int(size.sum()), prompt))
+    return Links(*_linked(*events, slot, heard, soon, pipe, slots, pipes, *acted, *came, *begun, prompt))
 
 
 @compiled
 def _below(times: Ints, low: int, high: int, at: int) -> int:
-    """The place, from `low` to `high`, of the first of some times that is not before a moment."""
+    """The place, from `low` to `high`, of the first of some times that is not before a moment: mostly one of the last."""
+    step = 1
+    while high - step > low and times[high - step] >= at:
+        high -= step
+        step *= 2
+    low = max(low, high - step)
     while low < high:
         middle = (low + high) // 2
         if times[middle] < at:
@@ -88,15 +89,25 @@ def _below(times: Ints, low: int, high: int, at: int) -> int:
 
 
 @compiled
+def _room(kind: NDArray[np.int8], rank: Codes, mark: Codes, slots: Ints, begin: Ints) -> int:
+    """How many points all points together can follow."""
+    room = 0
+    for i in range(len(kind)):
+        at, bounds = (rank[i], slots) if kind[i] == WORK else (mark[i], begin)
+        room += 1 if kind[i] == DONE else bounds[at + 1] - bounds[at]
+    return room
+
+
+@compiled
 def _linked(
     time: Ints,
-    kind: Ints,
-    rank: Ints,
-    op: Ints,
-    mark: Ints,
-    peer: Ints,
+    kind: NDArray[np.int8],
+    rank: Codes,
+    op: Codes,
+    mark: Codes,
+    peer: Codes,
     need: Ints,
-    slot: Ints,
+    slot: Codes,
     heard: Ints,
     soon: Floats,
     pipe: Mask,
@@ -108,11 +119,10 @@ def _linked(
     comes: Ints,
     begun: Ints,
     begin: Ints,
-    room: int,
     prompt: float,
-) -> tuple[Ints, Ints, Ints, Ints, Mask]:
-    n = len(time)
-    before, begins, base = np.empty(room, np.int64), np.zeros(n + 1, np.int64), np.empty(n, np.int64)
+) -> tuple[Codes, Ints, Ints, Ints, Mask]:
+    n, room = len(time), _room(kind, rank, mark, slots, begin)
+    before, begins, base = np.empty(room, np.int32), np.zeros(n + 1, np.int64), np.empty(n, np.int64)
     outer, shaded = np.full(n, -1, np.int64), np.zeros(n, np.bool_)
     acting, ended, first = time[acted], time[came], np.empty(len(came), np.int64)  # in the order in which they are looked for
     latest, sent = np.full(len(pipes), -1, np.int64), np.full(len(pipe), -1, np.int64)
@@ -137,7 +147,7 @@ def _linked(
             before[k : k + len(own)] = own
             k += len(own)
         begins[i + 1] = k
-        base[i] = _since(before[begins[i] : k], time, i)
+        base[i] = _since(before, begins[i], k, time, i)
         if kind[i] == JOINED:
             joined[mark[i]] = i
             continue
@@ -146,7 +156,7 @@ def _linked(
             queue = sent[op[i]] if pipe[op[i]] else -1
             if heard[i] > base[i] and time[i] - heard[i] <= min(soon[rank[i]], most):
                 shaded[i] = True
-                outer[i] = _last(latest[slots[peer[i]] : slots[peer[i] + int(pipe[op[i]])]], time, heard[i])
+                outer[i] = _last(latest, slots[peer[i]], slots[peer[i] + int(pipe[op[i]])], time, heard[i])
             elif queue >= 0 and time[queue] > base[i] and time[i] - time[queue] <= most:
                 shaded[i], outer[i] = True, queue
         elif kind[i] == MOVE:
@@ -163,11 +173,11 @@ def _linked(
 
 
 @compiled
-def _since(points: Ints, time: Ints, point: int) -> int:
-    """When the last of some points was; when a `point` was, without any."""
-    out: int = time[points[0]] if len(points) else time[point]
-    for one in points:
-        out = max(out, time[one])
+def _since(points: Codes, low: int, high: int, time: Ints, point: int) -> int:
+    """When the last of the points from `low` to before `high` was; when a `point` was, without any."""
+    out: int = time[points[low]] if high > low else time[point]
+    for k in range(low + 1, high):
+        out = max(out, time[points[k]])
     return out
 
 
@@ -181,10 +191,11 @@ def _given(came: Ints, ended: Ints, first: Ints, low: int, high: int, need: int)
 
 
 @compiled
-def _last(points: Ints, time: Ints, heard: int) -> int:
-    """The last of some points that was when word was heard; −1 without any point."""
+def _last(points: Ints, low: int, high: int, time: Ints, heard: int) -> int:
+    """The last of the points from `low` to before `high` that was when word was heard; −1 without any point."""
     out, most = -1, -2
-    for p in points:
+    for k in range(low, high):
+        p = points[k]
         moment = time[p] if time[p] <= heard else -1
         if p >= 0 and moment > most:
             out, most = p, moment
@@ -192,15 +203,17 @@ def _last(points: Ints, time: Ints, heard: int) -> int:
 
 
 @compiled
-def gathered(src: Ints, dst: Ints, begin: Ints, end: Ints, cuts: Ints, ranks: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def gathered(
+    src: Codes, dst: Codes, begin: Ints, end: Ints, cuts: Ints, ranks: int
+) -> tuple[Ints, NDArray[np.int8], Codes, Codes, Codes]:
     """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first.
 
     `src` and `dst` are the ranks of its records, in order of begin; those of collective k are at `cuts` k to k + 1. First its
     senders begin, then it is joined, then each of its members is done, as they appear.
     """
     room = 3 * len(src) + len(cuts)
-    time, kind, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    mark, peer = np.empty(room, np.int64), np.full(room, -1, np.int64)
+    time, kind, rank = np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int32)
+    mark, peer = np.empty(room, np.int32), np.full(room, -1, np.int32)
     sent, known, last = np.full(ranks, -1, np.int64), np.full(ranks, -1, np.int64), np.zeros(ranks, np.int64)
     members = np.empty(ranks, np.int64)
     n = 0

@@ -150,35 +150,3 @@ def _select(values: NDArray[Any], place: int) -> None:
             low = i
         else:
             return
-
-
-def bounded(gap: NDArray[np.float64], shaded: NDArray[np.bool_], rank: Ints, op: Ints, kind: Ints) -> None:
-    """Bounds the `gap` of each shaded point by the median of the clear ones of its rank, stream and kind, else of all ranks."""
-    kinds, ranks = int(kind.max(initial=0)) + 1, int(rank.max(initial=0)) + 2  # there may be a rank of −1
-    _bounded(gap, shaded, rank, op, kind, in_order(((op * kinds + kind) * ranks + rank + 1) * 2 + shaded))
-
-
-@compiled
-def _bounded(
-    gap: NDArray[np.float64], shaded: NDArray[np.bool_], rank: Ints, op: Ints, kind: Ints, order: NDArray[np.intp]
-) -> None:
-    """`bounded`, of points that come by stream, kind and rank in an `order`, the clear ones first."""
-    low = 0
-    while low < len(order):
-        first, high = order[low], low
-        while high < len(order) and op[order[high]] == op[first] and kind[order[high]] == kind[first]:
-            high += 1
-        own = order[low:high]
-        if shaded[own].any():
-            others = gap[own[~shaded[own]]]
-            usual, begin = median(others) if len(others) else np.inf, 0
-            while begin < len(own):
-                clear = end = begin
-                while end < len(own) and rank[own[end]] == rank[own[begin]]:
-                    end += 1
-                    clear += not shaded[own[end - 1]]
-                most = median(gap[own[begin:clear]]) if clear > begin else usual
-                for i in own[clear:end]:
-                    gap[i] = min(gap[i], most)
-                begin = end
-        low = high

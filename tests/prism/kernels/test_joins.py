@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.joins import evened, followed
+from prism.kernels.joins import acted_before, bounded, evened, followed, ranged, tied
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.booleans()), min_size=1, max_size=40))
@@ -30,7 +30,48 @@ def test_points_follow_the_last_of_those_before_them(data, n):
     for i in range(n):
         at = max(out[p] for p in own[i]) + gap[i] if own[i] else 3.0 * i
         out.append(max(at, out[outer[i]] + lag[i]) if outer[i] >= 0 else at)
-    before = np.array([p for points in own for p in points], np.int64)
+    before = np.array([p for points in own for p in points], np.int32)
     begins = np.cumsum([0, *(len(points) for points in own)])
     found = followed(3.0 * np.arange(n), gap, before, begins, np.array(outer, np.int64), lag)
     assert found.tolist() == out
+
+
+points = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 1), st.booleans(), st.integers(0, 9)), max_size=24
+)
+
+
+@given(points)
+def test_bounds_are_medians_of_the_clear_ones(some):
+    rank, op, kind, shaded, gap = (np.array(column) for column in (zip(*some, strict=True) if some else [[]] * 5))
+    found, shaded = gap.astype(np.float64), shaded.astype(np.bool_)
+    bounded(found, shaded, rank.astype(np.int32), op.astype(np.int32), kind.astype(np.int8))
+    for i, own in enumerate(gap.tolist()):
+        like = (op == op[i]) & (kind == kind[i]) & ~shaded
+        clear = like & (rank == rank[i]) if (like & (rank == rank[i])).any() else like
+        assert found[i] == (min(own, np.median(gap[clear])) if shaded[i] and clear.any() else own)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2))))
+def test_what_is_of_one_moment_comes_in_order(some):
+    time, first = (np.array([one[i] for one in some], np.int64) for i in range(2))
+    order = np.argsort(time, kind="stable")
+    tied(order, time, first)
+    assert order.tolist() == np.lexsort((first, time)).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(-1, 2), st.integers(0, 2), st.booleans())))
+def test_when_peers_had_acted(some):
+    some = sorted(some, key=lambda one: one[0])
+    time, who, peer, asks = (np.array([one[i] for one in some], np.int64) for i in range(4))
+    found = acted_before(time, who.astype(np.int32), np.flatnonzero(asks), peer.astype(np.int32), 3)
+    for at, other, asked, out in zip(time, peer, asks, found, strict=True):
+        assert out == (max(time[(who == other) & (time < at)], default=0) if asked else 0)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=3)))
+def test_ranges_are_in_order(some):
+    bounds = np.cumsum([0, *map(len, some)])
+    assert ranged(np.array([value for own in some for value in own], np.int64), bounds) == all(
+        own == sorted(own) for own in some
+    )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from prism.kernels.intervals import weighted_median
 from prism.kernels.linking import DONE, JOINED, MOVE, WORK, Events, gathered, linked, messages, transfers
 
+KINDS = (np.int64, np.int8, np.int32, np.int32, np.int32, np.int32, np.int64)
 RANKS, PIPE = 4, np.array([True, True, False, False])
 handed = st.tuples(*(st.integers(0, n) for n in (1, 3, 3, 40, 9)), st.integers(-1, 50), st.integers(-1, 50))
 groups = st.tuples(st.integers(2, 3), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 9)), min_size=1))
@@ -30,7 +31,8 @@ def points(some, many):
         out += [(last + 1, JOINED, -1, op, mark, -1, -1)]
         out += [(last + 1 + took, DONE, rank, op, mark, -1, -1) for rank, (_, took) in own.items()]
     out.sort(key=lambda e: (e[0], e[1] == WORK, e[1]))
-    return Events(*(np.array(column, np.int64) for column in (zip(*out, strict=True) if out else [[]] * 7)))
+    columns = zip(*out, strict=True) if out else [[]] * 7
+    return Events(*(np.array(column, kind) for column, kind in zip(columns, KINDS, strict=True)))
 
 
 class Known:
@@ -127,7 +129,7 @@ def test_who_joins_a_collective_when_and_is_done_when(some):
         expected += [(at, WORK, one, mark, other) for one, (at, other) in join.items()]
         expected += [(last + 1, JOINED, -1, mark, -1)]
         expected += [(max(at, last + 1), DONE, one, mark, -1) for one, at in done.items()]
-    found = gathered(src, dst, begin, begin + length, np.array(cuts), 4)
+    found = gathered(src.astype(np.int32), dst.astype(np.int32), begin, begin + length, np.array(cuts), 4)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.ordered import arrange, bounded, in_order, median, quantile, rising
+from prism.kernels.ordered import arrange, in_order, median, quantile, rising
 
 numbers = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=40)
 
@@ -17,22 +17,6 @@ def test_quantiles_and_medians_are_numpys(some, share):
 
 def test_of_nothing_is_0():
     assert quantile(np.zeros(0), 0.5) == median(np.zeros(0)) == 0.0
-
-
-points = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 1), st.booleans(), st.integers(0, 9)), max_size=24
-)
-
-
-@given(points)
-def test_bounds_are_medians_of_the_clear_ones(some):
-    rank, op, kind, shaded, gap = (np.array(column) for column in (zip(*some, strict=True) if some else [[]] * 5))
-    found, shaded = gap.astype(np.float64), shaded.astype(np.bool_)
-    bounded(found, shaded, rank.astype(np.int64), op.astype(np.int64), kind.astype(np.int64))
-    for i, own in enumerate(gap.tolist()):
-        like = (op == op[i]) & (kind == kind[i]) & ~shaded
-        clear = like & (rank == rank[i]) if (like & (rank == rank[i])).any() else like
-        assert found[i] == (min(own, np.median(gap[clear])) if shaded[i] and clear.any() else own)
 
 
 @given(st.lists(st.integers(0, 9), max_size=60), st.booleans())
