@@ -133,9 +133,7 @@ class Flows:
     @property
     def talkers(self) -> int:
         """How many endpoints send or are sent records."""
-        used = np.zeros(len(self.endpoints), np.bool_)
-        used[self.src] = used[self.dst] = True
-        return int(np.count_nonzero(used))
+        return int(np.count_nonzero(_named(len(self.endpoints), self.src, self.dst)))
 
     @property
     def window(self) -> tuple[int, int]:
@@ -149,18 +147,16 @@ class Flows:
 
     def narrowed(self) -> Flows:
         """The same records, with only those endpoints and paths in the dictionaries that they name, in the same order."""
-        used = np.zeros(len(self.endpoints), np.bool_)
-        used[self.src] = used[self.dst] = True
-        ways = np.zeros(max(len(self.paths), 1), np.bool_)
-        ways[self.path] = ways[0] = True
+        used, ways = _named(len(self.endpoints), self.src, self.dst), _named(max(len(self.paths), 1), self.path)
+        ways[0] = True
         if used.all() and ways.all():
             return self
         code, way = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in (used, ways))
         return replace(
             self,
-            src=code[self.src],
-            dst=code[self.dst],
-            path=way[self.path],
+            src=self.src if used.all() else code.take(self.src),
+            dst=self.dst if used.all() else code.take(self.dst),
+            path=self.path if ways.all() else way.take(self.path),
             endpoints=tuple(compress(self.endpoints, used)),
             paths=tuple(compress(self.paths, ways)),
         )
@@ -186,6 +182,18 @@ def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArr
     if column.strides != (0,):
         return column.take(rows)  # sooner done than column[rows]
     return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
+
+
+def _named(n: int, *columns: Codes) -> Mask:
+    """Which of `n` codes some columns have."""
+    out = np.zeros(n, np.bool_)
+    length = 1 if all(column.strides == (0,) for column in columns) else len(columns[0])
+    for low in range(0, length, 1 << 12):  # all codes are mostly among the first
+        for column in columns:
+            out[column[low : low + (1 << 12)]] = True
+        if out.all():
+            break
+    return out
 
 
 def concatenated(parts: Sequence[Flows]) -> Flows:

@@ -60,7 +60,9 @@ def diagnose(
         own = naming(around(flows, job), job)
         told.append(diagnose_job(own, job, seen, topology=topology, transits=transits, least=least, now_ns=now_ns))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
-    for done, own in enumerate(divided(flows, apart)):
+    divisions = divided(flows, apart)
+    del flows  # the columns of a division need their room
+    for done, own in enumerate(divisions):
         progress(done, len(apart))
         own_jobs = recognize(own, topology, window=life)
         told += [diagnose_job(around(own, j), j, seen, topology=topology, transits=transits, least=least) for j in own_jobs]

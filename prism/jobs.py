@@ -87,14 +87,14 @@ def _by_signals(flows: Flows, clusters: list[frozenset[int]], life: tuple[int, i
     """Join clusters whose members keep exchanging small messages: barriers and scalar reductions over a whole job."""
     home = {member: i for i, members in enumerate(clusters) for member in members}
     of = np.array([home.get(code, -1) for code in range(len(flows.endpoints))], np.int64)
-    across = (
-        (of[flows.src] >= 0) & (of[flows.dst] >= 0) & (of[flows.src] != of[flows.dst]) & flows.control() & (flows.octets > 0)
-    )
+    signals = np.flatnonzero(flows.control() & (flows.octets > 0))
+    src, dst = of[flows.src[signals]], of[flows.dst[signals]]
+    across = signals[(src >= 0) & (dst >= 0) & (src != dst)]
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(clusters)))
-    for (src, dst), edge in edges_of(flows, np.flatnonzero(across)).items():
+    for (one, other), edge in edges_of(flows, across).items():
         if len(edge.rows) >= 3 and spread(edge, life) >= 3:
-            graph.add_edge(int(of[src]), int(of[dst]))
+            graph.add_edge(int(of[one]), int(of[other]))
     return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
 
 
@@ -175,7 +175,7 @@ def _order(address: str) -> tuple[int, ...]:
 def around(flows: Flows, job: Job) -> Flows:
     """The records with an end in a job, in the same order."""
     members = flows.among(job.endpoints)
-    inside = members[flows.src] | members[flows.dst]
+    inside = members if members.all() else members.take(flows.src) | members.take(flows.dst)
     return (flows if inside.all() else flows.take(np.flatnonzero(inside))).narrowed()
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from collectors.record import Codes, Flows, Ints
+from collectors.record import COLUMNS, Codes, Flows, Ints
 from prism.kernels.sums import counted, numbered, spans, totals
 from prism.topology import Topology
 
@@ -76,19 +78,58 @@ def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.in
 
 
 def divided(flows: Flows, own: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
-    """The records around each of some parts, as `jobs.around` a job: with an end in it, in the same order."""
+    """The records around each of some parts, as `jobs.around` a job: with an end in it, in the same order.
+
+    The records are laid out part by part once. Who does not hold on to `flows` meanwhile, needs no memory for them twice.
+    """
     if len(own) == 1 and len(own[0]) == len(flows.endpoints):
         yield flows.narrowed()
+        return
+    if not own:
         return
     label = np.full(len(flows.endpoints), len(own), np.int32)
     for i, members in enumerate(own):
         label[members] = i
-    src, dst = label[flows.src], label[flows.dst]
-    order, begins = counted(np.minimum(src, dst), len(own) + 1, np.arange(len(flows)))
-    both = np.flatnonzero((src != dst) & (src < len(own)) & (dst < len(own)))
-    second = np.maximum(src[both], dst[both])
-    del src, dst
-    for i in range(len(own)):
-        rows = order[begins[i] : begins[i + 1]]
-        more = both[second == i]
-        yield flows.take(np.sort(np.concatenate([rows, more])) if len(more) else rows).narrowed()
+    src, dst = label.take(flows.src), label.take(flows.dst)
+    first, across = np.minimum(src, dst), src != dst
+    mixed = np.zeros(len(own) + 1, np.bool_)  # parts whose records name others' endpoints, too
+    mixed[first[across]] = mixed[np.maximum(src, dst)[across]] = True
+    if mixed[:-1].any():
+        flows, first = _twice(flows, src, dst, len(own))
+    del src, dst, across
+    order, begins = counted(first, len(own) + 1, np.arange(len(flows)))
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    del first, order
+    code, names = np.arange(len(flows.endpoints), dtype=np.int32), [flows.endpoints] * len(own)
+    for i in np.flatnonzero(~mixed[:-1]).tolist():
+        code[own[i]] = np.arange(len(own[i]), dtype=np.int32)
+        names[i] = tuple(flows.endpoints[member] for member in own[i].tolist())
+    columns: dict[str, Any] = {c.name: getattr(flows, c.name) for c in COLUMNS}
+    more: dict[str, Any] = {"exporters": flows.exporters, "paths": flows.paths}
+    del flows
+    columns |= {"src": code.take(columns["src"]), "dst": code.take(columns["dst"])}
+    for name in columns:
+        columns[name] = _laid(columns[name], place)
+    for i, (low, high) in enumerate(pairwise(begins[:-1].tolist())):
+        part = {name: column[low:high] for name, column in columns.items()}
+        yield Flows(**part, **more, endpoints=names[i]).narrowed()
+
+
+def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Codes]:
+    """The records, those between two of the parts twice, and the part of each; the parts of their ends are given."""
+    first, second = np.minimum(src, dst), np.maximum(src, dst)
+    both = (first != second) & (second < parts)
+    rows = np.repeat(np.arange(len(flows)), 1 + both)
+    part = first.take(rows)
+    part[1:][rows[1:] == rows[:-1]] = second[both]
+    return flows.take(rows), part
+
+
+def _laid(column: NDArray[Any], place: NDArray[np.intp]) -> NDArray[Any]:
+    """The values of a column, each at its place."""
+    if column.strides == (0,):
+        return column
+    out = np.empty_like(column)
+    out[place] = column
+    return out

@@ -46,7 +46,7 @@ class _Told(NamedTuple):
     size: NDArray[np.int32]
     busy_ns: Ints
     flags: NDArray[np.uint8]
-    sums: Ints  # of some columns, [columns, bursts]
+    sums: tuple[Ints, ...]  # of some columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +177,11 @@ def _told(
         size=np.empty(room if counted else 0, np.int32),
         busy_ns=np.empty(room if timed else 0, np.int64),
         flags=np.empty(room if flagged else 0, np.uint8),
-        sums=np.empty((len(columns), room), np.int64),
+        sums=tuple(np.empty(room, np.int64) for _ in columns),
     )
     n = _burst(rows, number, known, np.empty((len(known), len(columns)), np.int64), burst, told, flags, columns, *main)
-    return burst, _Told._make(column[..., :n] for column in told)
+    columns = tuple(column[:n] for column in told.sums)
+    return burst, _Told(told.first[:n], told.end_ns[:n], told.size[:n], told.busy_ns[:n], told.flags[:n], columns)
 
 
 @compiled
@@ -250,5 +251,5 @@ def _tell(own: Any, sums: Ints, told: _Told) -> None:
         told.busy_ns[at] = own.busy_ns
     if len(told.flags):
         told.flags[at] = own.flags
-    for column in range(len(sums)):
-        told.sums[column, at] = sums[column]
+    for column in range(len(told.sums)):
+        told.sums[column][at] = sums[column]

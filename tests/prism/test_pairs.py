@@ -1,6 +1,8 @@
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.record import COLUMNS, Flows
 from prism.jobs import around, recognize
 from prism.model import Job
 from prism.pairs import divided, pairs_of, parts
@@ -67,6 +69,21 @@ def test_each_part_has_the_records_around_it():
         assert part.start_ns.tolist() == expected.start_ns.tolist()
         assert part.src.tolist() == expected.src.tolist()
     assert [len(part) for part in found] == [7, 5]
+
+
+ends = st.sampled_from("abcdef")
+
+
+@given(st.lists(st.tuples(ends, ends, st.integers(0, 9)), max_size=40), st.lists(st.integers(0, 3), min_size=6, max_size=6))
+def test_records_around_random_parts_are_those_of_a_job_of_the_same_endpoints(records, part_of):
+    flows = flows_of(*records, ("a", "f", 1))
+    part_of = np.array(part_of[: len(flows.endpoints)])
+    own = [np.flatnonzero(part_of == part) for part in range(3) if (part_of == part).any()]  # 3 is no part
+    for part, members in zip(divided(flows, own), own, strict=True):
+        expected = around(flows, Job("j", tuple(flows.endpoints[code] for code in members), (), 0, 1))
+        assert (part.endpoints, part.paths) == (expected.endpoints, expected.paths)
+        for column in COLUMNS:
+            assert getattr(part, column.name).tolist() == getattr(expected, column.name).tolist()
 
 
 def test_jobs_are_recognised_part_by_part_as_in_the_whole():
