@@ -158,7 +158,9 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
     `loose`.
     """
     at: dict[int, list[int]] = defaultdict(list)
-    volumes = [np.array([edges[key].volume for key in part]) for part in parts]
+    volumes = [[edges[key].volume for key in part] for part in parts]
+    least, most = ([of(own) for own in volumes] for of in (min, max))
+    asked = set[tuple[int, int]]()
     for i, part in enumerate(parts):
         for end in {end for key in part for end in ends(key)}:
             at[end].append(i)
@@ -167,8 +169,10 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
     for sharing in at.values():
         for n, i in enumerate(sharing):
             for j in sharing[:n]:
-                both = np.concatenate([volumes[i], volumes[j]])
-                if both.max() - both.min() <= loose * both.max() and _same(parts[i], parts[j], edges):
+                high = max(most[i], most[j])
+                near = (i, j) not in asked and high - min(least[i], least[j]) <= loose * high
+                asked.add((i, j))
+                if near and _same(parts[i], parts[j], edges):
                     graph.add_edge(i, j)
     return [set().union(*(parts[i] for i in part)) for part in nx.connected_components(graph)]
 
@@ -211,8 +215,8 @@ def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]
             continue
         ladder = np.concatenate([volumes[big] / 2, volumes[big], volumes[big] * 2])
         for i in {i for end in members[big] for i in at[end]} - into.keys():
-            near = np.abs(np.log(volumes[i][:, None] / ladder)).min(axis=1) <= 0.02
-            if members[i] < members[big] and near.all() and every[i] <= every[big]:
+            inside = members[i] < members[big] and every[i] <= every[big]
+            if inside and (np.abs(np.log(volumes[i][:, None] / ladder)).min(axis=1) <= 0.02).all():
                 into[i] = big
     out = {i: set(parts[i]) for i in range(len(parts)) if i not in into}
     for i, big in into.items():
