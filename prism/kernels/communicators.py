@@ -8,8 +8,8 @@ of their octets, or the same burst. Hand-overs down a pipeline come to the same 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, pairwise
 
 import networkx as nx
 import numpy as np
@@ -35,13 +35,10 @@ def communicators(
     `threshold` is the share of their octets that lanes move while the other does, beyond chance; `near` how far apart they may
     be instead, in cadences.
     """
-    at: dict[int, list[Edge]] = defaultdict(list)
-    for edge in edges.values():
-        for end in ends(edge.key):
-            at[end].append(edge)
-    keys, meeting = list(edges), _meeting(edges, at)
-    rings = _rings(edges, at, meeting)
-    pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), *meeting, QUANTILES, threshold, near)
+    keys = list(edges)
+    nodes, own, begins = _meeting(keys)
+    rings = _rings(edges, nodes, own, begins)
+    pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), own, begins, QUANTILES, threshold, near)
     starts = np.append(rings.ravel(), np.arange(len(keys)))
     order, cuts = connected(np.concatenate((rings, pairs)), starts, len(keys))
     inside = [keys[i] for i in order.tolist()]
@@ -53,14 +50,17 @@ def communicators(
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
-def _meeting(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> tuple[Ints, Ints]:
-    """The places of the lanes that meet at each endpoint, endpoint by endpoint, and where those of each begin."""
-    place = {key: i for i, key in enumerate(edges)}
-    own = np.array([place[edge.key] for meeting in at.values() for edge in meeting], np.int64)
-    return own, np.cumsum([0, *map(len, at.values())])
+def _meeting(edges: Collection[Pair]) -> tuple[Ints, Ints, Ints]:
+    """Endpoints, the places of the lanes that meet at each, endpoint by endpoint, and where those of each begin."""
+    at: dict[int, list[int]] = defaultdict(list)
+    for i, key in enumerate(edges):
+        for end in ends(key):
+            at[end].append(i)
+    own = np.array(list(chain.from_iterable(at.values())), np.int64)
+    return np.array(list(at), np.int64), own, np.cumsum([0, *map(len, at.values())])
 
 
-def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tuple[Ints, Ints]) -> Ints:
+def _rings(edges: Mapping[Pair, Edge], nodes: Ints, own: Ints, begins: Ints) -> Ints:
     """Places of lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint;
     int64[n, 2].
 
@@ -69,7 +69,7 @@ def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tu
     rows = [(e.src, e.dst, e.volume) for e in edges.values()]
     src, dst, volume = np.array(rows, np.int64).reshape(-1, 3).T
     tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in edges], np.float64)
-    return _going_on(np.array(list(at), np.int64), *meeting, src, dst, volume, tolerance)
+    return _going_on(nodes, own, begins, src, dst, volume, tolerance)
 
 
 @compiled
