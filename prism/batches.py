@@ -19,7 +19,6 @@ from prism.kernels.handover import Handover
 from prism.kernels.intervals import Ints
 from prism.kernels.lockstep import Collective
 from prism.kernels.rhythm import FOREVER
-from prism.kernels.sums import preceding
 from prism.kinds import Members
 from prism.model import GroupKind
 from prism.resting import beat_of
@@ -83,7 +82,7 @@ def _waited(given: Ints, over: Ints, spoken: Ints) -> tuple[int, int]:
     """How long it is from one of the times `given` to the next, but for those between which a step is `over`, in all; and of
     that, where something is `spoken` in between, ns. All times ascend.
     """
-    step, said = preceding(over, given, False), preceding(spoken, given, False)
+    step, said = np.searchsorted(over, given), np.searchsorted(spoken, given)  # many are spoken for each that is given
     inner = used = 0
     for i in range(1, len(given)):
         if step[i] == step[i - 1]:

@@ -113,8 +113,8 @@ def _without_ends(
 
 def _pure(flows: Flows, payload: Rows, *, most: float = 0.95) -> bool:
     """Whether ports or queue pairs tell conversations apart, for at least `most` of the octets."""
-    known = (flows.dst_qp[payload] > 0) | (flows.src_port[payload] > 0)
-    return float(flows.octets[payload][known].sum()) >= most * float(flows.octets[payload].sum()) > 0
+    known, octets = (flows.dst_qp.take(payload) > 0) | (flows.src_port.take(payload) > 0), flows.octets.take(payload)
+    return float(octets[known].sum()) >= most * float(octets.sum()) > 0
 
 
 def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:

@@ -8,8 +8,8 @@ of their octets, or the same burst. Hand-overs down a pipeline come to the same 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, pairwise
 
 import networkx as nx
 import numpy as np
@@ -35,13 +35,10 @@ def communicators(
     `threshold` is the share of their octets that lanes move while the other does, beyond chance; `near` how far apart they may
     be instead, in cadences.
     """
-    at: dict[int, list[Edge]] = defaultdict(list)
-    for edge in edges.values():
-        for end in ends(edge.key):
-            at[end].append(edge)
-    keys, meeting = list(edges), _meeting(edges, at)
-    rings = _rings(edges, at, meeting)
-    pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), *meeting, QUANTILES, threshold, near)
+    keys = list(edges)
+    nodes, own, begins = _meeting(keys)
+    rings = _rings(edges, nodes, own, begins)
+    pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), own, begins, QUANTILES, threshold, near)
     starts = np.append(rings.ravel(), np.arange(len(keys)))
     order, cuts = connected(np.concatenate((rings, pairs)), starts, len(keys))
     inside = [keys[i] for i in order.tolist()]
@@ -53,14 +50,17 @@ def communicators(
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
-def _meeting(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]]) -> tuple[Ints, Ints]:
-    """The places of the lanes that meet at each endpoint, endpoint by endpoint, and where those of each begin."""
-    place = {key: i for i, key in enumerate(edges)}
-    own = np.array([place[edge.key] for meeting in at.values() for edge in meeting], np.int64)
-    return own, np.cumsum([0, *map(len, at.values())])
+def _meeting(edges: Collection[Pair]) -> tuple[Ints, Ints, Ints]:
+    """Endpoints, the places of the lanes that meet at each, endpoint by endpoint, and where those of each begin."""
+    at: dict[int, list[int]] = defaultdict(list)
+    for i, key in enumerate(edges):
+        for end in ends(key):
+            at[end].append(i)
+    own = np.array(list(chain.from_iterable(at.values())), np.int64)
+    return np.array(list(at), np.int64), own, np.cumsum([0, *map(len, at.values())])
 
 
-def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tuple[Ints, Ints]) -> Ints:
+def _rings(edges: Mapping[Pair, Edge], nodes: Ints, own: Ints, begins: Ints) -> Ints:
     """Places of lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint;
     int64[n, 2].
 
@@ -69,7 +69,7 @@ def _rings(edges: Mapping[Pair, Edge], at: Mapping[int, list[Edge]], meeting: tu
     rows = [(e.src, e.dst, e.volume) for e in edges.values()]
     src, dst, volume = np.array(rows, np.int64).reshape(-1, 3).T
     tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in edges], np.float64)
-    return _going_on(np.array(list(at), np.int64), *meeting, src, dst, volume, tolerance)
+    return _going_on(nodes, own, begins, src, dst, volume, tolerance)
 
 
 @compiled
@@ -158,7 +158,9 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
     `loose`.
     """
     at: dict[int, list[int]] = defaultdict(list)
-    volumes = [np.array([edges[key].volume for key in part]) for part in parts]
+    volumes = [[edges[key].volume for key in part] for part in parts]
+    least, most = ([of(own) for own in volumes] for of in (min, max))
+    asked = set[tuple[int, int]]()
     for i, part in enumerate(parts):
         for end in {end for key in part for end in ends(key)}:
             at[end].append(i)
@@ -167,8 +169,10 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
     for sharing in at.values():
         for n, i in enumerate(sharing):
             for j in sharing[:n]:
-                both = np.concatenate([volumes[i], volumes[j]])
-                if both.max() - both.min() <= loose * both.max() and _same(parts[i], parts[j], edges):
+                high = max(most[i], most[j])
+                near = (i, j) not in asked and high - min(least[i], least[j]) <= loose * high
+                asked.add((i, j))
+                if near and _same(parts[i], parts[j], edges):
                     graph.add_edge(i, j)
     return [set().union(*(parts[i] for i in part)) for part in nx.connected_components(graph)]
 
@@ -211,8 +215,8 @@ def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]
             continue
         ladder = np.concatenate([volumes[big] / 2, volumes[big], volumes[big] * 2])
         for i in {i for end in members[big] for i in at[end]} - into.keys():
-            near = np.abs(np.log(volumes[i][:, None] / ladder)).min(axis=1) <= 0.02
-            if members[i] < members[big] and near.all() and every[i] <= every[big]:
+            inside = members[i] < members[big] and every[i] <= every[big]
+            if inside and (np.abs(np.log(volumes[i][:, None] / ladder)).min(axis=1) <= 0.02).all():
                 into[i] = big
     out = {i: set(parts[i]) for i in range(len(parts)) if i not in into}
     for i, big in into.items():

@@ -11,7 +11,7 @@ from collectors.compiled import compiled
 from collectors.record import Codes
 from prism.kernels.edges import Edge, Rows, laid_out
 from prism.kernels.intervals import Ints, Union, closed
-from prism.kernels.ordered import rising
+from prism.kernels.ordered import ascending, rising
 from prism.kernels.sums import Places
 
 
@@ -73,10 +73,12 @@ def _busy(first: Ints, last: Ints, opens: Places) -> tuple[Ints, Ints, Places]:
     """The union of the stretches of each set, nearly in order of their starts; where those of each begin."""
     start, end, cuts = np.empty_like(first), np.empty_like(last), np.zeros_like(opens)
     for k in range(len(opens) - 1):
-        own, n = slice(opens[k], opens[k + 1]), 0
-        if opens[k + 1] > opens[k]:
-            order = rising(first[own])
-            one, other = closed(first[own][order], last[own][order], 0.0)
+        begun, over, n = first[opens[k] : opens[k + 1]], last[opens[k] : opens[k + 1]], 0
+        if len(begun):
+            if not ascending(begun):
+                order = rising(begun)
+                begun, over = begun[order], over[order]
+            one, other = closed(begun, over, 0.0)
             n = len(one)
             start[cuts[k] : cuts[k] + n], end[cuts[k] : cuts[k] + n] = one, other
         cuts[k + 1] = cuts[k] + n

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.communicators import _alike, _meeting, _rings, _whole, communicators
-from prism.kernels.edges import edge_from, edges_of, ends
+from prism.kernels.edges import edge_from, edges_of
 from prism.kernels.handovers import handovers
 from prism.kernels.lanes import connections, lanes
 from prism.synth.simulate import simulate
@@ -86,12 +86,8 @@ def test_lanes_that_go_on_in_one_another_are_those_that_the_obvious_loop_finds(d
     for src, dst, lane, octets in drawn:
         one = np.array([0], np.int64)
         edges[src, dst, lane] = edge_from((src, dst, lane), one, one, one + 1, np.array([octets], np.int64))
-    at = {}
-    for edge in edges.values():
-        for end in ends(edge.key):
-            at.setdefault(end, []).append(edge)
     keys = list(edges)
-    assert {(keys[a], keys[b]) for a, b in _rings(edges, at, _meeting(edges, at))} == naively_going_on(edges)
+    assert {(keys[a], keys[b]) for a, b in _rings(edges, *_meeting(edges))} == naively_going_on(edges)
 
 
 def test_no_lanes_make_no_communicators():
