@@ -10,15 +10,43 @@ from prism.kernels.ordered import median
 
 
 @compiled
+def _merged(values: Floats, begins: Ints) -> Floats:
+    """The values of ascending runs, of which each begins there and the last ends, in ascending order; both are used up."""
+    other, runs = np.empty_like(values), len(begins) - 1
+    while runs > 1:
+        for run in range(0, runs, 2):
+            i, stop, end = begins[run], begins[run + 1], begins[min(run + 2, runs)]
+            at, j = i, stop
+            while i < stop and j < end:
+                first = values[i] <= values[j]
+                other[at] = values[i] if first else values[j]
+                i += first
+                j += not first
+                at += 1
+            other[at : at + stop - i] = values[i:stop]
+            other[at + stop - i : end] = values[j:end]
+            begins[run // 2] = begins[run]
+        begins[(runs + 1) // 2] = begins[runs]
+        runs = (runs + 1) // 2
+        values, other = other, values
+    return values
+
+
+@compiled
 def recurring_lags(place: Floats, anchors: Ints, slack: float, longest: float) -> Floats:
     """Distances from some of the gaps to all others that recur, ascending: those of which three follow within `slack` each."""
-    apart, n = np.empty(len(place) * len(anchors)), 0
-    for anchor in anchors:
-        for one in place:
-            if 4 * slack < one - place[anchor] <= longest:
-                apart[n] = one - place[anchor]
+    apart, begins = np.empty(len(place) * len(anchors)), np.zeros(len(anchors) + 1, np.int64)
+    n = 0
+    for k in range(len(anchors)):
+        for one in place[anchors[k] :]:
+            off = one - place[anchors[k]]
+            if off > longest:
+                break
+            if off > 4 * slack:
+                apart[n] = off
                 n += 1
-    apart = np.sort(apart[:n])
+        begins[k + 1] = n
+    apart = _merged(apart[:n], begins)
     out, found, first = np.empty(n), 0, 0
     for i in range(1, n + 1):
         if i == n or apart[i] - apart[i - 1] > slack:

@@ -87,56 +87,63 @@ def strays(bounds: Places, edge: Ints, gap: Ints, wide: float, slack: float) -> 
 @compiled
 def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
     """Places of sorted volumes, first and past the last, within `tolerance` of one of them; and their sum, the greatest."""
-    best, first, stop = -1, 0, 0
-    low = high = below = above = 0
-    for i in range(len(volume)):
-        while volume[low] < volume[i] * (1 - tolerance):
-            below += volume[low]
-            low += 1
-        while high < len(volume) and volume[high] < volume[i] * (1 + tolerance):
-            above += volume[high]
-            high += 1
-        if above - below > best:
-            best, first, stop = above - below, low, high
+    best, first, stop, total = 0, 0, 0, volume.sum()
+    low = high = len(volume)
+    above = over = 0  # octets from `low` and from `high` on
+    for i in range(len(volume) - 1, -1, -1):
+        while low > 0 and volume[low - 1] >= volume[i] * (1 - tolerance):
+            low -= 1
+            above += volume[low]
+        while high > 0 and volume[high - 1] >= volume[i] * (1 + tolerance):
+            high -= 1
+            over += volume[high]
+        if total - over < best:  # not even all the others together
+            break
+        if above - over >= best:
+            best, first, stop = above - over, low, high
     return first, stop, best
 
 
 @compiled
-def _parted(cuts: Places, fresh: Places, edge: Ints, volume: Ints, gone: Ints, come: Ints, out: Places, sizes: Ints) -> None:
-    """Into `out` and `sizes` cuts and the sorted volumes between them once there are `fresh` ones, in order, too.
+def _around(ranked: Places, edge: Ints) -> tuple[Ints, Ints]:
+    """Octets before the cuts around each of some cuts once all before it are made: at the next of those on either side.
 
-    Volumes that there are no more and new ones are kept in `gone` and `come`, of which there is room for all.
+    They are taken out again in turn, the last first; what is left stands beside it.
     """
-    g = c = j = 0
-    for i in range(len(cuts)):
-        out[i + j] = cuts[i]
-        before = begun = edge[cuts[i]] if cuts[i] >= 0 else 0
-        parted = False
-        while j < len(fresh) and i + 1 < len(cuts) and fresh[j] < cuts[i + 1]:
-            come[c] = edge[fresh[j]] - before
-            before, parted = edge[fresh[j]], True
-            c += 1
-            j += 1
-            out[i + j] = fresh[j - 1]
-        if parted:
-            gone[g], come[c] = edge[cuts[i + 1]] - begun, edge[cuts[i + 1]] - before
-            g += 1
-            c += 1
-    gone, come = gone[:g], come[:c]
-    arrange(gone)
-    arrange(come)
-    n = g = c = 0
-    for one in volume:
-        if g < len(gone) and gone[g] == one:
-            g += 1
-            continue
-        while c < len(come) and come[c] < one:
-            sizes[n] = come[c]
-            c += 1
-            n += 1
-        sizes[n] = one
-        n += 1
-    sizes[n:] = come[c:]
+    last = len(edge)
+    cut, low, high = np.zeros(last, np.bool_), np.empty(last + 1, np.intp), np.empty(last + 1, np.intp)
+    below, above, at = np.empty(len(ranked), np.int64), np.empty(len(ranked), np.int64), 0
+    cut[ranked] = True
+    cut[last - 1] = True
+    for i in range(last):
+        if cut[i]:
+            low[i + 1], high[at] = at, i + 1  # those of the stream's beginning are at 0, of a record one further
+            at = i + 1
+    for k in range(len(ranked) - 1, -1, -1):
+        before, after = low[ranked[k] + 1], high[ranked[k] + 1]
+        below[k], above[k] = edge[before - 1] if before else 0, edge[after - 1]
+        high[before], low[after] = after, before
+    return below, above
+
+
+@compiled
+def _exchange(volume: Ints, n: int, gone: Ints, come: Ints) -> None:
+    """Takes those that are `gone` out of the first `n` of sorted volumes and puts those that `come` in, which have room behind.
+
+    Both are sorted. What is gone was parted into two that come, and some of these may be gone again.
+    """
+    g, c, i = len(gone) - 1, len(come) - 1, n - 1
+    while c >= 0:  # from the greatest on: what is less than any that comes stays where it is
+        top, ahead = max(come[c], gone[g]) if g >= 0 else come[c], c - g
+        while i >= 0 and volume[i] > top:
+            volume[i + ahead] = volume[i]
+            i -= 1
+        taken, given = g >= 0 and gone[g] == top, come[c] == top
+        if given and not taken:
+            volume[i + ahead] = top
+        i -= taken and not given
+        g -= taken
+        c -= given
 
 
 @compiled
@@ -150,21 +157,28 @@ def levels(
     is explained by `k` cuts rises to a quarter of theirs at `beyond` times as many.
     """
     number, common, sums = np.empty(len(wide), np.int64), np.empty(len(wide), np.int64), np.empty(len(wide), np.int64)
-    most = n = enough = 0
+    most = n = enough = known = wider = 0
     while most < len(wide) and wide[most] > 0:
+        wider += wide[most] >= worth
         most += 1
-    cuts, volumes = np.empty((2, most + 2), np.intp), np.empty((2, most + 1), np.int64)  # by turns the last and the next
-    fresh, gone, come = np.empty(most, np.intp), np.empty(most, np.int64), np.empty(2 * most, np.int64)
-    cuts[0, 0], cuts[0, 1], volumes[0, 0] = -1, len(edge) - 1, edge[-1]
-    known = turn = 0
+    most = min(most, 4 * wider // 3)
+    below, above = _around(ranked[:most], edge)
+    volumes, gone, come = np.empty(most + 1, np.int64), np.empty(most, np.int64), np.empty(2 * most, np.int64)
+    volumes[0] = edge[-1]
     k = 2
     while k <= most and wide[k * 3 // 4] >= worth:
-        own, last = fresh[: k - known], volumes[turn, : known + 1]
-        own[:] = ranked[known:k]
-        arrange(own)
-        volume = volumes[1 - turn, : k + 1]
-        _parted(cuts[turn, : known + 2], own, edge, last, gone, come, cuts[1 - turn, : k + 2], volume)
-        known, turn = k, 1 - turn
+        for i in range(known, k):
+            there = edge[ranked[i]]
+            gone[i - known], come[2 * (i - known)], come[2 * (i - known) + 1] = (
+                above[i] - below[i],
+                there - below[i],
+                above[i] - there,
+            )
+        fewer, more = gone[: k - known], come[: 2 * (k - known)]
+        arrange(fewer)
+        arrange(more)
+        _exchange(volumes, known + 1, fewer, more)
+        known, volume = k, volumes[: k + 1]
         low, high, explained = commonest(volume, tolerance)
         if high - low >= least:
             number[n], common[n], sums[n] = k, volume[(low + high) // 2], explained

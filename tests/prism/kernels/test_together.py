@@ -1,7 +1,11 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from prism.kernels.together import inner
+from prism.kernels.together import Inner, inner
 
 MS = 1_000_000
 
@@ -72,3 +76,46 @@ def test_of_too_few_nothing_is_told(groups):
 
 def test_few_groups_hardly_ever_differ_by_place_by_chance():
     assert np.mean([made(4, 4, apart=0.03, seed=seed).by_place for seed in range(200)]) < 0.03
+
+
+def slowly_by_place(length):
+    if length.shape[1] < 4:
+        return False
+    usual = np.median(length, axis=0)
+    apart = 3 * (1 + 4 / len(length)) * np.median(np.abs(length - usual))
+    return bool(np.ptp(np.sort(usual)[1:-1]) > apart)
+
+
+def slowly_across(length):
+    if min(length.shape) < 2:
+        return 0.0, 1.0
+    within = np.abs(np.diff(length, axis=1)).ravel()
+    across = np.abs(length[1:, 0] - length[:-1, -1])
+    less = [(np.sum(within < one) + np.sum(within <= one)) / 2 for one in across]
+    n, m = len(within), len(across)
+    return float(np.mean(less)) / n - 0.5, float(np.sqrt((n + m + 1) / (12 * n * m)))
+
+
+@given(st.integers(1, 7), st.integers(0, 6), st.data())
+def test_beats_are_told_as_by_whole_arrays(groups, places, data):
+    drawn = st.lists(st.integers(0, 9), min_size=groups * places, max_size=groups * places)
+    length = np.array(data.draw(drawn), np.float64).reshape(groups, places) / 8
+    found = Inner(length, length.sum(axis=1))
+    assert found.by_place == slowly_by_place(length)
+    more, varies = slowly_across(length)
+    assert found.of_one_step() == (more > max(0.2, 2.5 * varies) or found.by_place)
+    even = min(length.shape) > 1 and np.median(np.abs(np.diff(length, axis=1))) <= 0.3
+    assert found.of_their_own() == (groups >= 4 and more < 1.5 * varies and bool(even) and not found.by_place)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=40))
+def test_groups_are_those_between_the_last_of_each(some):
+    lengths, last = (np.array([one[i] for one in some], dtype) for i, dtype in ((0, np.int64), (1, np.bool_)))
+    places = np.flatnonzero(last).tolist()
+    parts = [lengths[a:b].tolist() for a, b in pairwise(places)]
+    sizes = [len(part) for part in parts]
+    usual = min(set(sizes), key=lambda size: (-sizes.count(size), size), default=1)
+    told = np.log(np.maximum([part for part in parts if len(part) == usual] or np.zeros((0, 1)), 1))
+    found = inner(lengths, last)
+    assert found.longest.tolist() == told[:, 0].tolist()
+    assert found.length.tolist() == told[:, 1:].tolist()

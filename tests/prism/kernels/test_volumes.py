@@ -14,6 +14,7 @@ from prism.kernels.volumes import (
     gaps,
     levels,
     reached,
+    segments,
     strays,
 )
 
@@ -113,3 +114,12 @@ def test_the_finest_level_as_wide_as_the_coarsest(some, scarce):
             fits.append(level)
     best = as_wide(number, volume, wide, np.arange(len(some)), 0.5, 3.5, 1.5, scarce)
     assert best == min(fits, key=lambda level: volume[level])
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=20), st.data())
+def test_how_long_it_takes_from_cut_to_cut(ends, data):
+    end, places = np.array(ends, np.int64), st.lists(st.integers(0, len(ends) - 1), unique=True, max_size=8)
+    cuts, coarse = (np.sort(np.array(data.draw(places), np.intp)) for _ in range(2))
+    beats, last = segments(cuts, coarse, end)
+    assert beats.tolist() == np.diff(np.maximum.accumulate(end)[cuts]).tolist()
+    assert last.tolist() == np.isin(cuts, coarse).tolist()
