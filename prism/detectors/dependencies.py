@@ -17,7 +17,7 @@ from prism.kernels.edges import sending
 from prism.kernels.grouped import by_group
 from prism.kernels.handed import Hands, Needs, handed_on
 from prism.kernels.intervals import Ints
-from prism.kernels.meetings import met, who_joined
+from prism.kernels.meetings import met, settle, who_joined
 from prism.kernels.shares import UNKNOWN, Moved, as_sent, given_as, moved_by, shares_of
 from prism.kernels.sums import last_before, numbered, on_end, places_in
 from prism.model import Job, Parallelism
@@ -79,22 +79,17 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
     for kind, (rows, told) in rounds.items():
         if not told.any():
             continue
-        words = _words(flows, rows[told])
-        said = np.concatenate([rows[told], words])
-        at, own = start.take(said), np.concatenate([groups[kind][told], group(src.take(words), start.take(words))])
+        kept = np.flatnonzero(told)
+        words = _words(flows, rows.take(kept))
+        said = np.concatenate([rows.take(kept), words])
+        at, own = start.take(said), np.concatenate([groups[kind].take(kept), group(src.take(words), start.take(words))])
         need = last_before(dst.take(given), flows.end_ns.take(given), src.take(said), at)
         for another in came.keys() - {kind}:
             need = np.maximum(need, given_as(came[another], moved_by(went[another], own, at), own, at))
         out[said] = need
-        before, joined = (
-            as_sent(came[kind], went[kind])[told],
-            who_joined(went[kind], told, dst.take(rows), flows.octets.take(rows)),
-        )
-        rows, joined = rows[told], joined[told]
-        ahead = UNKNOWN if kind == "ep" else start.take(rows)  # experts are given more or less than they send
-        out[rows] = np.where(before == UNKNOWN, ahead, np.maximum(out[rows], before))
-        out[rows[joined]] = start[rows[joined]]
-        _met(out, rows[~joined], src, dst, start)
+        joined = who_joined(went[kind], told, dst.take(rows), flows.octets.take(rows))
+        before, ahead = as_sent(came[kind], went[kind]), kind != "ep"  # experts are given more or less than they send
+        _met(out, settle(out, rows, told, before, joined, start, ahead), src, dst, start)
 
 
 def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
@@ -102,12 +97,11 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
 
     At once is within the share `near` of what either worked. `rows` begin rounds; `src`, `dst` are ranks.
     """
-    rows = rows[out[rows] > 0]
     number, at = numbered(src.take(rows), dst.take(rows))
     one, other = src[rows[at]], dst[rows[at]]
     place = {pair: k for k, pair in enumerate(zip(one.tolist(), other.tolist(), strict=True))}
     back = np.array([place.get(pair, -1) for pair in zip(other.tolist(), one.tolist(), strict=True)], np.int64)
-    out[rows] = met(number, back, start.take(rows), out[rows], near)
+    out[rows] = met(number, back, start.take(rows), out.take(rows), near)
 
 
 def _words(flows: Flows, rows: Ints) -> Ints:

@@ -27,12 +27,14 @@ def joined_late(flows: Flows, streams: Sequence[Rows], period: float, *, many: f
     """
     rows, n = np.concatenate([np.zeros(0, np.intp), *streams]), len(flows.endpoints)
     stream = np.repeat(np.arange(len(streams)), [len(own) for own in streams])
-    start, end = sending(flows).take(rows), flows.end_ns.take(rows)
     src, dst = flows.src.take(rows), flows.dst.take(rows)
     number, at = numbered(src, stream << 32 | dst)
-    order, begins = by_group(number, len(at), start)
     sender, receiver = (stream[at] * n + side[at] for side in (src, dst))
     back = np.isin(sender * n + dst[at], receiver * n + src[at])
+    if back.all():
+        return rows[:0]
+    start, end = sending(flows).take(rows), flows.end_ns.take(rows)
+    order, begins = by_group(number, len(at), start)
     by = np.argsort(sender, kind="stable")
     low, high = (np.searchsorted(sender[by], receiver, side) for side in ("left", "right"))
     on = _joined(start.take(order), end.take(order), begins, back, (by, low, high), fine * period, many)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from collectors.compiled import compiled
 from prism.kernels.grouped import by_group
 from prism.kernels.intervals import Ints
-from prism.kernels.shares import Shares
+from prism.kernels.shares import UNKNOWN, Shares
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
@@ -32,22 +32,46 @@ def _who_joined(order: Places, begins: Places, time: Ints, told: Mask, to: Ints,
         lanes = max(lanes, one + 1)
     out, total, moved = np.zeros(len(order), np.bool_), np.zeros(lanes), np.zeros(lanes)
     first, seen = np.empty(parts + 1, np.int64), np.full(parts + 1, -1)
+    lane, size = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     for k in range(len(begins) - 1):
-        own = order[begins[k] : begins[k + 1]]
-        for i in own:
-            if told[i]:
-                total[to[i]] += octets[i]
-        for j in range(len(own)):
-            i, at = own[j], time[begins[k] + j]
-            if told[i]:
-                part = int(np.rint(moved[to[i]] / total[to[i]] * parts))
+        own = range(begins[k], begins[k + 1])
+        for j in own:
+            i = order[j]
+            lane[j], size[j] = to[i] if told[i] else -1, octets[i]
+            if lane[j] >= 0:
+                total[lane[j]] += size[j]
+        for j in own:
+            if lane[j] >= 0:
+                part = int(np.rint(moved[lane[j]] / total[lane[j]] * parts))
                 if seen[part] < k:
-                    first[part], seen[part] = at, k
-                out[i] = at > first[part]
-                moved[to[i]] += octets[i]
-        for i in own:
-            total[to[i]] = moved[to[i]] = 0.0
+                    first[part], seen[part] = time[j], k
+                out[order[j]] = time[j] > first[part]
+                moved[lane[j]] += size[j]
+        for j in own:
+            if lane[j] >= 0:
+                total[lane[j]] = moved[lane[j]] = 0.0
     return out
+
+
+@compiled
+def settle(out: Ints, rows: Ints, told: Mask, before: Ints, joined: Mask, start: Ints, ahead: bool) -> Places:
+    """Into `out` what the records `told` of needed besides what it says already: what came `before` in their round, ns.
+
+    Those that `joined` a round began when they could, and so did what was sent ahead of what came before (`UNKNOWN`), if that
+    is known `ahead`. Where those are that begin a round and needed anything that is known.
+    """
+    begins, n = np.empty(len(rows), np.intp), 0
+    for i in range(len(rows)):
+        if told[i]:
+            row = rows[i]
+            if joined[i] or (before[i] == UNKNOWN and ahead):
+                out[row] = start[row]
+            else:
+                out[row] = UNKNOWN if before[i] == UNKNOWN else max(out[row], before[i])
+            if not joined[i] and out[row] > 0:
+                begins[n] = row
+                n += 1
+    return begins[:n]
 
 
 def met(pair: NDArray[Any], back: Ints, start: Ints, needs: Ints, near: float) -> Ints:

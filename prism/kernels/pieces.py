@@ -124,13 +124,24 @@ def _pieces(said: Ints, work: Ints, ends: Ints, share: float) -> tuple[Floats, F
     """`typical_work`; numba is slow to see which loop it is where arguments are left out."""
     bounds, n = _bounds(said, ends), len(ends)
     typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    room = np.empty(len(work), np.int64)
     for k in range(n):
-        pieces = work[bounds[k] : bounds[k + 1]].copy()
-        arrange(pieces)
-        if len(pieces) and pieces[-1] > 0:
+        pieces = _positive(work, bounds[k], bounds[k + 1], room)
+        if len(pieces):
+            arrange(pieces)
             whole = float(pieces.sum())
             typical[k], largest[k], total[k] = _middle(pieces, whole, whole, share), pieces[-1], whole
     return typical, largest, total
+
+
+@compiled
+def _positive(work: Ints, low: int, high: int, room: Ints) -> Ints:
+    """Pieces from `low` to `high` without those that are none, which no share of all work has in it; in `room` for them."""
+    n = 0
+    for i in range(low, high):
+        room[n] = work[i]
+        n += work[i] > 0
+    return room[:n]
 
 
 @compiled
@@ -182,14 +193,15 @@ def _usual_most(work: Ints, bounds: Ints) -> float:
 def _usual_of_kinds(work: Ints, kind: Ints, most: float, usual: Floats, counted: Floats) -> None:
     """Into `usual` and `counted` what is usual of each kind and what its pieces count, none for more than the `most`."""
     begins = np.zeros(len(counted) + 1, np.int64)
-    for one in kind:
-        begins[one + 1] += 1
+    for i in range(len(work)):
+        begins[kind[i] + 1] += work[i] > 0
     for one in range(len(counted)):
         begins[one + 1] += begins[one]
-    at, pieces = begins.copy(), np.empty(len(work), np.int64)
+    at, pieces = begins.copy(), np.empty(begins[-1], np.int64)
     for i in range(len(work)):
-        pieces[at[kind[i]]] = work[i]
-        at[kind[i]] += 1
+        if work[i] > 0:
+            pieces[at[kind[i]]] = work[i]
+            at[kind[i]] += 1
     for one in range(len(counted)):
         own = pieces[begins[one] : begins[one + 1]]
         if len(own):
@@ -215,21 +227,22 @@ def _middle(pieces: Ints, most: float, whole: float, share: float) -> float:
 def _against(work: Ints, kind: Ints, most: float, usual: Floats, bounds: Ints) -> Floats:
     """A typical piece of each step, against what is usual of its kind, by how that usually is; NaN where there is none."""
     out, known = np.full(len(bounds) - 1, np.nan), 0
-    typical = np.empty(len(out))
+    typical, every, counts = np.empty(len(out)), np.empty(len(work)), np.empty(len(work))
     for k in range(len(out)):
-        ratios, whole = np.empty(bounds[k + 1] - bounds[k]), 0.0
-        for j in range(len(ratios)):
-            i = bounds[k] + j
-            ratios[j] = work[i] / max(usual[kind[i], 1], 1.0)
-            whole += min(float(work[i]), most)
-        if whole <= 0:
+        n, whole = 0, 0.0
+        for i in range(bounds[k], bounds[k + 1]):
+            if work[i] > 0:
+                every[n], counts[n] = work[i] / max(usual[kind[i], 1], 1.0), min(float(work[i]), most)
+                whole += counts[n]
+                n += 1
+        if n == 0:
             continue
+        ratios, j = every[:n], n - 1
         order = rising(ratios)
-        j = len(order) - 1
-        grown = min(float(work[bounds[k] + order[j]]), most)
+        grown = counts[order[j]]
         while j > 0 and grown < SHARES[1] * whole:
             j -= 1
-            grown += min(float(work[bounds[k] + order[j]]), most)
+            grown += counts[order[j]]
         out[k] = typical[known] = ratios[order[j]]
         known += 1
     return out / max(median(typical[:known]), 1e-9)

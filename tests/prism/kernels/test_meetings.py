@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.meetings import met, who_joined
-from prism.kernels.shares import Moved, shares_of
+from prism.kernels.meetings import met, settle, who_joined
+from prism.kernels.shares import UNKNOWN, Moved, shares_of
 
 
 def joined(own, to, start, octets, told=None):
@@ -42,6 +42,25 @@ def test_who_joins_a_round_is_as_the_plain_way_says(some):
     own, to, start, octets = (np.array([one[k] for one in some], np.int64) for k in range(4))
     told = np.array([one[4] for one in some], np.bool_)
     assert joined(own, to, start, octets, told) == naively_joined(own, to, start, octets, told)
+
+
+@given(
+    st.permutations(range(6)), st.lists(st.tuples(st.booleans(), st.integers(-1, 9), st.booleans()), max_size=6), st.booleans()
+)
+def test_rounds_are_settled_as_the_plain_way_says(places, some, ahead):
+    rows = np.array(places[: len(some)], np.intp)
+    told, before, joined = (np.array([one[k] for one in some], kind) for k, kind in enumerate((np.bool_, np.int64, np.bool_)))
+    start, needed = np.arange(20, 26), np.array([4, -1, 0, 7, 2, 5])
+    expected, begin = needed.tolist(), []
+    for row, (tells, came, follows) in zip(rows.tolist(), some, strict=True):
+        if tells and (follows or (came < 0 and ahead)):
+            expected[row] = int(start[row])
+        elif tells:
+            expected[row] = UNKNOWN if came < 0 else max(expected[row], came)
+        if tells and not follows and expected[row] > 0:
+            begin.append(row)
+    assert settle(needed, rows, told, before, joined, start, ahead).tolist() == begin
+    assert needed.tolist() == expected
 
 
 def test_of_two_that_begin_at_once_both_needed_what_the_later_one_did():
