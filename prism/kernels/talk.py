@@ -117,9 +117,9 @@ def _told(
             start[k], end[k], octets[k] = one.start + shift, one.end + shift, one.octets
             kind[k], way[k], sends[k] = one.kind, one.way, one.sends
             if worded:
-                offer, call = words[0][one.record], words[1][one.record]
-                ready[k] = offer + shift if sends[k] and offer >= 0 else start[k]
-                called[k] = call + shift if sends[k] and call >= 0 else NOTHING
+                offer, call = (words[0][one.record], words[1][one.record]) if one.sends else (NOTHING, NOTHING)
+                ready[k] = offer + shift if offer >= 0 else start[k]
+                called[k] = call + shift if call >= 0 else NOTHING
             while at > low and closes[at - 1] >= end[k]:
                 at -= 1
             while at < high and closes[at] < end[k]:
