@@ -20,11 +20,10 @@ from collectors.record import Flows, Mask
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import in_order
 from prism.kernels.owed import owed
 from prism.kernels.paint import NOTHING, Bytes, Line, filled, line, painted, unpainted
 from prism.kernels.sums import highest, preceding
-from prism.kernels.talk import Ranks, coloured, in_time, paces, told, ways
+from prism.kernels.talk import Ranks, coloured, in_time, paces, told, unit_of, ways
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.silences import COMPUTE, IDLE, PP, Gaps, Said, Talk, by_ready, silences
 from prism.turns import take_turns
@@ -161,9 +160,5 @@ def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
         rows = [s.rows for s in parallelism.streams if s.kind == kind and len(s.rows)]
         if rows:
             own = np.concatenate(rows)
-            octets = np.ascontiguousarray(flows.octets[own])
-            size = octets // np.maximum(flows.messages[own], 1)
-            order = in_order(size)
-            total = np.cumsum(octets[order])
-            units[kind] = float(size[order][np.searchsorted(total, total[-1] / 10)])
+            units[kind] = unit_of(flows.octets.take(own), flows.messages.take(own))
     return units

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors.compiled import compiled
 from collectors.record import Mask
+from prism.kernels.gaps import ended
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
-from prism.kernels.paint import NOTHING, Bytes, Line
-from prism.kernels.sums import Places, counted, distinct, preceding
+from prism.kernels.paint import Bytes, Line
+from prism.kernels.sums import Places, distinct, preceding
 from prism.model import PHASES
 
 PP, DP, COMPUTE, IDLE, FORWARD, BACKWARD, OPTIMIZER = (
@@ -83,33 +83,8 @@ def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
     gaps = Gaps(begin, end, slot, none, none, end == on.end[slot])
     gaps = _cut(gaps, talk) if talk.worded else gaps
     rows = by_ready(talk, talk.sends)
-    speaks, called = _ended(gaps.begin, gaps.end, gaps.slot, rows, talk.start, talk.ready, talk.called, on.end)
+    speaks, called = ended(gaps.begin, gaps.end, gaps.slot, rows, talk.start, talk.ready, talk.called, on.end)
     return gaps._replace(speaks=speaks, called=called)
-
-
-@compiled
-def _ended(
-    begin: Ints, end: Ints, slot: Ints, rows: Places, start: Ints, ready: Ints, word: Ints, ends: Ints
-) -> tuple[Mask, Mask]:
-    """`speaks` and `called` of silences, from talk that ranks send: its `rows` in order of who was ready, its columns.
-
-    `ends` are those of steps: who was ready first after a silence began must have been so in its step.
-    """
-    speaks, called, k = np.zeros(len(begin), np.bool_), np.zeros(len(begin), np.bool_), 0
-    for i in range(len(begin)):
-        while k < len(rows) and ready[rows[k]] <= begin[i]:
-            k += 1
-        if k == len(rows):
-            break
-        one, length = rows[k], end[i] - begin[i]
-        if ready[one] > ends[slot[i]]:
-            continue
-        speaks[i] = ready[one] <= end[i]
-        if not speaks[i]:
-            called[i] = ready[one] <= begin[i] + length * 11 // 10
-        elif len(word):
-            called[i] = start[one] == end[i] and word[one] > begin[i] and end[i] - word[one] < length / 10
-    return speaks, called
 
 
 def _cut(gaps: Gaps, talk: Talk) -> Gaps:
@@ -142,11 +117,3 @@ def following(ready: Ints, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:
     known = at < len(ready)
     at = np.minimum(at, len(ready) - 1)
     return at, known & (ready[at] <= on.end[gaps.slot])
-
-
-def medians(group: Ints, values: Ints, n: int) -> Ints:
-    """The lower median of the values of each of `n` groups; `NOTHING` where there is none."""
-    order, begins = counted(group, n, in_order(values))
-    count = np.diff(begins)
-    at = begins[:-1] + np.maximum(count - 1, 0) // 2
-    return np.where(count > 0, np.append(values[order], NOTHING)[np.minimum(at, len(values))], NOTHING)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Mask
+from prism.kernels.gaps import medians
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Bytes, Line
@@ -28,7 +29,6 @@ from prism.silences import (
     Said,
     Talk,
     following,
-    medians,
 )
 
 Places = NDArray[np.intp]
@@ -82,8 +82,7 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     leads, ends = (at_stage == 0) & (way > 0), (at_stage == stage.max()) & (way < 0)
     group = 2 * slot + (way > 0)
     asks = np.where(leads | ends, group ^ 1, group)
-    end = talk.end[given]
-    came = Moved(2 * talk.slot[given] + (talk.way[given] > 0), end, talk.octets[given])
+    came = Moved(2 * talk.slot[given] + (talk.way[given] > 0), talk.end[given], talk.octets[given])
     goes = Moved(group, ready, talk.octets[handed])
     outer = (at_stage == 0) | (at_stage == stage.max())
     inner = ~outer if not outer.all() else ends
@@ -99,7 +98,9 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     own, need = own[order], np.concatenate([need[first], np.full(len(reduces), NOTHING)])[order]
     ready, slot = talk.ready[own], talk.slot[own]
     since = np.maximum(np.maximum(need, np.r_[NOTHING, ready[:-1]]), on.begin[slot])
-    return Turns(ready, slot, talk.kind[own], talk.way[own], need, since, np.sort(end[completes(came, pieces)]))
+    leading = np.flatnonzero(stage[on.rank[came.group // 2]] == 0)
+    come = Moved(*(column[leading] for column in came))
+    return Turns(ready, slot, talk.kind[own], talk.way[own], need, since, np.sort(come.time[completes(come, pieces)]))
 
 
 def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, at: Ints, rows: Mask) -> None:

@@ -24,17 +24,28 @@ def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
     words = np.flatnonzero(flows.control() & (flows.octets > 0))
     if not len(words):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    start = sending(flows)
+    start, n = sending(flows), len(flows.endpoints)
+    spoke, listened = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    spoke[flows.src[words]], listened[flows.dst[words]] = True, True
+    asked = np.flatnonzero(spoke[flows.dst[rows]] & listened[flows.src[rows]])  # of others nobody can have given word
+    offered, called = np.full(len(rows), -1), np.full(len(rows), -1)
+    offered[asked], called[asked] = _ready(flows, start, words, rows[asked], share)
+    return offered, called
+
+
+def _ready(flows: Flows, start: Ints, words: Ints, rows: Ints, share: float) -> tuple[Ints, Ints]:
+    """`ready`, of records whose receivers gave some of the `words`."""
     n = len(flows.endpoints)
-    src, dst = flows.src.astype(np.int64), flows.dst.astype(np.int64)
-    pair, spoken, said = src[rows] * n + dst[rows], src[words] * n + dst[words], start[rows]
-    called = latest(spoken, flows.end_ns[words], dst[rows] * n + src[rows], said)
+    src, dst = (side[rows].astype(np.int64) for side in (flows.src, flows.dst))
+    pair, spoken, said = src * n + dst, flows.src[words].astype(np.int64) * n + flows.dst[words], start[rows]
+    called = latest(spoken, flows.end_ns[words], dst * n + src, said)
     offered = latest(spoken, start[words], pair, np.where(called >= 0, called, -1))
     answer = said - called
     heard = called >= 0
     prompt = 4 * np.percentile(answer[heard], 10) if heard.any() else 0.0
     waited = heard & (answer <= prompt)
     own = waited & (offered >= 0) & (answer <= share * (said - offered))
-    before = latest(pair, flows.end_ns[rows], pair, said)  # what it said then was of an earlier record
-    own &= offered >= before
+    if own.any():
+        before = latest(pair, flows.end_ns[rows], pair, said)  # what it said then was of an earlier record
+        own &= offered >= before
     return np.where(own, offered, -1), np.where(waited, called, -1)

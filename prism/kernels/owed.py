@@ -39,7 +39,8 @@ def owed(
     for k in range(len(at)):
         for until, first in ((begins[step[k]] - 1, k == 0 or step[k] != step[k - 1]), (at[k], False)):
             while i < len(start) and start[i] <= until:
-                level += (1.0 if sends[i] else -scale[slot[i]]) * (octets[i] * (kind[i] == name))
+                taken = -scale[slot[i]]
+                level += (1.0 if sends[i] else taken) * (octets[i] * (kind[i] == name))
                 i += 1
             base = level if first else base
         out[k] = level - base

@@ -1,7 +1,7 @@
 import numpy as np
 
 from prism.kernels.paint import line
-from prism.silences import NOTHING, PP, Talk, by_ready, following, medians, silences
+from prism.silences import PP, Talk, by_ready, following, silences
 
 
 def ints(*values):
@@ -52,8 +52,3 @@ def test_what_follows_is_of_the_same_step():
     at, known = following(ready, gaps, ON)
     assert known.tolist() == [True, False, False]
     assert at[0] == 0
-
-
-def test_lower_medians_by_group():
-    assert medians(ints(2, 0, 2, 2, 0), ints(9, 4, 1, 5, 2), 4).tolist() == [2, NOTHING, 5, NOTHING]
-    assert medians(ints(), ints(), 2).tolist() == [NOTHING, NOTHING]

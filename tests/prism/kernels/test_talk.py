@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from prism.kernels.intervals import active, weighted_median
 from prism.kernels.paint import NOTHING, line
-from prism.kernels.talk import coloured, in_time, paces, told, ways
+from prism.kernels.talk import coloured, in_time, paces, told, unit_of, ways
 
 ON = line([np.array(own, np.int64) for own in ([[5, 20], [20, 31]], [[8, 30], [30, 40]])], (0, 120))
 RANK = st.integers(-1, 2)
@@ -75,3 +75,10 @@ def test_talk_of_a_kind_goes_on(some):
         begin, end = active(start[own], (start + long)[own], octets[own])
         assert first[low[c] : high[c]].tolist() == begin.tolist()
         assert last[low[c] : high[c]].tolist() == end.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(0, 5)), min_size=1))
+def test_a_tenth_of_octets_are_in_small_messages(some):
+    octets, messages = (np.array([one[i] for one in some], np.int64) for i in range(2))
+    size = octets // np.maximum(messages, 1)
+    assert unit_of(octets, messages) == next(one for one in sorted(size) if octets[size <= one].sum() >= octets.sum() / 10)
