@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
+from operator import attrgetter
 
 import networkx as nx
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from collectors.record import Flows
-from prism.kernels.edges import Edge, Pair, edges_of, recurring, sending, spread
+from prism.kernels.edges import Edge, Pair, edges_of, laid_out, recurring, sending, spread
 from prism.kernels.intervals import Ints, Union, beat, union
 from prism.kernels.ordered import in_order
 from prism.kernels.rhythm import rhythm
+from prism.kernels.sums import counted, ranges
 from prism.kernels.unison import in_step
 from prism.model import Job
 from prism.topology import Topology
@@ -37,12 +41,12 @@ def recognize(
     how far two clusters on one host must beat in time beyond chance, 0 … 1.
     """
     known = _candidates(flows, topology)
-    payload = np.flatnonzero(~flows.control() & known[flows.src] & known[flows.dst] & (flows.src != flows.dst))
-    edges = edges_of(flows, payload)
+    payload = ~flows.control() & (flows.src != flows.dst)
+    if not known.all():
+        payload &= known.take(flows.src) & known.take(flows.dst)
+    edges = edges_of(flows, np.flatnonzero(payload))
     steady = recurring({key: edge for key, edge in edges.items() if topology is not None or _lasting(flows, edge)})
-    graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in _balanced(steady))
-    clusters = [frozenset(part) for part in nx.connected_components(graph)]
-    clusters = _by_signals(flows, clusters, window or flows.window)
+    clusters = _by_signals(flows, _clusters(steady, len(flows.endpoints)), window or flows.window)
     if topology is not None:
         clusters = _by_host(flows, topology, clusters, steady, together)
     jobs = [_job(flows, topology, members, edges) for members in clusters if len(members) > 1]
@@ -74,17 +78,26 @@ def _lasting(flows: Flows, edge: Edge, *, share: float = 0.25) -> bool:
     return lasting * 2 >= edge.volume
 
 
-def _balanced(steady: dict[Pair, Edge], *, least: float = 1e-4) -> Iterable[Pair]:
-    """Edges that matter to at least one of their ends."""
-    most: dict[int, int] = defaultdict(int)
-    for (src, dst), edge in steady.items():
-        most[src] = max(most[src], edge.volume)
-        most[dst] = max(most[dst], edge.volume)
-    return [key for key, edge in steady.items() if edge.volume >= least * min(most[key[0]], most[key[1]])]
+def _clusters(steady: dict[Pair, Edge], endpoints: int, *, least: float = 1e-4) -> list[frozenset[int]]:
+    """Endpoints that are joined by edges which matter to at least one of their ends."""
+    src = np.array([edge.src for edge in steady.values()], np.int64)
+    dst = np.array([edge.dst for edge in steady.values()], np.int64)
+    volume = np.array([edge.volume for edge in steady.values()], np.int64)
+    most = np.zeros(endpoints, np.int64)
+    np.maximum.at(most, src, volume)
+    np.maximum.at(most, dst, volume)
+    joins = volume >= least * np.minimum(most[src], most[dst])
+    src, dst = src[joins], dst[joins]
+    graph = coo_array((np.ones(len(src)), (src, dst)), shape=(endpoints, endpoints))
+    n, label = connected_components(graph, directed=False)
+    members, begins = counted(label, n, np.unique(np.concatenate([src, dst])))
+    return [frozenset(members[low:high].tolist()) for low, high in pairwise(begins.tolist()) if high > low]
 
 
 def _by_signals(flows: Flows, clusters: list[frozenset[int]], life: tuple[int, int]) -> list[frozenset[int]]:
     """Join clusters whose members keep exchanging small messages: barriers and scalar reductions over a whole job."""
+    if len(clusters) < 2:
+        return clusters
     home = {member: i for i, members in enumerate(clusters) for member in members}
     of = np.array([home.get(code, -1) for code in range(len(flows.endpoints))], np.int64)
     signals = np.flatnonzero(flows.control() & (flows.octets > 0))
@@ -144,7 +157,7 @@ def _activity(inside: list[Edge]) -> Union:
 
 def _steps(inside: list[Edge]) -> Ints:
     """When each step of a cluster's heaviest edge ended and the next one began, ns; int64[steps, 2]."""
-    heaviest = max(inside, key=lambda edge: (edge.volume, edge.key))
+    heaviest = max(reversed(inside), key=attrgetter("volume"))  # of equal ones the last: edges are in order of their ends
     return rhythm(heaviest.start, heaviest.end, heaviest.octets).quiet
 
 
@@ -155,14 +168,15 @@ def _in_step(one: Ints, other: Ints) -> bool:
 
 def _job(flows: Flows, topology: Topology | None, members: frozenset[int], edges: dict[Pair, Edge]) -> Job:
     inside = [edge for key, edge in edges.items() if key[0] in members and key[1] in members]
+    of, low, high = laid_out(inside)
     endpoints = tuple(flows.endpoints[code] for code in sorted(members, key=lambda code: _order(flows.endpoints[code])))
     hosts = {topology.host(address) for address in endpoints} if topology is not None else set()
     return Job(
         id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
         endpoints=endpoints,
         hosts=tuple(sorted(host for host in hosts if host is not None)),
-        start_ns=min(int(edge.start[0]) for edge in inside),
-        end_ns=int(np.concatenate([edge.end for edge in inside]).max()),
+        start_ns=int(of.start[low].min()),
+        end_ns=int(of.end[ranges(low, high)].max()),
     )
 
 
