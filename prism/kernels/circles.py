@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 import numpy as np
 
-from prism.kernels.courses import QUANTILES, beyond, coincides, course, side_by_side
+from prism.kernels.courses import QUANTILES, beyond, by_share, coincides, course, side_by_side
 from prism.kernels.edges import Edge, Pair, flipped
 from prism.kernels.handover import Handover
 from prism.kernels.lockstep import Collective, of_lanes
@@ -85,7 +85,7 @@ def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, mos
     About `most` of each are asked.
     """
     ways = [way[:: max(len(way) // most, 1)] for way in ways]
-    came = np.array([course(*edges[key].moved, *edges[key].activity(), QUANTILES).by_share for way in ways for key in way])
+    came = np.array([by_share(edges[key].start, edges[key].octets, QUANTILES) for way in ways for key in way])
     of = np.repeat([0, 1], [len(way) for way in ways])
     apart = np.array([np.median(np.abs(came - one), axis=1) for one in came])
     same = of == of[:, None]
@@ -97,7 +97,7 @@ def _moving_at_once(
 ) -> list[list[Pair]]:
     """The lanes that move at once, one after the other all around a ring of so many links: each way, if they do."""
     keys, side = list(lanes), side_by_side(lanes.values())
-    courses = [course(*edge.moved, *edge.activity(), QUANTILES) for edge in lanes.values()]
+    courses = [course(*edge.moved, *edge.activity()) for edge in lanes.values()]
     leaving: dict[int | str, list[int]] = defaultdict(list)
     for j, (there, *_) in enumerate(keys):
         leaving[place[there]].append(j)

@@ -7,8 +7,10 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.compiled import compiled
+from collectors.record import Mask
 from prism.kernels.edges import Edge, activities, laid_out
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
@@ -17,17 +19,28 @@ QUANTILES = (np.arange(400) + 0.5) / 400
 
 
 class Course(NamedTuple):
-    """When a lane came where: the times at which shares of its octets, and of its bursts, had been reached; its cadence, ns.
+    """How a lane went: in how many bursts, which gaps wider than a `line`, ns, part; its octets; its cadence, ns.
 
     `busy` is the share of its life in which it moved something.
     """
 
-    by_share: Ints
-    by_burst: Ints
+    line: float
     bursts: int
     octets: int
     cadence: float
     busy: float
+
+
+class Marks(NamedTuple):
+    """When lanes came where: the times at which `shares` of the octets, and of the bursts, of each had been reached, ns.
+
+    Only of those of which they are `known`, by octets and by bursts: of most nobody asks. Ints by lane and share.
+    """
+
+    shares: Floats
+    by_share: Ints
+    by_burst: Ints
+    known: Mask
 
 
 class Lanes(NamedTuple):
@@ -56,38 +69,65 @@ def side_by_side(edges: Collection[Edge]) -> Lanes:
 
 
 @compiled
-def course(start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints, shares: Floats) -> Course:
-    """The course of one lane, at some `shares`, from its records and when it was active."""
-    n, total, last = len(start), octets.sum(), end.max()
+def no_marks(n: int, shares: Floats) -> Marks:
+    """Marks of `n` lanes, none of them known."""
+    return Marks(shares, np.empty((n, len(shares)), np.int64), np.empty((n, len(shares)), np.int64), np.zeros((n, 2), np.bool_))
+
+
+@compiled
+def course(start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints) -> Course:
+    """The course of one lane, from its records and when it was active."""
+    n = len(start)
     gap, reach = np.zeros(n - 1, np.int64), end[0]
     for i in range(1, n):
         gap[i - 1] = max(start[i] - reach, 0)
         reach = max(reach, end[i])
-    line = parting(gap, median(end - start))
-    starts, bursts = start[:1].repeat(n), 1
+    line = parting(gap, end - start)
+    apart, begun, bursts = np.empty(n - 1, np.int64), start[0], 1
     for i in range(1, n):
-        starts[bursts] = start[i]
-        bursts += gap[i - 1] > line
-    starts = starts[:bursts]
-    by_share, by_burst = np.empty(len(shares), np.int64), np.empty(len(shares), np.int64)
-    at, grown = 0, octets[0]
+        apart[bursts - 1] = start[i] - begun
+        if gap[i - 1] > line:
+            begun = start[i]
+            bursts += 1
+    cadence = median(apart[: bursts - 1]) if bursts > 1 else float(reach - start[0])
+    busy = (rests - active).sum() / max(rests[-1] - active[0], 1)
+    return Course(line, bursts, octets.sum(), cadence, busy)
+
+
+@compiled
+def by_share(start: Ints, octets: Ints, shares: Floats) -> NDArray[np.int64]:
+    """When a lane had reached ascending shares of its octets, ns."""
+    out, total, at, grown = np.empty(len(shares), np.int64), octets.sum(), 0, octets[0]
     for k in range(len(shares)):
         while grown < shares[k] * total:
             at += 1
             grown += octets[at]
-        by_share[k] = start[at]
-        by_burst[k] = starts[min(int(shares[k] * len(starts)), len(starts) - 1)]
-    cadence = median(starts[1:] - starts[:-1]) if len(starts) > 1 else float(last - start[0])
-    busy = (rests - active).sum() / max(rests[-1] - active[0], 1)
-    return Course(by_share, by_burst, len(starts), total, cadence, busy)
+        out[k] = start[at]
+    return out
 
 
 @compiled
-def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) -> float:
+def by_burst(start: Ints, end: Ints, told: Course, shares: Floats) -> NDArray[np.int64]:
+    """When a lane had reached shares of its bursts, ns."""
+    starts, bursts, reach = np.empty(told.bursts, np.int64), 1, end[0]
+    starts[0] = start[0]
+    for i in range(1, len(start)):
+        if max(start[i] - reach, 0) > told.line:
+            starts[bursts] = start[i]
+            bursts += 1
+        reach = max(reach, end[i])
+    out = np.empty(len(shares), np.int64)
+    for k in range(len(shares)):
+        out[k] = starts[min(int(shares[k] * bursts), bursts - 1)]
+    return out
+
+
+@compiled
+def parting(gap: Ints, lasting: Ints, least: int = 3, clear: float = 10.0) -> float:
     """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike.
 
-    Also where they do not rise `clear` enough, and all are wide against how long a record `lasts`, ns: every record is a burst,
-    and a few pauses are wider than others.
+    Also where they do not rise `clear` enough, and all are wide against how long records were `lasting`, ns: every record is a
+    burst, and a few pauses are wider than others.
     """
     low, high, many = np.zeros(65, np.int64), np.zeros(65, np.int64), np.zeros(65, np.int64)
     known = 0
@@ -104,25 +144,40 @@ def parting(gap: Ints, lasts: float = 0.0, least: int = 3, clear: float = 10.0) 
             line, most = float(before), low[power] / before
         if many[power]:
             lowest, before, count = lowest or low[power], high[power], count + many[power]
-    return 0.0 if line > 0 and lasts > 0 and most < clear and lowest > most * lasts else line
+    return 0.0 if line > 0 and most < clear and lowest > most * median(lasting) > 0 else line
 
 
 @compiled
-def close(a: Course, b: Course, near: float) -> bool:
-    """Whether two lanes are no further than `near` from one another in time, in cadences, by octets or by bursts."""
+def close(lanes: Lanes, marks: Marks, one: int, other: int, a: Course, b: Course, near: float) -> bool:
+    """Whether two lanes are no further than `near` from one another in time, in cadences, by octets or by bursts.
+
+    `a`, `b`: their courses.
+    """
     cadence = max(min(a.cadence, b.cadence), 1.0)
-    if abs(math.log(a.octets / b.octets)) <= 0.02 and _mostly_within(a.by_share, b.by_share, cadence, near):
-        return True
-    alike = abs(a.bursts - b.bursts) <= 0.02 * max(a.bursts, b.bursts)
-    return alike and _mostly_within(a.by_burst, b.by_burst, cadence, near)
+    if abs(math.log(a.octets / b.octets)) <= 0.02:
+        for k in (one, other):
+            if not marks.known[k, 0]:
+                own = slice(lanes.low[k], lanes.high[k])
+                marks.by_share[k], marks.known[k, 0] = by_share(lanes.start[own], lanes.octets[own], marks.shares), True
+        if _mostly_within(marks.by_share[one], marks.by_share[other], cadence, near):
+            return True
+    if abs(a.bursts - b.bursts) > 0.02 * max(a.bursts, b.bursts):
+        return False
+    for k, told in ((one, a), (other, b)):
+        if not marks.known[k, 1]:
+            own = slice(lanes.low[k], lanes.high[k])
+            marks.by_burst[k], marks.known[k, 1] = by_burst(lanes.start[own], lanes.end[own], told, marks.shares), True
+    return _mostly_within(marks.by_burst[one], marks.by_burst[other], cadence, near)
 
 
 @compiled
 def _mostly_within(one: Ints, other: Ints, cadence: float, near: float) -> bool:
     """Whether the median distance of times is at most `near` cadences: it is where most are, not where few are."""
-    within = 0
+    most, within = int(near * cadence) + 1, 0
+    while most / cadence > near:  # whole numbers are compared sooner
+        most -= 1
     for i in range(len(one)):
-        within += abs(one[i] - other[i]) / cadence <= near
+        within += abs(one[i] - other[i]) <= most
     if 2 * within == len(one):
         return median(np.abs(one - other)) / cadence <= near
     return bool(2 * within > len(one))
@@ -138,15 +193,16 @@ def beyond(together: float, a: Course, b: Course) -> float:
 @compiled
 def coincides(lanes: Lanes, a: int, b: int, least: float = 0.0) -> float:
     """Share of the octets of a lane that it moved while another was active, as `moved_within`; 0 if less than `least`."""
-    begins, ends = lanes.cuts[b], lanes.cuts[b + 1]
+    begins, ends, own = lanes.cuts[b], lanes.cuts[b + 1], slice(lanes.low[a], lanes.high[a])
     first, last, busy = lanes.first[begins:ends], lanes.last[begins:ends], lanes.busy[begins:ends]
-    left = total = float(lanes.octets[lanes.low[a] : lanes.high[a]].sum())
+    starts, stops, sizes = lanes.start[own], lanes.end[own], lanes.octets[own]
+    left = total = float(sizes.sum())
     k = j = -1
     moved, bar = 0.0, least * (1 - 1e-9) * total
-    for i in range(lanes.low[a], lanes.high[a]):
-        start, end, octets = lanes.start[i], lanes.end[i], lanes.octets[i]
+    for i in range(len(starts)):
         if moved + left < bar:
             return 0.0
+        start, end, octets = starts[i], stops[i], sizes[i]
         left -= octets
         while k + 1 < len(first) and first[k + 1] <= start:
             k += 1
@@ -197,28 +253,28 @@ def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, th
     are at `begins` k to k + 1. Two belong together if they are no further apart than `near`, or each moves the share
     `threshold` of its octets, beyond chance, while the other does. Courses are told at some `shares`.
     """
-    n, many = len(homes), 0
-    by_share, by_burst = np.empty((n, len(shares)), np.int64), np.empty((n, len(shares)), np.int64)
-    bursts, octets, cadence, busy = np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n)
-    found = np.empty((n, 2), np.int64)
+    n, many, marks = len(homes), 0, no_marks(len(homes), shares)
+    line, bursts, octets = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
+    cadence, busy, found = np.empty(n), np.empty(n), np.empty((n, 2), np.int64)
     for k in range(len(begins) - 1):
         for i in range(begins[k], begins[k + 1]):
-            for j in range(begins[k], i):
-                one, other = own[i], own[j]
-                if _home(homes, one) == _home(homes, other):
+            one = own[i]
+            home = _home(homes, one)
+            for other in own[begins[k] : i]:
+                if homes[other] == home or _home(homes, other) == home:
                     continue
                 for a in (one, other):
                     if not bursts[a]:
                         at, to = slice(lanes.low[a], lanes.high[a]), slice(lanes.cuts[a], lanes.cuts[a + 1])
-                        told = course(lanes.start[at], lanes.end[at], lanes.octets[at], lanes.first[to], lanes.last[to], shares)
-                        by_share[a], by_burst[a], bursts[a] = told.by_share, told.by_burst, told.bursts
-                        octets[a], cadence[a], busy[a] = told.octets, told.cadence, told.busy
-                x = Course(by_share[one], by_burst[one], bursts[one], octets[one], cadence[one], busy[one])
-                y = Course(by_share[other], by_burst[other], bursts[other], octets[other], cadence[other], busy[other])
-                if close(x, y, near) or (
+                        told = course(lanes.start[at], lanes.end[at], lanes.octets[at], lanes.first[to], lanes.last[to])
+                        line[a], bursts[a], octets[a], cadence[a], busy[a] = told
+                x = Course(line[one], bursts[one], octets[one], cadence[one], busy[one])
+                y = Course(line[other], bursts[other], octets[other], cadence[other], busy[other])
+                if close(lanes, marks, one, other, x, y, near) or (
                     _with(lanes, one, other, x, y, threshold) and _with(lanes, other, one, x, y, threshold)
                 ):
-                    homes[_home(homes, one)] = _home(homes, other)
+                    homes[home] = _home(homes, other)
+                    home = homes[home]
                     found[many] = one, other
                     many += 1
     return found[:many].copy()
