@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +65,7 @@ class Group:
     confidence: float
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Payload from one endpoint to another, and what it was for."""
 
     src: str

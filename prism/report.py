@@ -80,7 +80,7 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
         "parallelism": {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")},
         "confidence": layout.confidence,
         "groups": [vars(group) for group in parallelism.groups],
-        "pairs": [vars(pair) for pair in parallelism.pairs],
+        "pairs": [pair._asdict() for pair in parallelism.pairs],
         "step_ms": step_ms(found),
         "phases": _shares(spent.sum(axis=0)),
         "events": [vars(event) for event in timeline.events],

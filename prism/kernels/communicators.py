@@ -19,8 +19,8 @@ from collectors.compiled import compiled
 from prism.kernels.courses import QUANTILES, homes_of, joins, side_by_side
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
-from prism.kernels.intervals import Floats, Ints, Union
-from prism.kernels.lockstep import Collective, joined, of_lanes, together
+from prism.kernels.intervals import Floats, Ints
+from prism.kernels.lockstep import Collective, joined, of_places, together
 from prism.kernels.parts import connected
 from prism.kernels.whole import at_rests
 
@@ -37,16 +37,16 @@ def communicators(
     """
     keys = list(edges)
     nodes, own, begins = _meeting(keys)
-    rings = _rings(edges, nodes, own, begins)
-    pairs = joins(side_by_side(edges.values()), homes_of(rings, len(keys)), own, begins, QUANTILES, threshold, near)
+    rings, lanes = _rings(edges, nodes, own, begins), side_by_side(edges.values())
+    pairs = joins(lanes, homes_of(rings, len(keys)), own, begins, QUANTILES, threshold, near)
     starts = np.append(rings.ravel(), np.arange(len(keys)))
     order, cuts = connected(np.concatenate((rings, pairs)), starts, len(keys))
     inside = [keys[i] for i in order.tolist()]
-    active = {key: edge.activity() for key, edge in edges.items()}
     parts = [set(inside[a:b]) for a, b in pairwise(cuts.tolist())]
-    parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges, active)], edges)
+    parts = with_cubes([piece for part in _with_ways_back(parts) for piece in _split(part, edges)], edges)
     whole = _whole(_alike([part for part in parts if len(part) > 1], edges), edges)
-    found = of_lanes([[edges[key] for key in sorted(part)] for part in whole])
+    place = {key: i for i, key in enumerate(keys)}
+    found = of_places(keys, lanes, [sorted(place[key] for key in part) for part in whole])
     return found, {key: edges[key] for part in parts if len(part) == 1 for key in part}
 
 
@@ -114,7 +114,7 @@ def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:
     return [part for part in out if part]
 
 
-def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union]) -> list[set[Pair]]:
+def _split(part: set[Pair], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
     """A communicator, or those that follow so closely upon one another that they looked like one.
 
     Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'. Of many
@@ -123,10 +123,10 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Un
     volumes = [edges[key].volume for key in part]
     if max(volumes) <= 1.01 * min(volumes):
         return [part]
-    return _parted(part, edges, active, 1.05) or _parted(part, edges, active, 1.01) or [part]
+    return _parted(part, edges, 1.05) or _parted(part, edges, 1.01) or [part]
 
 
-def _parted(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, Union], equal: float) -> list[set[Pair]] | None:
+def _parted(part: set[Pair], edges: Mapping[Pair, Edge], equal: float) -> list[set[Pair]] | None:
     """The communicators of `_split` where volumes up to `equal` times one another are equal; None where it is but one."""
     classes: list[list[Pair]] = []
     for key in sorted(part, key=lambda k: edges[k].volume):
@@ -141,7 +141,7 @@ def _parted(part: set[Pair], edges: Mapping[Pair, Edge], active: Mapping[Pair, U
     spanning = [i for i, g in enumerate(graphs) if len(g) == len(members) and nx.is_connected(g)]
     if not spanning:
         return None
-    windows = [joined([active[k] for k in own]) for own in classes]
+    windows = [joined([edges[k].activity() for k in own]) for own in classes]
     if any(together(windows[i], windows[j]) > 0.2 for i in range(len(classes)) for j in range(i)):
         return None
     return [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Mask
-from prism.kernels.edges import Edge, activities, laid_out
+from prism.kernels.edges import Edge, Rows, activities, laid_out
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
 
@@ -46,9 +46,10 @@ class Marks(NamedTuple):
 class Lanes(NamedTuple):
     """The records of lanes, those of lane k at `low` to before `high`; when it was active is at `cuts` k to k + 1.
 
-    It had been active for `busy` ns before each of those times.
+    It had been active for `busy` ns before each of those times. `rows` are the places of records in the flows they came from.
     """
 
+    rows: Rows
     start: Ints
     end: Ints
     octets: Ints
@@ -65,7 +66,7 @@ def side_by_side(edges: Collection[Edge]) -> Lanes:
     of, low, high = laid_out(edges)
     (first, last), cuts = activities(edges)
     length = last - first
-    return Lanes(of.start, of.end, of.octets, low, high, first, last, np.cumsum(length) - length, cuts)
+    return Lanes(*of, low, high, first, last, np.cumsum(length) - length, cuts)
 
 
 @compiled

@@ -12,11 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import networkx as nx
 import numpy as np
 
+from prism.kernels.courses import Lanes, side_by_side
 from prism.kernels.edges import Edge, Pair, Rows, ends, flipped
 from prism.kernels.intervals import Ints, Union, covered, moved_within, union
 from prism.kernels.pooled import pooled
@@ -49,8 +50,16 @@ class _Clique:
 
 def of_lanes(sets: Sequence[Sequence[Edge]]) -> list[Collective]:
     """Each of some sets of lanes, none of which is in two of them, as one collective."""
-    keys = (frozenset(edge.key for edge in lanes) for lanes in sets)
-    return [Collective(own, *told) for own, told in zip(keys, pooled(sets), strict=True)]
+    every = [edge for lanes in sets for edge in lanes]
+    if not every:
+        return []
+    keys, cuts = [edge.key for edge in every], pairwise([0, *accumulate(map(len, sets))])
+    return of_places(keys, side_by_side(every), [range(*cut) for cut in cuts])
+
+
+def of_places(keys: Sequence[Pair], lanes: Lanes, sets: Sequence[Sequence[int]]) -> list[Collective]:
+    """`of_lanes`, of some of which `keys` are known and who lie side by side: each set as their places."""
+    return [Collective(frozenset(keys[i] for i in own), *told) for own, told in zip(sets, pooled(lanes, sets), strict=True)]
 
 
 def merged(parts: list[Collective]) -> Collective:

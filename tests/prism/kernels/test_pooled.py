@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.kernels.courses import side_by_side
 from prism.kernels.edges import edge_from
 from prism.kernels.intervals import union
 from prism.kernels.pooled import pooled
@@ -21,7 +22,9 @@ def test_sets_of_lanes_put_together_are_what_their_lanes_are(sets, random):
         for some in own:
             start, length, octets = np.array(sorted(some), np.int64).T.copy()
             lanes[-1].append(edge_from((0, 1), np.array([next(rows) for _ in some]), start, start + length, octets))
-    told = list(pooled(lanes))
+    every = [lane for own in lanes for lane in own]
+    places = iter(range(len(every)))
+    told = list(pooled(side_by_side(every), [[next(places) for _ in own] for own in lanes]))
     assert len(told) == len(lanes)
     for own, (found, busy) in zip(lanes, told, strict=True):
         assert found.tolist() == sorted(np.concatenate([lane.rows for lane in own]).tolist())
