@@ -7,13 +7,15 @@ and what came up are equal again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from collectors.compiled import compiled
 from collectors.record import Mask
-from prism.kernels.edges import Edge, bursts_of
+from prism.kernels.edges import Columns, Edge, activities, bursts_of, laid_out
 from prism.kernels.intervals import Floats, Ints, at_half, closed
 from prism.kernels.ordered import median, rising
 from prism.kernels.sums import Places, preceding
@@ -40,9 +42,13 @@ class Handover(NamedTuple):
 NEITHER = Handover(Tide(0.0, np.zeros(0, np.int64), 0.0), Tide(0.0, np.zeros(0, np.int64), 0.0))
 
 
-def handover(
-    there: Edge,
-    back: Edge,
+def handover(there: Edge, back: Edge) -> Handover | None:
+    """`handings` of one pair of edges."""
+    return handings([(there, back)])[0]
+
+
+def handings(
+    pairs: Sequence[tuple[Edge, Edge]],
     breaks: Ints = NEVER,
     *,
     share: float = 0.08,
@@ -50,8 +56,8 @@ def handover(
     apart: float = 0.35,
     brief: float = 0.2,
     mostly: float = 0.4,
-) -> Handover | None:
-    """What is in flight between two endpoints; None where they hand nothing over.
+) -> list[Handover | None]:
+    """What is in flight between both endpoints of each pair, edges there and back; None where they hand nothing over.
 
     In flight is more than `level` of a typical burst from the level at which a pair stays longest, as a rule for `share`
     of the time in which neither sends or longer, and in pauses not `brief` against those at that level, or not that brief
@@ -59,11 +65,52 @@ def handover(
     most, so that more than one in flight may be so for as briefly as it likes. It is empty again and
     again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which the job began anew.
     """
-    if min(there.high - there.low, back.high - back.low) < 4:
-        return None
-    begins = there.activity()[0], back.activity()[0]
-    handed, *tides = _handover(there.moved, back.moved, begins, breaks, share, level, apart, brief, mostly)
-    return Handover(Tide(*tides[0]), Tide(*tides[1])) if handed else None
+    edges = [edge for pair in pairs for edge in pair]
+    of, low, high = laid_out(edges)
+    (first, _), begun = activities(edges)
+    handed, busy, rest, empty, cuts = _handings(of, low, high, first, begun, breaks, share, level, apart, brief, mostly)
+    ends = pairwise(cuts.tolist())
+    tides = [Tide(one, empty[a:b], other) for one, (a, b), other in zip(busy.tolist(), ends, rest.tolist(), strict=True)]
+    both = zip(handed.tolist(), tides[::2], tides[1::2], strict=True)
+    return [Handover(down, up) if hands else None for hands, down, up in both]
+
+
+@compiled
+def _handings(
+    of: Columns,
+    low: Ints,
+    high: Ints,
+    first: Ints,
+    begun: Ints,
+    breaks: Ints,
+    share: float,
+    level: float,
+    apart: float,
+    brief: float,
+    mostly: float,
+) -> tuple[Mask, Floats, Floats, Ints, Ints]:
+    """`handings` of edges, two by two, whose records are at `low` to before `high`: whether each pair hands over, and by edge
+    `busy` and `rest` of its tide, `empty` of all, and where that of each begins. Bursts of edge k began at those `first` that
+    are at `begun` k to k + 1.
+    """
+    handed, n = np.zeros(len(low) // 2, np.bool_), 0
+    busy, rest, cuts = np.zeros(len(low)), np.zeros(len(low)), np.zeros(len(low) + 1, np.int64)
+    empty = np.empty(2 * (high - low).sum(), np.int64)
+    for k in range(0, len(low), 2):
+        cuts[k + 1] = cuts[k + 2] = n
+        if min(high[k] - low[k], high[k + 1] - low[k + 1]) < 4:
+            continue
+        one, other = slice(low[k], high[k]), slice(low[k + 1], high[k + 1])
+        begins = first[begun[k] : begun[k + 1]], first[begun[k + 1] : begun[k + 2]]
+        there, back = (of.start[one], of.end[one], of.octets[one]), (of.start[other], of.end[other], of.octets[other])
+        handed[k // 2], down, up = _handover(there, back, begins, breaks, share, level, apart, brief, mostly)
+        for i, tide in ((k, down), (k + 1, up)):
+            if handed[k // 2]:
+                busy[i], own, rest[i] = tide
+                empty[n : n + len(own)] = own
+                n += len(own)
+            cuts[i + 1] = n
+    return handed, busy, rest, empty[:n].copy(), cuts
 
 
 @compiled
@@ -78,7 +125,7 @@ def _handover(
     brief: float,
     mostly: float,
 ) -> tuple[bool, tuple[float, Ints, float], tuple[float, Ints, float]]:
-    """`handover` of what moved there and back, and when bursts began: whether it is one, and its tides if so."""
+    """`handings` of what moved there and back, and when bursts began: whether it is one, and its tides if so."""
     bursts = _burst(begins[0], there[0], there[2]), _burst(begins[1], back[0], back[2])
     times, excess, idle = _excess(there, back, bursts[0] / max(bursts[1], 1.0))
     cuts = np.unique(np.searchsorted(times, breaks))
@@ -122,9 +169,10 @@ def _burst(begin: Ints, start: Ints, octets: Ints) -> float:
 @compiled
 def _in_flight(usual: Mask, idle: Floats, parts: int = 12) -> float:
     """The share of idle time in which something is in flight, in most parts of a pair's life, which are of as many pauses."""
-    whole, away = np.zeros(parts), np.zeros(parts)
+    whole, away, part = np.zeros(parts), np.zeros(parts), 0
     for i in range(len(idle)):
-        part = i * parts // len(idle)
+        while (part + 1) * len(idle) <= i * parts:
+            part += 1
         whole[part] += idle[i]
         away[part] += idle[i] * (not usual[i])
     return median(away[whole > 0] / whole[whole > 0])

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from prism.kernels.edges import Edge, Pair, ends, flipped
-from prism.kernels.handover import NEITHER, NEVER, Handover, handover
+from prism.kernels.handover import NEITHER, NEVER, Handover, handings
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.rhythm import Rhythm, rhythm
@@ -27,14 +27,14 @@ def handovers(
     moved = {k: e.volume + edges[flipped(k)].volume for k, e in edges.items() if k[0] < k[1] and flipped(k) in edges}
     piped: list[tuple[float, dict[Pair, Handover]]] = []
     trees: list[frozenset[Pair]] = []
-    for own in _classes(moved, moved, equal):
-        few = own[:: max(len(own) // most, 1)]
-        tides = {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in few}
-        if 2 * sum(tide is not None for tide in tides.values()) <= len(few):
-            continue
-        tides |= {pair: handover(edges[pair], edges[flipped(pair)], breaks) for pair in own if pair not in tides}
-        if 2 * sum(tide is not None for tide in tides.values()) <= len(own):
-            continue
+    classes = _classes(moved, moved, equal)
+    tides: dict[Pair, Handover | None] = {}
+    for few in (most, len(moved)):  # of each class at first, then all of those that seem to
+        asked = [pair for own in classes for pair in own[:: max(len(own) // few, 1)] if pair not in tides]
+        told = handings([(edges[pair], edges[flipped(pair)]) for pair in asked], breaks)
+        tides |= zip(asked, told, strict=True)
+        classes = [own for own in classes if _mostly([tides[pair] for pair in own if pair in tides])]
+    for own in classes:
         graph = nx.Graph((pair[0], pair[1]) for pair in own)
         lines: dict[Pair, Handover] = {}
         parts = list(nx.connected_components(graph))
@@ -50,6 +50,11 @@ def handovers(
                 lines |= {pair: tides[pair] or NEITHER for pair in handing}
         piped.append((float(np.median([moved[pair] for pair in own])), lines))
     return {pair: tide for own in _without_crossing(_without_halving(piped), edges) for pair, tide in own.items()}, trees
+
+
+def _mostly(tides: Collection[Handover | None]) -> bool:
+    """Whether most of some pairs hand over."""
+    return 2 * sum(tide is not None for tide in tides) > len(tides)
 
 
 def _classes(moved: Mapping[Pair, int], pairs: Iterable[Pair], equal: float) -> list[list[Pair]]:
@@ -71,7 +76,7 @@ def _handing(pairs: list[Pair], tides: Mapping[Pair, Handover | None], moved: Ma
     if not _branches(pairs):
         return pairs
     finer = _classes(moved, pairs, equal)
-    does = [2 * sum(tides[pair] is not None for pair in own) > len(own) for own in finer]
+    does = [_mostly([tides[pair] for pair in own]) for own in finer]
     if not any(map(_branches, finer)):
         return [pair for own, hands in zip(finer, does, strict=True) if hands for pair in own]
     handing = [pair for pair in pairs if tides[pair] is not None]
