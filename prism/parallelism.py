@@ -11,7 +11,7 @@ Source: LLMPrism (arXiv 2505.00342), parallelism identification; graph shape and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from prism.chains import chains_of, rests_of
 from prism.inhost import by_rail, links_inside, with_links
 from prism.kernels.circles import circles
 from prism.kernels.communicators import communicators
+from prism.kernels.courses import moves
 from prism.kernels.cubes import cubes
 from prism.kernels.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
 from prism.kernels.exchanges import completed
@@ -56,16 +57,15 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     rail = {m: topology.rail(flows.endpoints[m]) if topology is not None else -1 for m in members}
     pure = _pure(flows, payload)
     halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
-    tides, trees = handovers({k: e for k, e in edges.items() if k not in halved}, renewals(flows, known))
+    tides, trees = handovers(_without(edges, halved), renewals(flows, known))
     (tides, rings), trees = (circles(_without_rounds(tides, edges, host), edges, host), trees) if pure else (({}, []), [])
     handed_on = {key for pair in tides for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
     if pure:
-        told = taken.union(*trees)
-        others = {key: edge for key, edge in edges.items() if key not in told}
+        others = _without(edges, taken.union(*trees))
         rings += of_lanes([[edges[key] for key in ring] for ring in through_hosts(others, host)])
         taken = taken.union(*(ring.edges for ring in rings))
-    found, left = (_by_lane if pure else _by_time)({k: e for k, e in edges.items() if k not in taken}, trees)
+    found, left = (_by_lane if pure else _by_time)(_without(edges, taken), trees)
     lockstep = _lockstep([*found, *rings], edges)
     found, left = stitched(found, left, edges, host)
     found += rings
@@ -88,6 +88,11 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)
     pairs = _pairs(flows, known, streams)
     return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
+
+
+def _without(edges: Mapping[Pair, Edge], keys: Collection[Pair]) -> dict[Pair, Edge]:
+    """The edges but those of some keys."""
+    return {key: edge for key, edge in edges.items() if key not in keys} if keys else dict(edges)
 
 
 def _without_rounds(
@@ -120,7 +125,7 @@ def _pure(flows: Flows, payload: Rows, *, most: float = 0.95) -> bool:
 def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:
     """Collectives of lanes, each of which carries one conversation."""
     grown = {key for tree in trees for key in tree}
-    found, left = communicators({key: edge for key, edge in edges.items() if key not in grown})
+    found, left = communicators(_without(edges, grown))
     return found + of_lanes([[edges[key] for key in sorted(tree)] for tree in trees]), left
 
 
@@ -143,7 +148,7 @@ def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: floa
 
 
 def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
-    src, dst, volume = np.array([(e.src, e.dst, e.volume) for e in edges.values()], np.int64).reshape(-1, 3).T.copy()
+    src, dst, volume = moves(edges.values())
     most = np.zeros(1 + max(src.max(initial=0), dst.max(initial=0)), np.int64)
     highest(src, volume, most)
     highest(dst, volume, most)

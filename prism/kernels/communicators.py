@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.courses import QUANTILES, homes_of, joins, side_by_side
+from prism.kernels.courses import QUANTILES, homes_of, joins, moves, side_by_side
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped
 from prism.kernels.intervals import Floats, Ints
@@ -66,10 +66,8 @@ def _rings(edges: Mapping[Pair, Edge], nodes: Ints, own: Ints, begins: Ints) -> 
 
     Octets are equal within a hundredth where there is no way back, within a thousandth where there is one.
     """
-    rows = [(e.src, e.dst, e.volume) for e in edges.values()]
-    src, dst, volume = np.array(rows, np.int64).reshape(-1, 3).T
     tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in edges], np.float64)
-    return _going_on(nodes, own, begins, src, dst, volume, tolerance)
+    return _going_on(nodes, own, begins, *moves(edges.values()), tolerance)
 
 
 @compiled
@@ -120,23 +118,23 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
     Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'. Of many
     ranks those volumes hardly differ.
     """
-    volumes = [edges[key].volume for key in part]
-    if max(volumes) <= 1.01 * min(volumes):
+    by_volume = sorted(part, key=lambda key: edges[key].volume)
+    if edges[by_volume[-1]].volume <= 1.01 * edges[by_volume[0]].volume:
         return [part]
-    return _parted(part, edges, 1.05) or _parted(part, edges, 1.01) or [part]
+    return _parted(by_volume, edges, 1.05) or _parted(by_volume, edges, 1.01) or [part]
 
 
-def _parted(part: set[Pair], edges: Mapping[Pair, Edge], equal: float) -> list[set[Pair]] | None:
+def _parted(by_volume: list[Pair], edges: Mapping[Pair, Edge], equal: float) -> list[set[Pair]] | None:
     """The communicators of `_split` where volumes up to `equal` times one another are equal; None where it is but one."""
     classes: list[list[Pair]] = []
-    for key in sorted(part, key=lambda k: edges[k].volume):
+    for key in by_volume:
         if classes and edges[key].volume <= equal * edges[classes[-1][-1]].volume:
             classes[-1].append(key)
         else:
             classes.append([key])
     if len(classes) < 2:
         return None
-    members = {end for key in part for end in ends(key)}
+    members = {end for key in by_volume for end in ends(key)}
     graphs = [nx.Graph((k[0], k[1]) for k in own) for own in classes]
     spanning = [i for i, g in enumerate(graphs) if len(g) == len(members) and nx.is_connected(g)]
     if not spanning:
@@ -157,6 +155,8 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
     That they do in whole steps: all that is seen of them may be the same by chance, or not for part of a step, so much is
     `loose`.
     """
+    if len(parts) < 2:
+        return parts
     at: dict[int, list[int]] = defaultdict(list)
     volumes = [[edges[key].volume for key in part] for part in parts]
     least, most = ([of(own) for own in volumes] for of in (min, max))
@@ -200,6 +200,8 @@ def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]
 
     Four or more of whom each sends to each are no fragment of those who do not: they exchange, as experts do.
     """
+    if len(parts) < 2:
+        return parts
     members = [frozenset(end for key in part for end in ends(key)) for part in parts]
     lanes = [len({key[:2] for key in part}) for part in parts]
     every = [len(own) > 3 and lanes[i] == len(own) * (len(own) - 1) for i, own in enumerate(members)]

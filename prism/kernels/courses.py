@@ -69,6 +69,12 @@ def side_by_side(edges: Collection[Edge]) -> Lanes:
     return Lanes(*of, low, high, first, last, np.cumsum(length) - length, cuts)
 
 
+def moves(edges: Collection[Edge]) -> tuple[Ints, Ints, Ints]:
+    """Who sends on each of some edges, who receives, and how many octets in all."""
+    src, dst, volume = [edge.src for edge in edges], [edge.dst for edge in edges], [edge.volume for edge in edges]
+    return np.array(src, np.int64), np.array(dst, np.int64), np.array(volume, np.int64)
+
+
 @compiled
 def no_marks(n: int, shares: Floats) -> Marks:
     """Marks of `n` lanes, none of them known."""

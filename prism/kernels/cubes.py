@@ -14,7 +14,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.kernels.courses import moves
 from prism.kernels.edges import Edge, Pair
+from prism.kernels.sums import numbered, totals
 from prism.kernels.whole import at_rests
 
 Both = tuple[int, int]
@@ -40,23 +42,23 @@ def cubes(edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
 
 def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[Pair]]]:
     """The dimensions and the lanes of each hypercube of at `least` so many."""
-    total: dict[Both, int] = defaultdict(int)
-    for key, edge in edges.items():
-        total[(key[0], key[1]) if key[0] < key[1] else (key[1], key[0])] += edge.volume
-    low, high = _doubles(np.sort(np.array(list(total.values()), np.float64)), LOOSE)
-    if not (low < high).any():
-        return []
-    lanes: dict[Both, set[Pair]] = defaultdict(set)
-    for key in edges:
-        lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
+    src, dst, volume = moves(edges.values())
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    number, at = numbered(low, high)
+    moved = np.zeros(len(at), np.int64)
+    totals(number, volume, moved)
+    total = dict(zip(zip(low[at].tolist(), high[at].tolist(), strict=True), moved.tolist(), strict=True))
     found = list(_cubes(total, least))
     known = {frozenset(cube) for _, cube in found}
-    for _, cube in _cubes(total, least, LOOSE):
-        if frozenset(cube) not in known:
-            moved = at_rests([[edges[key] for key in lanes[pair]] for pair in cube])
-            whole = list(_cubes(dict(zip(cube, moved[-1].tolist(), strict=True)), least)) if _as_often(moved) else []
-            within = {pair for _, own in whole for pair in own}
-            found = [one for one in found if within.isdisjoint(one[1])] + whole
+    asked = [cube for _, cube in _cubes(total, least, LOOSE) if frozenset(cube) not in known]
+    lanes: dict[Both, set[Pair]] = defaultdict(set)
+    for key in edges if found or asked else ():
+        lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
+    for cube in asked:
+        octets = at_rests([[edges[key] for key in lanes[pair]] for pair in cube])
+        whole = list(_cubes(dict(zip(cube, octets[-1].tolist(), strict=True)), least)) if _as_often(octets) else []
+        within = {pair for _, own in whole for pair in own}
+        found = [one for one in found if within.isdisjoint(one[1])] + whole
     return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in found]
 
 
@@ -86,6 +88,8 @@ def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> It
     graph: nx.Graph[Both] = nx.Graph()
     for own in at.values():
         own.sort(key=moved.__getitem__)
+        if moved[own[-1]] < 2 * (1 - same) * moved[own[0]]:
+            continue
         volume = np.array([moved[pair] for pair in own], np.float64)
         low, high = _doubles(volume, same)
         for b in np.flatnonzero(low < high).tolist():

@@ -19,8 +19,11 @@ def completed(
     """
     out = list(found)
     for big in sorted(found, key=lambda one: -len(one.edges)):
-        lanes, n = {key[:2] for key in big.edges}, len(big.members)
-        if n < 4 or not most * n * (n - 1) < len(lanes) < n * (n - 1):
+        n = len(big.members)
+        if n < 4 or len(big.edges) <= most * n * (n - 1):
+            continue
+        lanes = {key[:2] for key in big.edges}
+        if not most * n * (n - 1) < len(lanes) < n * (n - 1):
             continue
         missing = {(a, b) for a in big.members for b in big.members if a != b} - lanes
         usual = float(np.median([edges[key].volume for key in big.edges]))

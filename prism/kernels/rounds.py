@@ -27,8 +27,8 @@ def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal:
 
 def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
     """Rings (`rounds`) that go on inside hosts, each of which they enter at one endpoint and leave from another."""
-    said = _said(edges)
-    through = (own for own in _classes(edges, equal) if any(_loose(own).values()))  # others do not leave the wire
+    through = [own for own in _classes(edges, equal) if any(_loose(own).values())]  # others do not leave the wire
+    said = _said(edges if through else ())
     rings = (ring for own in through for ring in _rings(own, edges, said, host))
     return [ring for ring, inside in rings if inside and max(Counter(inside).values()) == 1]
 
