@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.edges import edges_of
-from prism.kernels.handover import Tide, _floor, _in_flight, _merged, _tide, _usual, handover
+from prism.kernels.handover import Tide, _floor, _in_flight, _merged, _tide, _usual, handings, handover
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -59,6 +59,24 @@ def test_too_little_says_nothing():
     wire.send(1, 0, 1000, T0 + MS)
     own = edges_of(wire.flows())
     assert handover(own[0, 1], own[1, 0]) is None
+
+
+def test_pairs_asked_at_once_are_told_what_each_is_alone():
+    wire = Wire()
+    for step in range(12):
+        for k in range(4):
+            for pair, late in enumerate((40, 2, 25)):
+                wire.send(2 * pair, 2 * pair + 1, 100_000, T0 + (step * 150 + k * 10) * MS)
+                wire.send(2 * pair + 1, 2 * pair, 100_000, T0 + (step * 150 + late + k * 10) * MS)
+    wire.send(6, 7, 1000, T0)
+    wire.send(7, 6, 1000, T0 + MS)
+    own = edges_of(wire.flows())
+    pairs = [(own[a, a + 1], own[a + 1, a]) for a in (0, 2, 4, 6)]
+    told, alone = handings(pairs), [handover(*pair) for pair in pairs]
+    assert [found is None for found in told] == [found is None for found in alone] == [False, True, False, True]
+    for one, other in zip(told, alone, strict=True):
+        for a, b in zip(one or (), other or (), strict=True):
+            assert (a.busy, a.empty.tolist(), a.rest) == (b.busy, b.empty.tolist(), b.rest)
 
 
 pauses = st.lists(st.tuples(st.integers(-3, 3), st.integers(1, 9)), min_size=2, max_size=30)
