@@ -50,13 +50,34 @@ def _told(sent: Ints, end: Ints, src: Codes, dst: Codes, control: Mask, needed: 
 
 
 @compiled
-def _columns(records: Ints, places: Places, by: int) -> Ints:
-    """The records at some places, in order of one of their columns; a row for each column, as in `told`."""
-    out = np.empty((4, len(places)), np.int64)
+def _talked(records: Ints, places: Places) -> tuple[Ints, Ints, Ints, Ints]:
+    """The columns of the records at some places, in order of when they were sent."""
+    n = len(places)
+    sent, end, needed, who = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        one = records[places[i]]
+        sent[i], end[i], needed[i], who[i] = one[_START], one[_END], one[_NEEDED], one[_WHO]
+    if ascending(sent):
+        return sent, end, needed, who
+    order = rising(sent)
+    return sent[order], end[order], needed[order], who[order]
+
+
+@compiled
+def _heard(records: Ints, places: Places) -> tuple[Ints, Ints, Ints]:
+    """When the records at some places had come, in order, and who to whom; and when payload among them was sent, in order."""
+    come, who, sent, n = np.empty(len(places), np.int64), np.empty(len(places), np.int64), np.empty(len(places), np.int64), 0
     for i in range(len(places)):
-        for column in range(4):
-            out[column, i] = records[places[i], column]
-    return out if ascending(out[by]) else out[:, rising(out[by])].copy()
+        one = records[places[i]]
+        come[i], who[i], sent[n] = one[_END], one[_WHO], one[_START]
+        n += one[_WHO] % 2 == 0
+    sent = sent[:n]
+    if not ascending(sent):
+        sent = sent[rising(sent)]
+    if ascending(come):
+        return come, who, sent
+    order = rising(come)
+    return come[order], who[order], sent
 
 
 @compiled
@@ -75,37 +96,49 @@ def work_at(records: Ints, talked: Places, heard: Places) -> tuple[Ints, Ints, I
 @compiled
 def _work_at(records: Ints, talked: Places, heard: Places, last: Ints) -> tuple[Ints, Ints, Ints]:
     """`work_at`; `last` has room for two numbers of each endpoint, which are 0 and are left so."""
-    talks, hears = _columns(records, talked, _START), _columns(records, heard, _END)
-    said, what, end = talks[_START], talks[_WHO] % _SIDE, talks[_END]
-    words, payload = what % 2 > 0, hears[_WHO] % 2 == 0
-    known = _foreseen(talks[_NEEDED], words, said)
-    given_end, given_start = hears[_END][payload], hears[_START][payload]
-    given_start = given_start[rising(given_start)]
-    called = _called(said, what // 2, hears[_END], hears[_WHO] // _SIDE, ~payload, known, last)
-    base, work, answer = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
-    done = ended = begun = 0
+    said, end, needed, what = _talked(records, talked)
+    ends, peers, starts = _heard(records, heard)
+    what %= _SIDE
+    known = _foreseen(needed, what % 2 > 0, said)
+    base, work, called = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
+    done = given = k = ended = begun = 0
+    soon = False
     for i in range(len(said)):
-        while ended < len(given_end) and given_end[ended] < said[i]:
-            ended += 1
-        while begun < len(given_start) and given_start[begun] < said[i]:
+        while k < len(ends) and ends[k] < said[i]:
+            word = peers[k] % 2
+            last[0, peers[k] // _SIDE] = ends[k]
+            if word:
+                last[1, peers[k] // _SIDE] = ends[k]
+            else:
+                given, ended = ends[k], ended + 1
+            k += 1
+        while begun < len(starts) and starts[begun] < said[i]:
             begun += 1
-        base[i] = max(done, given_end[ended - 1] if ended else 0)
-        if known[i] >= 0:
-            base[i] = max(done, min(known[i], said[i]))
-        work[i], answer[i] = max(said[i] - base[i], 0), said[i] - called[i]
-        if (begun > ended and known[i] < 0) or base[i] == 0:
-            work[i] = -1
+        called[i] = last[int(known[i] >= 0), what[i] // 2]  # payload that came beside what is needed was for later
+        base[i] = max(done, min(known[i], said[i]) if known[i] >= 0 else given)
+        if base[i] != 0 and (begun <= ended or known[i] >= 0):
+            work[i] = max(said[i] - base[i], 0)
+        soon = soon or (called[i] > base[i] and said[i] - called[i] <= 0.1 * work[i])
         done = max(done, end[i])
-    came = called > 0
+    for peer in peers[:k]:
+        last[0, peer // _SIDE] = last[1, peer // _SIDE] = 0
+    if soon:
+        _prompted(said, work, base, called, (known >= 0) & (what % 2 == 0), known >= 0)
+    return said, work, what
+
+
+@compiled
+def _prompted(said: Ints, work: Ints, base: Ints, called: Ints, exchanged: Mask, known: Mask) -> None:
+    """Shortens `work` to the answer where it was said as soon after it was `called` for as the rank answers promptly."""
+    answer, came = said - called, called > 0
     # words follow one another at once, and say nothing of how soon the payload of an exchange follows on one
-    exchanged = came & (known >= 0) & ~words
+    exchanged &= came
     prompt = 4 * _tenth(answer[came])
     known_prompt = max(prompt, 4 * _tenth(answer[exchanged])) if exchanged.any() else prompt
     for i in range(len(said)):
-        soon = known_prompt if known[i] >= 0 else prompt
+        soon = known_prompt if known[i] else prompt
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
-    return said, np.maximum(work, 0), what
 
 
 @compiled
@@ -162,25 +195,6 @@ def parted(small: Mask, start: Ints, end: Ints, talks: Groups, hears: Groups, co
                 out[n] = own[i]
                 n += 1
     return out[:n]
-
-
-@compiled
-def _called(said: Ints, to: Ints, ends: Ints, peers: Ints, words: Mask, known: Ints, last: Ints) -> Ints:
-    """When the one to whom each thing was said had last been heard before; 0 where it had not. `ends` are in order.
-
-    Where needs are `known` only `words` of readiness count: payload that came was for later. `last` is as in `_work_at`.
-    """
-    out, k = np.zeros(len(said), np.int64), 0
-    for i in range(len(said)):
-        while k < len(ends) and ends[k] < said[i]:
-            last[0, peers[k]] = ends[k]
-            if words[k]:
-                last[1, peers[k]] = ends[k]
-            k += 1
-        out[i] = last[int(known[i] >= 0), to[i]]
-    for peer in peers[:k]:
-        last[0, peer] = last[1, peer] = 0
-    return out
 
 
 @compiled
