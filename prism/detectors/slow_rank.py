@@ -25,10 +25,10 @@ from prism.kernels.shifts import (
     by_chance,
     even,
     held,
-    may_shift,
     middle,
     shifts,
     spread,
+    standing_out,
     unlike_others,
     usual,
 )
@@ -68,11 +68,8 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
     twins = {rank: ranks for ranks, _ in twins_of(view) for rank in ranks.tolist()}
     out = []
-    for rank in may_shift(moved, least=view.least, height=height):
-        noise = max(sigma, spread(np.diff(moved[rank])) / np.sqrt(2))  # a rank may be less steady than most
+    for rank, noise in standing_out(moved, sigma, least=view.least, height=height, score=sigmas).items():
         every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
-        if not every:
-            continue
         strangers = strangers_of(view, np.arange(len(worked)), rank)
         own = strangers_of(view, twins.get(rank, strangers[:0]), rank)
         inside = [np.arange(one.start, one.stop) for one in every]

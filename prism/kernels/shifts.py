@@ -259,3 +259,24 @@ def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15
         found.append(one)
         rest[one.start : one.stop] = np.nan
     return found
+
+
+def standing_out(rows: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> dict[int, float]:
+    """The rows in which `shifts` finds something, and the noise of each: `sigma`, or its own where it is less steady."""
+    noises = _noises(np.ascontiguousarray(rows), sigma, least, height, score, 512)
+    return {row: float(noises[row]) for row in np.flatnonzero(noises).tolist()}
+
+
+@compiled
+def _noises(rows: Floats, sigma: float, least: int, height: float, score: float, most: int) -> Floats:
+    """The noise of each row that is `standing_out`, else 0; rows longer than `most` are looked at as in `shift`."""
+    out = np.zeros(len(rows))
+    for k in range(len(rows)):
+        if 2 * (rows[k] >= height).sum() < least:
+            continue
+        noise = max(sigma, _spread(rows[k][1:] - rows[k][:-1], 0.01) / np.sqrt(2))
+        for at in range(0, len(rows[k]), most):
+            found = _outstanding(rows[k][at : at + most], noise, least, height)
+            if found[0] and found[4] >= score:
+                out[k] = noise
+    return out

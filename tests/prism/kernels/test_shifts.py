@@ -15,6 +15,7 @@ from prism.kernels.shifts import (
     shift,
     shifts,
     spread,
+    standing_out,
     unbroken,
     unlike_others,
     usual,
@@ -216,6 +217,19 @@ def test_rows_that_may_not_shift_do_not(rows, least):
     rows = np.array(rows, np.float64).reshape(-1, 9)
     found = [i for i, row in enumerate(rows) if shifts(row, 0.01, least=least, height=0.15, score=0.0)]
     assert set(found) <= set(may_shift(rows, least=least, height=0.15))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 2.0, np.nan]), min_size=9, max_size=9), max_size=6),
+    st.sampled_from([0.01, 0.1]),
+    st.integers(1, 5),
+    st.sampled_from([0.0, 5.0, 20.0]),
+)
+def test_rows_that_stand_out_are_those_that_shift(rows, sigma, least, score):
+    rows = np.array(rows, np.float64).reshape(-1, 9)
+    noises = {i: max(sigma, spread(np.diff(row)) / np.sqrt(2)) for i, row in enumerate(rows)}
+    found = {i: n for i, n in noises.items() if shifts(rows[i], n, least=least, height=0.15, score=score)}
+    assert standing_out(rows, sigma, least=least, height=0.15, score=score) == found
 
 
 def test_where_others_rose_as_much_it_may_have_been_their_hiccup():
