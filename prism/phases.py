@@ -90,7 +90,7 @@ def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str
     gaps = silences(*unpainted(paint), talk, on)
     said = _labelled(gaps, talk, stage, units, on)
     begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *said, on.shift)
-    rank, step = on.rank.astype(np.int32)[slot], (on.step + number).astype(np.int32)[slot]
+    rank, step = on.rank.astype(np.int32).take(slot), (on.step + number).astype(np.int32).take(slot)
     return Phases(begin, end, rank, step, colour)
 
 
@@ -129,10 +129,11 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
     speaks = np.flatnonzero(gaps.speaks)
-    highest(gaps.slot[speaks], gaps.end[speaks], final)
+    highest(gaps.slot.take(speaks), gaps.end.take(speaks), final)
     silent = np.flatnonzero(~gaps.speaks)
-    slot, begin, end = gaps.slot[silent], gaps.begin[silent], gaps.end[silent]
-    over = (stage[on.rank[slot]] >= 0) | (begin >= final[slot])
+    slot, begin, end = (column.take(silent) for column in (gaps.slot, gaps.begin, gaps.end))
+    final[stage.take(on.rank) >= 0] = NOTHING  # in a pipeline a rank waits whenever it is owed
+    over = begin >= final.take(slot)
     for name, unit in units.items():
         kind = PHASES.index(name)
         some = np.flatnonzero(over) if name == "dp" else np.arange(len(over))

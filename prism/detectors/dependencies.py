@@ -35,7 +35,8 @@ def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints
     ranks = np.full(len(flows.endpoints), -1)
     codes = {address: code for code, address in enumerate(flows.endpoints)}
     ranks[[codes[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
-    rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES}
+    kinds = {stream.kind for stream in parallelism.streams}
+    rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES if kind in kinds}
     if any(own.told.any() for own in rounds.values()):
         _collectives(out, flows, ranks, ends, {kind: own.records() for kind, own in rounds.items() if own.even.any()})
     return out
