@@ -15,7 +15,7 @@ from prism.kernels.gaps import medians
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order
 from prism.kernels.paint import NOTHING, Bytes, Line
-from prism.kernels.shares import Moved, completes, first_of, needed, pieces_of
+from prism.kernels.shares import Moved, completes, first_of, needed, pieces_of, piped
 from prism.kernels.sums import highest, preceding
 from prism.silences import (
     BACKWARD,
@@ -75,15 +75,11 @@ def take_turns(said: Said, gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> Non
 
 def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     """The turns of all ranks."""
-    piped = (talk.kind == PP) & (talk.way != 0) & (talk.slot >= 0)
-    given, handed = np.flatnonzero(piped & ~talk.sends), np.flatnonzero(piped & talk.sends)
-    slot, way, ready = talk.slot[handed], talk.way[handed], talk.ready[handed]
-    at_stage = stage[on.rank[slot]]
+    came, handed, goes = piped(talk.kind == PP, talk.way, talk.slot, talk.sends, talk.end, talk.ready, talk.octets)
+    stages = stage.take(on.rank)
+    slot, way, ready, at_stage = goes.group >> 1, talk.way.take(handed), goes.time, stages.take(goes.group >> 1)
     leads, ends = (at_stage == 0) & (way > 0), (at_stage == stage.max()) & (way < 0)
-    group = 2 * slot + (way > 0)
-    asks = np.where(leads | ends, group ^ 1, group)
-    came = Moved(2 * talk.slot[given] + (talk.way[given] > 0), talk.end[given], talk.octets[given])
-    goes = Moved(group, ready, talk.octets[handed])
+    asks = np.where(leads | ends, goes.group ^ 1, goes.group)
     outer = (at_stage == 0) | (at_stage == stage.max())
     inner = ~outer if not outer.all() else ends
     pieces = pieces_of(came, Moved(*(column[inner] for column in goes)), asks[inner])
@@ -98,8 +94,8 @@ def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
     own, need = own[order], np.concatenate([need[first], np.full(len(reduces), NOTHING)])[order]
     ready, slot = talk.ready[own], talk.slot[own]
     since = np.maximum(np.maximum(need, np.r_[NOTHING, ready[:-1]]), on.begin[slot])
-    leading = np.flatnonzero(stage[on.rank[came.group // 2]] == 0)
-    come = Moved(*(column[leading] for column in came))
+    leading = np.flatnonzero(stages.take(came.group >> 1) == 0)
+    come = Moved(*(column.take(leading) for column in came))
     return Turns(ready, slot, talk.kind[own], talk.way[own], need, since, np.sort(come.time[completes(come, pieces)]))
 
 

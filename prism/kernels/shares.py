@@ -13,6 +13,7 @@ from prism.kernels.intervals import Floats, Ints
 from prism.kernels.sums import highest
 
 Mask = NDArray[np.bool_]
+Bytes = NDArray[np.int8]
 Places = NDArray[np.intp]
 UNKNOWN = -1
 SLACK = 0.1  # of a piece: octets of headers, a record lost
@@ -24,6 +25,31 @@ class Moved(NamedTuple):
     group: Ints
     time: Ints
     octets: Ints
+
+
+@compiled
+def piped(pipe: Mask, way: Bytes, slot: Ints, sends: Mask, end: Ints, ready: Ints, octets: Ints) -> tuple[Moved, Places, Moved]:
+    """What talk of pipelines gives in a known slot and way, the places of what it hands on, and that.
+
+    The group is twice the slot, and one more down the pipeline. What is given counts at its end, the rest when `ready`.
+    """
+    n = np.zeros(2, np.int64)
+    for i in range(len(pipe)):
+        if pipe[i] and way[i] != 0 and slot[i] >= 0:
+            n[int(sends[i])] += 1
+    given, time, moved = np.empty(n[0], np.int64), np.empty(n[0], np.int64), np.empty(n[0], np.int64)
+    handed, offered, load = np.empty(n[1], np.int64), np.empty(n[1], np.int64), np.empty(n[1], np.int64)
+    places, g, h = np.empty(n[1], np.intp), 0, 0
+    for i in range(len(pipe)):
+        if pipe[i] and way[i] != 0 and slot[i] >= 0:
+            group = 2 * slot[i] + (way[i] > 0)
+            if sends[i]:
+                handed[h], offered[h], load[h], places[h] = group, ready[i], octets[i], i
+                h += 1
+            else:
+                given[g], time[g], moved[g] = group, end[i], octets[i]
+                g += 1
+    return Moved(given, time, moved), places, Moved(handed, offered, load)
 
 
 class Shares(NamedTuple):
@@ -51,9 +77,8 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     it needs nothing, and then one for each: as many as it ever was ahead. A group moves `pieces` (micro-batches) and needs each
     whole; 0 where that is not known: then records need what moved the same share.
     """
-    out = np.full(len(handed.group), UNKNOWN, np.int64)
-    if not len(given.group) or not len(out):
-        return out
+    if not len(given.group) or not len(handed.group):
+        return np.full(len(handed.group), UNKNOWN, np.int64)
     came = shares_of(given)
     share, half = share_of(handed)
     ahead = share + half - moved_by(came, asks, handed.time)
@@ -62,11 +87,23 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     if pieces:
         lead = np.round(lead * pieces) / pieces
         share = (np.floor(share * pieces) + 1 - SLACK) / pieces
-    share -= np.where(turns, lead[asks], 0.0)
-    group = given.group.take(came.order)
-    at = np.minimum(np.searchsorted(2.0 * group + came.moved, 2.0 * asks + share), len(group) - 1)
-    fits = (share > 0) & (group[at] == asks)
-    out[fits] = came.time[at[fits]]
+    share -= np.where(turns, lead.take(asks), 0.0)
+    return _reached(came, share, asks)
+
+
+@compiled
+def _reached(given: Shares, share: Floats, groups: Ints) -> Ints:
+    """When each of some groups had been given a share of its octets; `UNKNOWN` for none, and for more than it ever was."""
+    out, last, many, n = np.full(len(groups), UNKNOWN, np.int64), given.begins.copy(), len(given.begins) - 1, len(given.time)
+    for i in range(len(groups)):
+        k = groups[i]
+        if share[i] > 0 and k < many:
+            low, high = given.begins[k], given.begins[k + 1]
+            last[k] = place = _place(given.moved, low, high, last[k], k, share[i])
+            if place < high:
+                out[i] = given.time[place]
+            elif low < high == n:  # of the last one what came last is all that is known
+                out[i] = given.time[n - 1]
     return out
 
 

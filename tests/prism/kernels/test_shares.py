@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given as having
 from hypothesis import strategies as st
 
-from prism.kernels.shares import UNKNOWN, Moved, completes, first_of, needed, pieces_of, share_of, shares_of
+from prism.kernels.shares import UNKNOWN, Moved, _reached, completes, first_of, needed, pieces_of, piped, share_of, shares_of
 from prism.kernels.shares import as_sent as sent_of
 from prism.kernels.shares import given_as as given_of
 from prism.kernels.shares import moved_by as moved_of
@@ -149,3 +149,30 @@ def test_shares_are_as_the_plain_way_says(some, others):
     ):
         came = [int(moved.time[i]) for i in order if moved.group[i] == group and last[i] >= part - 1e-3]
         assert found == (0 if part == 0 else came[0] if came and came[0] <= at else UNKNOWN)
+
+
+@having(st.lists(st.tuples(st.booleans(), st.integers(-1, 1), st.integers(-1, 3), st.booleans(), *[st.integers(0, 50)] * 3)))
+def test_what_goes_down_and_up_pipelines_is_picked_from_talk(talk):
+    dtypes = (np.bool_, np.int8, np.int64, np.bool_, np.int64, np.int64, np.int64)
+    came, places, goes = piped(*(np.array([one[k] for one in talk], dtype) for k, dtype in enumerate(dtypes)))
+    known = [(i, one) for i, one in enumerate(talk) if one[0] and one[1] and one[2] >= 0]
+    given = [(2 * slot + (way > 0), end, octets) for _, (_, way, slot, sends, end, _, octets) in known if not sends]
+    handed = [(2 * slot + (way > 0), ready, octets) for _, (_, way, slot, sends, _, ready, octets) in known if sends]
+    assert list(zip(*(column.tolist() for column in came), strict=True)) == given
+    assert list(zip(*(column.tolist() for column in goes), strict=True)) == handed
+    assert places.tolist() == [i for i, one in known if one[3]]
+
+
+@having(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 4)), min_size=1),
+    st.lists(st.tuples(st.integers(0, 4), st.floats(-0.5, 1.5))),
+)
+def test_a_share_is_reached_with_the_first_record_that_brings_it(some, asked):
+    """As a search in all groups on end finds it."""
+    columns = [np.array([one[k] for one in some], np.int64) for k in range(3)]
+    records = shares_of(Moved(*columns))
+    groups, share = np.array([g for g, _ in asked], np.int64), np.array([s for _, s in asked], np.float64)
+    of = columns[0][records.order]
+    at = np.minimum(np.searchsorted(2.0 * of + records.moved, 2.0 * groups + share), len(of) - 1)
+    told = np.where((share > 0) & (of[at] == groups), records.time[at], UNKNOWN)
+    assert _reached(records, share, groups).tolist() == told.tolist()
