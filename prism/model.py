@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.kernels.tallies import tally
+
 GroupKind = Literal["dp", "pp", "tp", "ep", "cp"]
 PairKind = Literal["dp", "pp", "tp", "ep", "cp", "unknown"]
 FindingKind = Literal["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"]
@@ -156,10 +158,9 @@ class Phases:
 
     def by_rank(self, ranks: int) -> NDArray[np.float64]:
         """How long each of so many ranks was in each phase, ns; float64[ranks, len(PHASES)]."""
-        place = self.rank.astype(np.int64) * len(PHASES) + self.phase
-        length = (self.end_ns - self.start_ns).astype(np.float64)
-        time: NDArray[np.float64] = np.bincount(place, weights=length, minlength=ranks * len(PHASES)).astype(np.float64)
-        return time.reshape(ranks, len(PHASES))
+        time = np.zeros((ranks, len(PHASES)))
+        tally(self.rank, self.phase, self.end_ns - self.start_ns, time)
+        return time
 
 
 def shares(time: NDArray[np.float64]) -> dict[Phase, float]:

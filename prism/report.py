@@ -13,16 +13,21 @@ those that took none are left out. When which was is in the Chrome trace.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring_ascii as quoted
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.model import Diagnosis, Finding, JobDiagnosis, Phase, Source, shares
+from prism.model import PHASES, Diagnosis, Finding, Group, JobDiagnosis, Pair, Phase, Source
 
 SCHEMA = "prism-report/1"
+
+
+class Rows(dict[str, Sequence[Any]]):
+    """Many things of one kind, by column: told one by one, though what each is made of is written only once."""
 
 
 def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -79,20 +84,29 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
         "end_ns": job.end_ns,
         "parallelism": {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")},
         "confidence": layout.confidence,
-        "groups": [vars(group) for group in parallelism.groups],
-        "pairs": [pair._asdict() for pair in parallelism.pairs],
+        "groups": _by_column(Group, parallelism.groups),
+        "pairs": _by_column(Pair, parallelism.pairs),
         "step_ms": step_ms(found),
-        "phases": _shares(spent.sum(axis=0)),
+        "phases": _shares(spent.sum(axis=0, keepdims=True))[0],
         "events": [vars(event) for event in timeline.events],
-        "ranks": [
-            {"endpoint": endpoint, "stage": parallelism.stages.get(endpoint, unknown), "steps": steps, "phases": _shares(own)}
-            for endpoint, steps, own in zip(job.endpoints, timeline.steps, spent, strict=True)
-        ],
+        "ranks": Rows(
+            endpoint=job.endpoints,
+            stage=[parallelism.stages.get(endpoint, unknown) for endpoint in job.endpoints],
+            steps=timeline.steps,
+            phases=_shares(spent),
+        ),
     }
 
 
-def _shares(time: NDArray[np.float64]) -> dict[Phase, float]:
-    return {phase: round(share, 4) for phase, share in shares(time).items()}
+def _by_column(kind: type, things: Sequence[Any]) -> Rows:
+    """Things of one kind, by the names of its fields."""
+    return Rows({name: list(map(attrgetter(name), things)) for name in kind.__annotations__})
+
+
+def _shares(time: NDArray[np.float64]) -> list[dict[Phase, float]]:
+    """`model.shares` of each row of times, to four places."""
+    parts = time / np.maximum(time.sum(axis=1, keepdims=True), 1.0)
+    return [{phase: round(part, 4) for phase, part in zip(PHASES, row, strict=True) if part > 0} for row in parts.tolist()]
 
 
 def finding_json(found: Finding) -> dict[str, Any]:
@@ -116,6 +130,8 @@ def _plain(value: Any) -> Any:
     """The value without NumPy, tuples, enums and numbers that are not finite."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
+    if isinstance(value, Rows):
+        return [dict(zip(value, row, strict=True)) for row in zip(*map(_plain, value.values()), strict=True)]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -127,10 +143,16 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _leaf(value: Any) -> str:
-    """A text or a whole number, as nearly all is, as text; empty for all else."""
-    kind = type(value)
-    return quoted(value) if kind is str else repr(value) if kind is int else ""
+def _number(value: float) -> str:
+    return float.__repr__(value) if math.isfinite(value) else "null"
+
+
+# How nearly all is written: by its very type, which is asked sooner than what else it may be.
+_LEAVES: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: _number}
+
+
+def _texts(values: Iterable[Any], line: str) -> list[str]:
+    return [write(value) if (write := _LEAVES.get(type(value))) else _text(value, line) for value in values]
 
 
 def _text(value: Any, line: str) -> str:
@@ -145,20 +167,33 @@ def _text(value: Any, line: str) -> str:
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] == 2 and value.dtype.kind == "i" and len(value):
-        return f"[{line} {f',{line} '.join(f'[{one}, {other}]' for one, other in value.tolist())}{line}]"
+        return f"[{line} {f',{line} '.join(['[%d, %d]'] * len(value)) % tuple(value.ravel().tolist())}{line}]"
     if isinstance(value, np.ndarray | np.generic):
         return _text(value.tolist(), line)
     if isinstance(value, float):
-        return float.__repr__(value) if math.isfinite(value) else "null"
+        return _number(value)
     if value is None:
         return "null"
     inner = line + " "
+    if isinstance(value, Rows):
+        return _list(_rows(value, inner), line)
     if isinstance(value, Mapping):
-        items = [f"{quoted(str(key))}: {_leaf(item) or _text(item, inner)}" for key, item in value.items()]
+        items = [f"{quoted(str(key))}: {text}" for key, text in zip(value, _texts(value.values(), inner), strict=True)]
         return f"{{{inner}{f',{inner}'.join(items)}{line}}}" if items else "{}"
     if isinstance(value, list | tuple | set | frozenset):
-        items = [_leaf(item) or _text(item, inner) for item in value]
+        items = _texts(value, inner)
         if len(items) == 2 and all(item.lstrip("-").isdigit() for item in items):
             return f"[{items[0]}, {items[1]}]"
-        return f"[{inner}{f',{inner}'.join(items)}{line}]" if items else "[]"
+        return _list(items, line)
     return quoted(str(value))
+
+
+def _list(items: list[str], line: str) -> str:
+    return f"[{line} {f',{line} '.join(items)}{line}]" if items else "[]"
+
+
+def _rows(rows: Rows, line: str) -> list[str]:
+    """Each of many things as text, as a mapping is."""
+    inner = line + " "
+    form = f"{{{inner}{f',{inner}'.join(f'{quoted(key)}: %s' for key in rows)}{line}}}"
+    return [form % row for row in zip(*(_texts(column, inner) for column in rows.values()), strict=True)]

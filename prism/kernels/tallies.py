@@ -24,7 +24,7 @@ def numbers_of(rows: NDArray[np.intp], low: Ints, high: Ints, n: int) -> Numbers
 
 
 @compiled
-def tally(number: Numbers, part: Numbers, values: NDArray[Any], total: Floats) -> None:
+def tally(number: Numbers, part: NDArray[Any], values: NDArray[Any], total: Floats) -> None:
     """Adds the value of each record to `total` at its number, unless that is -1, and the part in which it lies."""
     for i in range(len(number)):
         if number[i] >= 0:

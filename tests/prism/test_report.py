@@ -65,11 +65,20 @@ def test_text_is_the_same_report_with_a_step_on_one_line(diagnosis):
     assert text.endswith("}\n")
 
 
+def by_column(things):
+    return report.Rows(one=[one for one, _ in things], other=[other for _, other in things])
+
+
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.floats().map(np.float64)
 arrays = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 2**62)), max_size=3).map(lambda rows: np.array(rows, np.int64))
 values = st.recursive(
     leaves | arrays | st.sampled_from(Severity),
-    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(), inner, max_size=3)
+        | st.lists(st.tuples(inner, inner), max_size=3).map(by_column)
+    ),
 )
 
 
@@ -78,6 +87,11 @@ def test_text_is_as_json_writes_it(value):
     twin = json.dumps(report._plain(value), indent=1, allow_nan=False)
     twin = re.sub(r"\[\n\s*(-?\d+),\n\s*(-?\d+)\n\s*\]", r"[\1, \2]", twin)
     assert report._text(value, "\n") == twin
+
+
+@given(st.lists(st.tuples(leaves, leaves), max_size=4))
+def test_what_is_told_by_column_is_as_one_by_one(things):
+    assert report._plain(by_column(things)) == report._plain([{"one": one, "other": other} for one, other in things])
 
 
 def test_times_keep_every_nanosecond(diagnosis):
