@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from collectors.compiled import compiled
 from collectors.record import COLUMNS, Codes, Flows, Ints
-from prism.kernels.sums import counted, numbered, spans, totals
+from prism.kernels.sums import counted, numbered
 from prism.topology import Topology
 
 LEAST = 3  # records by which a pair may be said to keep moving something: `kernels.edges.recurring`
@@ -48,12 +49,22 @@ class Pairs:
 def pairs_of(flows: Flows) -> Pairs:
     """The pairs of flows in memory."""
     number, at = numbered(flows.src, flows.dst)
-    octets, records, last = (np.zeros(len(at), np.int64) for _ in range(3))
-    first = np.full(len(at), np.iinfo(np.int64).max)
-    spans(number, flows.start_ns, flows.end_ns, first, last)
-    totals(number, flows.octets, octets)
-    totals(number, (flows.octets > 0).astype(np.int64), records)
-    return Pairs(flows.src[at], flows.dst[at], octets, records, first, last, flows.endpoints)
+    summed = _summed(number, len(at), flows.start_ns, flows.end_ns, flows.octets)
+    return Pairs(flows.src[at], flows.dst[at], *summed, flows.endpoints)
+
+
+@compiled
+def _summed(number: Codes, n: int, start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """What each of n pairs moved, how many of its records have octets, the least start and the greatest end."""
+    moved, records, last = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    first = np.full(n, np.iinfo(np.int64).max)
+    for i in range(len(number)):
+        k = np.uint64(number[i])
+        moved[k] += octets[i]
+        records[k] += octets[i] > 0
+        first[k] = min(first[k], start[i])
+        last[k] = max(last[k], end[i])
+    return moved, records, first, last
 
 
 def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.intp], ...]:
@@ -90,17 +101,11 @@ def divided(flows: Flows, own: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
     label = np.full(len(flows.endpoints), len(own), np.int32)
     for i, members in enumerate(own):
         label[members] = i
-    src, dst = label.take(flows.src), label.take(flows.dst)
-    first, across = np.minimum(src, dst), src != dst
-    mixed = np.zeros(len(own) + 1, np.bool_)  # parts whose records name others' endpoints, too
-    mixed[first[across]] = mixed[np.maximum(src, dst)[across]] = True
+    first, mixed = _firsts(label, len(own) + 1, flows.src, flows.dst)
     if mixed[:-1].any():
-        flows, first = _twice(flows, src, dst, len(own))
-    del src, dst, across
-    order, begins = counted(first, len(own) + 1, np.arange(len(flows)))
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    del first, order
+        flows, first = _twice(flows, label.take(flows.src), label.take(flows.dst), len(own))
+    place, begins = _places(first, len(own) + 1)
+    del first
     code, names = np.arange(len(flows.endpoints), dtype=np.int32), [flows.endpoints] * len(own)
     for i in np.flatnonzero(~mixed[:-1]).tolist():
         code[own[i]] = np.arange(len(own[i]), dtype=np.int32)
@@ -116,6 +121,18 @@ def divided(flows: Flows, own: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
         yield Flows(**part, **more, endpoints=names[i]).narrowed()
 
 
+@compiled
+def _firsts(label: Codes, n: int, src: Codes, dst: Codes) -> tuple[Codes, NDArray[np.bool_]]:
+    """The first of the parts (0 … n − 1) at each record's ends, and which parts have records that name others' endpoints."""
+    out, mixed = np.empty(len(src), np.int32), np.zeros(n, np.bool_)
+    for i in range(len(src)):
+        one, other = label[np.uint64(src[i])], label[np.uint64(dst[i])]
+        out[i] = min(one, other)
+        if one != other:
+            mixed[one] = mixed[other] = True
+    return out, mixed
+
+
 def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Codes]:
     """The records, those between two of the parts twice, and the part of each; the parts of their ends are given."""
     first, second = np.minimum(src, dst), np.maximum(src, dst)
@@ -126,10 +143,30 @@ def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Cod
     return flows.take(rows), part
 
 
-def _laid(column: NDArray[Any], place: NDArray[np.intp]) -> NDArray[Any]:
+@compiled
+def _places(part: Codes, n: int) -> tuple[Codes, NDArray[np.intp]]:
+    """The place of each record where records lie part by part (0 … n − 1), in order; and where each part begins, n + 1."""
+    begins = np.zeros(n + 1, np.intp)
+    for k in part:
+        begins[np.uint64(k) + np.uint64(1)] += 1
+    for k in range(n):
+        begins[k + 1] += begins[k]
+    at, out = begins.copy(), np.empty(len(part), np.int32)
+    for i in range(len(part)):
+        k = np.uint64(part[i])
+        out[i] = at[k]
+        at[k] += 1
+    return out, begins
+
+
+def _laid(column: NDArray[Any], place: Codes) -> NDArray[Any]:
     """The values of a column, each at its place."""
-    if column.strides == (0,):
-        return column
+    return column if column.strides == (0,) else _laid_out(np.ascontiguousarray(column), place)
+
+
+@compiled
+def _laid_out(column: NDArray[Any], place: Codes) -> NDArray[Any]:
     out = np.empty_like(column)
-    out[place] = column
+    for i in range(len(column)):
+        out[np.uint64(place[i])] = column[i]
     return out

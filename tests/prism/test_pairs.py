@@ -40,6 +40,17 @@ def test_pairs_sum_up_what_each_moved_and_when():
     assert len(pairs_of(flows_of())) == 0
 
 
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc"), st.integers(0, 2)), max_size=30))
+def test_sums_of_pairs_are_as_the_plain_way_says(records):
+    found = pairs_of(flows_of(*records))
+    told = zip(found.src, found.dst, found.octets, found.records, found.first_ns, found.last_ns, strict=True)
+    expected = {}
+    for i, (src, dst, octets) in enumerate(records):
+        moved, some, first, _ = expected.get((src, dst), (0, 0, i, 0))
+        expected[src, dst] = moved + octets, some + (octets > 0), first, i + 5
+    assert {(found.endpoints[src], found.endpoints[dst]): tuple(sums) for src, dst, *sums in told} == expected
+
+
 def test_parts_are_joined_by_pairs_that_keep_moving_something():
     talk = [("a", "b", 9), ("c", "d", 1)] * 3
     assert named(pairs_of(flows_of(*talk))) == [{"a", "b"}, {"c", "d"}]
