@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from operator import attrgetter
 
 import networkx as nx
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from collectors.record import Flows
-from prism.kernels.edges import Edge, Pair, edges_of, laid_out, recurring, sending, spread
+from collectors.record import Flows, Mask
+from prism.kernels.carried import Carried, carried, recurrent
+from prism.kernels.edges import Edge, edges_of, sending, spread
 from prism.kernels.intervals import Ints, Union, beat, union
 from prism.kernels.ordered import in_order
+from prism.kernels.parts import connected
 from prism.kernels.rhythm import rhythm
-from prism.kernels.sums import counted, ranges
 from prism.kernels.unison import in_step
 from prism.model import Job
 from prism.topology import Topology
@@ -41,15 +40,13 @@ def recognize(
     how far two clusters on one host must beat in time beyond chance, 0 … 1.
     """
     known = _candidates(flows, topology)
-    payload = ~flows.control() & (flows.src != flows.dst)
-    if not known.all():
-        payload &= known.take(flows.src) & known.take(flows.dst)
-    edges = edges_of(flows, np.flatnonzero(payload))
-    steady = recurring({key: edge for key, edge in edges.items() if topology is not None or _lasting(flows, edge)})
+    talk = carried(flows, flows.control(), known)
+    lasting = talk.only(_lasts(flows, talk)) if topology is None else talk
+    steady = lasting.only(recurrent(lasting, sending(flows), flows.octets))
     clusters = _by_signals(flows, _clusters(steady, len(flows.endpoints)), window or flows.window)
     if topology is not None:
         clusters = _by_host(flows, topology, clusters, steady, together)
-    jobs = [_job(flows, topology, members, edges) for members in clusters if len(members) > 1]
+    jobs = [_job(flows, topology, members, talk) for members in clusters if len(members) > 1]
     return tuple(sorted(jobs, key=largest_first))
 
 
@@ -62,6 +59,12 @@ def _candidates(flows: Flows, topology: Topology | None) -> np.ndarray:
     if topology is None:
         return np.ones(len(flows.endpoints), np.bool_)
     return np.array([address in topology.endpoints for address in flows.endpoints], np.bool_)
+
+
+def _lasts(flows: Flows, talk: Carried) -> Mask:
+    """Which pairs are `_lasting`."""
+    edges = edges_of(flows, talk.rows(np.ones(len(talk), np.bool_)))  # in order of their ends, as the pairs are
+    return np.fromiter((_lasting(flows, edge) for edge in edges.values()), np.bool_, len(talk))
 
 
 def _lasting(flows: Flows, edge: Edge, *, share: float = 0.25) -> bool:
@@ -78,28 +81,22 @@ def _lasting(flows: Flows, edge: Edge, *, share: float = 0.25) -> bool:
     return lasting * 2 >= edge.volume
 
 
-def _clusters(steady: dict[Pair, Edge], endpoints: int, *, least: float = 1e-4) -> list[frozenset[int]]:
-    """Endpoints that are joined by edges which matter to at least one of their ends."""
-    src = np.array([edge.src for edge in steady.values()], np.int64)
-    dst = np.array([edge.dst for edge in steady.values()], np.int64)
-    volume = np.array([edge.volume for edge in steady.values()], np.int64)
+def _clusters(steady: Carried, endpoints: int, *, least: float = 1e-4) -> list[frozenset[int]]:
+    """Endpoints that are joined by pairs which matter to at least one of their ends."""
+    src, dst, volume = steady.src, steady.dst, steady.volume
     most = np.zeros(endpoints, np.int64)
     np.maximum.at(most, src, volume)
     np.maximum.at(most, dst, volume)
     joins = volume >= least * np.minimum(most[src], most[dst])
-    src, dst = src[joins], dst[joins]
-    graph = coo_array((np.ones(len(src)), (src, dst)), shape=(endpoints, endpoints))
-    n, label = connected_components(graph, directed=False)
-    members, begins = counted(label, n, np.unique(np.concatenate([src, dst])))
-    return [frozenset(members[low:high].tolist()) for low, high in pairwise(begins.tolist()) if high > low]
+    members, begins = connected(np.stack([src[joins], dst[joins]], axis=1), np.arange(endpoints), endpoints)
+    return [frozenset(members[low:high].tolist()) for low, high in pairwise(begins.tolist()) if high - low > 1]
 
 
 def _by_signals(flows: Flows, clusters: list[frozenset[int]], life: tuple[int, int]) -> list[frozenset[int]]:
     """Join clusters whose members keep exchanging small messages: barriers and scalar reductions over a whole job."""
     if len(clusters) < 2:
         return clusters
-    home = {member: i for i, members in enumerate(clusters) for member in members}
-    of = np.array([home.get(code, -1) for code in range(len(flows.endpoints))], np.int64)
+    of = _homes(clusters, len(flows.endpoints))
     signals = np.flatnonzero(flows.control() & (flows.octets > 0))
     src, dst = of[flows.src[signals]], of[flows.dst[signals]]
     across = signals[(src >= 0) & (dst >= 0) & (src != dst)]
@@ -111,24 +108,36 @@ def _by_signals(flows: Flows, clusters: list[frozenset[int]], life: tuple[int, i
     return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
 
 
+def _homes(clusters: list[frozenset[int]], endpoints: int) -> Ints:
+    """The cluster of each endpoint; -1 of those in none. int64[endpoints]."""
+    home = np.full(endpoints, -1)
+    for i, members in enumerate(clusters):
+        home[list(members)] = i
+    return home
+
+
 def _by_host(
-    flows: Flows, topology: Topology, clusters: list[frozenset[int]], steady: dict[Pair, Edge], together: float
+    flows: Flows, topology: Topology, clusters: list[frozenset[int]], steady: Carried, together: float
 ) -> list[frozenset[int]]:
     """Join clusters that share a host and beat in time."""
+    if len(clusters) < 2:
+        return clusters
     hosts = [{topology.host(flows.endpoints[m]) for m in members} - {None} for members in clusters]
-    home = {member: i for i, members in enumerate(clusters) for member in members}
-    inside: list[list[Edge]] = [[] for _ in clusters]
-    for (src, dst), edge in steady.items():
-        if src in home and home[src] == home.get(dst):
-            inside[home[src]].append(edge)
+    home = _homes(clusters, len(flows.endpoints))
+    within = (home[steady.src] == home[steady.dst]) & (home[steady.src] >= 0)
+    heaviest = _by_home(edges_of(flows, steady.rows(_heaviest(steady, home, within))).values(), home)
+
+    @cache
+    def inside() -> dict[int, list[Edge]]:
+        return _by_home(edges_of(flows, steady.rows(within)).values(), home)
 
     @cache
     def beats(i: int) -> Union:
-        return _activity(inside[i])
+        return _activity(inside()[i])
 
     @cache
-    def steps(i: int) -> Ints:
-        return _steps(inside[i])
+    def steps(i: int) -> Ints:  # when each step of its heaviest edge ended and the next one began, ns; int64[steps, 2]
+        return rhythm(*heaviest[i][0].moved).quiet
 
     at: dict[str | None, list[int]] = defaultdict(list)
     for i, own in enumerate(hosts):
@@ -149,16 +158,29 @@ def _by_host(
     return [frozenset().union(*(clusters[i] for i in part)) for part in nx.connected_components(graph)]
 
 
+def _by_home(edges: Iterable[Edge], home: Ints) -> dict[int, list[Edge]]:
+    """Edges inside clusters, by the cluster."""
+    out = defaultdict[int, list[Edge]](list)
+    for edge in edges:
+        out[int(home[edge.src])].append(edge)
+    return out
+
+
 def _activity(inside: list[Edge]) -> Union:
     """When any edge of a cluster was busy."""
     own = [edge.activity() for edge in inside]
     return union(np.concatenate([a for a, _ in own]), np.concatenate([b for _, b in own]))
 
 
-def _steps(inside: list[Edge]) -> Ints:
-    """When each step of a cluster's heaviest edge ended and the next one began, ns; int64[steps, 2]."""
-    heaviest = max(reversed(inside), key=attrgetter("volume"))  # of equal ones the last: edges are in order of their ends
-    return rhythm(heaviest.start, heaviest.end, heaviest.octets).quiet
+def _heaviest(steady: Carried, home: Ints, within: Mask) -> Mask:
+    """The heaviest of the pairs `within` each cluster, of equal ones the last."""
+    order = np.argsort(steady.volume, kind="stable")
+    order = order[within[order]]
+    last = np.full(int(home.max()) + 1, -1)
+    last[home[steady.src[order]]] = order
+    out = np.zeros(len(steady), np.bool_)
+    out[last[last >= 0]] = True
+    return out
 
 
 def _in_step(one: Ints, other: Ints) -> bool:
@@ -166,17 +188,17 @@ def _in_step(one: Ints, other: Ints) -> bool:
     return in_step(one[:, 0], other[:, 0]) or in_step(one[:-1, 1], other[:-1, 1])
 
 
-def _job(flows: Flows, topology: Topology | None, members: frozenset[int], edges: dict[Pair, Edge]) -> Job:
-    inside = [edge for key, edge in edges.items() if key[0] in members and key[1] in members]
-    of, low, high = laid_out(inside)
+def _job(flows: Flows, topology: Topology | None, members: frozenset[int], talk: Carried) -> Job:
+    own = _homes([members], len(flows.endpoints)) == 0
+    inside = own[talk.src] & own[talk.dst]
     endpoints = tuple(flows.endpoints[code] for code in sorted(members, key=lambda code: _order(flows.endpoints[code])))
     hosts = {topology.host(address) for address in endpoints} if topology is not None else set()
     return Job(
         id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
         endpoints=endpoints,
         hosts=tuple(sorted(host for host in hosts if host is not None)),
-        start_ns=int(of.start[low].min()),
-        end_ns=int(of.end[ranges(low, high)].max()),
+        start_ns=int(talk.first[inside].min()),
+        end_ns=int(talk.last[inside].max()),
     )
 
 

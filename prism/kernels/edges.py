@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from collectors.compiled import compiled
 from collectors.record import Flows, Mask
+from prism.kernels.carried import BINS, Carried, recurrent, summed, widths
 from prism.kernels.intervals import Floats, Ints, Union, active, at_half, closed, nearest, weighted_median
 from prism.kernels.ordered import in_order, median, rising
-from prism.kernels.sums import numbered
+from prism.kernels.sums import numbered, ranges
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
-BINS = 20  # parts of a life over which octets are spread
 
 
 def flipped(key: Pair) -> Pair:
@@ -212,67 +212,20 @@ def _laid_out(
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
     """Over how many of `bins` equal parts of `life` an edge's octets are spread: the inverse of their summed squared shares."""
-    return _spread(edge.start, edge.octets, *life, bins)
-
-
-@compiled
-def _spread(start: Ints, octets: Ints, low: int, high: int, bins: int) -> float:
-    part, total = np.zeros(bins, np.int64), 0
-    for i in range(len(start)):
-        place = (start[i] - low) * bins // max(high - low, 1)
-        part[min(max(place, 0), bins - 1)] += octets[i]
-        total += octets[i]
-    squares = 0.0
-    for moved in part:
-        squares += (moved / max(total, 1)) ** 2
-    return 1 / max(squares, 1e-12)
+    low, high = (np.array([moment]) for moment in life)
+    return float(widths(np.zeros(len(edge.rows), np.int32), edge.start, edge.octets, low, high, bins)[0])
 
 
 def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25) -> dict[Pair, Edge]:
-    """Edges whose traffic comes back all through the life of their ends, unlike a broadcast, a checkpoint or a copy.
-
-    At least `least` records, and spread at least `share` as wide as the heaviest edge at either end, in its life.
-    """
+    """Edges that are `recurrent`."""
     of, low, high = laid_out(edges.values())
-    src, dst, volume = np.array([(e.src, e.dst, e.volume) for e in edges.values()], np.int64).reshape(-1, 3).T
-    kept = _recurring(src, dst, volume, of.start, of.end, of.octets, low, high, least, share, BINS)
+    rows, number = ranges(low, high), np.repeat(np.arange(len(edges), dtype=np.int32), high - low)
+    columns = (of.start, of.end, of.octets) if len(rows) == len(of.rows) else (c.take(rows) for c in of[1:])
+    start, end, octets = columns
+    src, dst = np.array([(e.src, e.dst) for e in edges.values()], np.int64).reshape(-1, 2).T
+    known = Carried(number, src, dst, *summed(number, len(edges), start, end, octets))
+    kept = recurrent(known, start, octets, least=least, share=share)
     return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
-
-
-@compiled
-def _recurring(
-    src: Ints,
-    dst: Ints,
-    volume: Ints,
-    start: Ints,
-    end: Ints,
-    octets: Ints,
-    low: Ints,
-    high: Ints,
-    least: int,
-    share: float,
-    bins: int,
-) -> Mask:
-    """Which edges are `recurring`; the records of each are at `low` to before `high`."""
-    n, ends = len(src), 0
-    for k in range(n):
-        ends = max(ends, src[k] + 1, dst[k] + 1)
-    heaviest, width, done = np.full(ends, -1), np.full(n, -1.0), np.zeros(n, np.int64)
-    for k in range(n):
-        for at in (src[k], dst[k]):
-            if heaviest[at] < 0 or volume[heaviest[at]] < volume[k]:
-                heaviest[at] = k
-    out = np.zeros(n, np.bool_)
-    for k in range(n):
-        first, second = heaviest[src[k]], heaviest[dst[k]]
-        model = first if volume[first] <= volume[second] else second
-        own, theirs = slice(low[k], high[k]), slice(low[model], high[model])
-        if width[model] < 0:
-            done[model] = end[theirs].max()
-            width[model] = _spread(start[theirs], octets[theirs], start[low[model]], done[model], bins)
-        if high[k] - low[k] >= least:
-            out[k] = _spread(start[own], octets[own], start[low[model]], done[model], bins) >= max(share * width[model], 1.5)
-    return out
 
 
 def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
