@@ -15,7 +15,7 @@ from collectors.record import UDP, Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of, laid_out
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread
-from prism.kernels.sums import counted, places_in, ranges, tallied, tallies
+from prism.kernels.sums import counted, places_in, ranges, tallied
 from prism.kernels.tallies import numbers_of, tally
 from prism.kernels.undone import by_lane
 from prism.model import Job, PairKind, Parallelism, Timeline
@@ -124,9 +124,26 @@ class Steps:
     @cached_property
     def edges(self) -> dict[Pair, Edge]:
         """Directed pairs with payload that comes back in at least half of the steps."""
-        every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
-        seen = np.count_nonzero(self.by_step(*_numbered(every.values())), axis=1)
+        every, moved = self._every
+        seen = np.count_nonzero(moved, axis=1)
         return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
+
+    @cached_property
+    def _every(self) -> tuple[dict[Pair, Edge], Floats]:
+        """Directed pairs with payload, and the octets of each by step; float64[pairs, steps + 1]."""
+        every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
+        return every, self._tallied(self._numbers(every.values()), len(every), self.flows.octets)
+
+    def _numbers(self, edges: Collection[Edge]) -> NDArray[np.int32]:
+        """The number of the edge of each record of `flows`; -1 where it is of none."""
+        of, low, high = laid_out(edges)
+        return numbers_of(of.rows, low, high, len(self.flows))
+
+    def _tallied(self, number: NDArray[np.int32], n: int, column: Ints) -> Floats:
+        """Sums of a column of the flows by edge, of `n`, and step; what ends after the last step is at the end."""
+        total = np.zeros((n, len(self.ends) + 1))
+        tally(number, self._step, np.ascontiguousarray(column), total)
+        return total
 
     @cached_property
     def partners(self) -> Mapping[int, set[int]]:
@@ -154,16 +171,13 @@ class Steps:
         ends = [told if len(told) == len(self.ends) else self.ends for told in ends]
         return places_in(ends, self.flows.src.astype(np.int64), self.flows.end_ns).astype(np.int32)
 
-    def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints | None = None) -> Floats:
-        """Sums of a column of the flows by edge and step, or how many records there are; float64[n, steps + 1].
+    def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints) -> Floats:
+        """Sums of a column of the flows by edge and step; float64[n, steps + 1].
 
         `number` is the edge, of `n`, of each of the `rows`; what ends after the last step is at the end.
         """
         out = np.zeros((n, len(self.ends) + 1))
-        if column is None:
-            tallies(rows, number, self._step, out)
-        else:
-            tallied(rows, number, self._step, column, out)
+        tallied(rows, number, self._step, column, out)
         return out
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
@@ -178,16 +192,12 @@ class Steps:
 
     def by_edge(self, *columns: Ints) -> list[Floats]:
         """Sums of columns of the flows by edge, in the order of `edges`, and step; float64[edges, steps] each."""
-        out = [np.zeros((len(self.edges), len(self.ends) + 1)) for _ in columns]
-        for column, total in zip(columns, out, strict=True):
-            tally(self._edge, self._step, np.ascontiguousarray(column), total)
-        return [total[:, :-1] for total in out]
+        return [self._tallied(self._edge, len(self.edges), column)[:, :-1] for column in columns]
 
     @cached_property
     def _edge(self) -> NDArray[np.int32]:
         """The number of the edge of each record of `flows`, in the order of `edges`; -1 where it is of none."""
-        of, low, high = laid_out(self.edges.values())
-        return numbers_of(of.rows, low, high, len(self.flows))
+        return self._numbers(self.edges.values())
 
     @cached_property
     def rates(self) -> tuple[list[Pair], Floats]:
@@ -197,7 +207,8 @@ class Steps:
     @cached_property
     def volumes(self) -> Floats:
         """Octets of each of `edges` by step; float64[edges, steps]."""
-        return self.by_edge(self.flows.octets)[0]
+        every, moved = self._every
+        return moved[[key in self.edges for key in every], :-1]
 
     def rates_now(self, *, share: float = 0.25) -> Floats:
         """The rate of each edge of `rates` in the step that is going on; NaN before it sent a `share` of what it usually sends.

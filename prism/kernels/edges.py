@@ -241,7 +241,7 @@ def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
 def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
     """`ahead`, of when records ended and what they moved, there and back."""
     times, n = np.concatenate((there, back)), len(there)
-    order, volumes = rising(times), (max(gave.sum(), 1), max(got.sum(), 1))
+    order, volumes = _merged(there, back), (max(gave.sum(), 1), max(got.sum(), 1))
     level, grown, whole = np.empty(len(times)), 0.0, 0.0
     for i in range(len(times)):
         k = order[i]
@@ -256,6 +256,21 @@ def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
         calm[i] = level[at] if at >= 0 else 0.0
     usual, least = median(level), median(calm)
     return usual > least or (usual == least and whole >= 0)
+
+
+@compiled
+def _merged(one: Ints, other: Ints) -> Rows:
+    """The places of times, nearly in order, in ascending order, those of `one` before equal ones of the `other` on its end."""
+    first, second, out = rising(one), rising(other), np.empty(len(one) + len(other), np.intp)
+    i = k = 0
+    while i < len(one) or k < len(other):
+        if k == len(other) or (i < len(one) and one[first[i]] <= other[second[k]]):
+            out[i + k] = first[i]
+            i += 1
+        else:
+            out[i + k] = len(one) + second[k]
+            k += 1
+    return out
 
 
 def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> bool:

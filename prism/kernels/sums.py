@@ -165,13 +165,6 @@ def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values:
         total[number[k], part[rows[k]]] += values[rows[k]]
 
 
-@compiled
-def tallies(rows: Places, number: NDArray[Any], part: NDArray[np.int32], total: NDArray[Any]) -> None:
-    """As `tallied`, but adds one for each of the rows."""
-    for k in range(len(rows)):
-        total[number[k], part[rows[k]]] += 1
-
-
 def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
     """The last of a group's times before each of the moments asked for; 0 where there is none. int64[len(asked)]."""
     return _lasts(groups, times, asked, at, False, 0)
