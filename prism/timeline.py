@@ -19,13 +19,13 @@ from collectors.record import Codes, Flows
 from prism.beats import beat, same_period
 from prism.counting import rhythm_of
 from prism.kernels.edges import sending
-from prism.kernels.endings import Records, steps_of
+from prism.kernels.endings import aligned, steps_of, streams_of
 from prism.kernels.intervals import Ints
-from prism.kernels.ordered import ascending, in_order
+from prism.kernels.ordered import in_order
 from prism.kernels.pauses import Clock
 from prism.kernels.rhythm import NONE, Rhythm
 from prism.kernels.signals import signals
-from prism.kernels.sums import counted, on_end
+from prism.kernels.sums import on_end
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 
 
@@ -78,25 +78,13 @@ def _steps(
         last, quiet = beats.ended_by(list(choice))
         own[k, list(choice)] = leading[k, last] = True
         rests.append(quiet)
-    records = _records(flows, job, beats.streams, start, np.array(group, np.int64))
+    of_streams = streams_of(on_end([stream.rows for stream in beats.streams]), len(flows))
+    records = in_order(start), of_streams, flows.src, flows.dst, _ranks(flows, job), np.array(group, np.int64)
     quiets = np.concatenate(rests), np.cumsum([len(quiet) for quiet in rests])
     words = on_end([heard.get(address, start[:0]) for address in job.endpoints])
     told, begins = steps_of(records, (start, flows.end_ns, flows.octets), own, leading, quiets, words)
     steps = [told[low:high] for low, high in pairwise(begins.tolist())]
     return tuple(_together(steps, [heard.get(address) for address in job.endpoints], clock.period_ns))
-
-
-def _records(flows: Flows, job: Job, streams: Sequence[Stream], start: Ints, group: Ints) -> Records:
-    """The records of a job's streams, in order of start, for ranks of such groups (`endings`)."""
-    rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
-    order, _ = counted(rows, len(flows), np.arange(len(rows)))  # mostly the order of start
-    rows, of = rows.take(order), np.repeat(np.arange(len(streams)), [len(stream.rows) for stream in streams]).take(order)
-    begun = start.take(rows)
-    if not ascending(begun):
-        order = in_order(begun)
-        rows, of = rows.take(order), of.take(order)
-    rank = _ranks(flows, job)
-    return rows, of, rank.take(flows.src), rank.take(flows.dst), group
 
 
 def _together(
@@ -154,7 +142,7 @@ class _Beats:
         if not fit:
             return own, self.clock.quiet
         best, choice = max(fit, key=lambda f: f[0].rest * (2 if len(f[1]) > 1 else 1))
-        return list(choice), _aligned(self.clock, best)
+        return list(choice), aligned(self.clock.quiet, best.quiet, self.clock.period_ns / 2)
 
     def _rhythm(self, choice: tuple[int, ...]) -> Rhythm:
         if choice not in self.known:
@@ -162,18 +150,6 @@ class _Beats:
             reduces = all(self.streams[i].kind == "dp" for i in choice)
             self.known[choice] = rhythm_of(self.flows, self.start, rows, 0.02, reduces, self.often)
         return self.known[choice]
-
-
-def _aligned(clock: Rhythm, own: Rhythm) -> Ints:
-    """For each boundary of the clock the nearest one of a rhythm within half a period, else the clock's; int64[n, 2]."""
-    out = clock.quiet.copy()
-    ends = own.quiet[:, 0]
-    at = np.searchsorted(ends, out[:, 0])
-    low, high = np.maximum(at - 1, 0), np.minimum(at, len(ends) - 1)
-    near = np.where(np.abs(ends[high] - out[:, 0]) <= np.abs(ends[low] - out[:, 0]), high, low)
-    fit = np.abs(ends[near] - out[:, 0]) < clock.period_ns / 2
-    out[fit] = own.quiet[near[fit]]
-    return out
 
 
 def _spans(flows: Flows, job: Job, streams: list[Stream]) -> Spans:

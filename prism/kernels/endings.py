@@ -11,8 +11,10 @@ from prism.kernels.ordered import median
 
 Places = NDArray[np.intp]
 Masks = NDArray[np.bool_]  # [groups, streams]
-Records = tuple[Places, Ints, Codes, Codes, Ints]
 OnEnd = tuple[Ints, Ints]  # rows of numbers on end, and where each begins and the last ends (sums.on_end)
+Records = tuple[Places, NDArray[np.int32], Codes, Codes, Codes, Ints]
+"""All flows: their rows in order of start, the stream of each (−1 for those of none), and the endpoints at its ends; the rank
+of each endpoint, −1 for those of others, and the group of each rank: ranks of one have the same streams, those of −1 none."""
 
 
 @compiled
@@ -80,29 +82,70 @@ def step_ends(start: Ints, end: Ints, octets: Ints, quiet: Ints, begun: Ints, he
 
 
 @compiled
-def _by_rank(records: Records, which: Masks, columns: tuple[Ints, ...]) -> tuple[Ints, Ints]:
-    """Some columns of the records that each rank sends or is sent in those streams that are `which` of its group:
-    int64[columns, n], one rank after another, and where each begins.
-
-    `records` are the rows of all, in order of start, the stream of each, the ranks at both ends of all flows, −1 for others,
-    and the group of each rank: ranks of one have the same streams, those of −1 none.
+def aligned(clock: Ints, own: Ints, apart: float) -> Ints:
+    """For each gap of a clock, begin and end, ns, the gap of a rhythm, which has some, that begins nearest; its own where that
+    is `apart` or more. The later of equals. int64[n, 2].
     """
-    rows, of, src, dst, group = records
+    out, ends = clock.copy(), own[:, 0].copy()
+    for i in range(len(clock)):
+        at = np.searchsorted(ends, clock[i, 0])
+        low, high = max(at - 1, 0), min(at, len(ends) - 1)
+        near = high if abs(ends[high] - clock[i, 0]) <= abs(ends[low] - clock[i, 0]) else low
+        if abs(ends[near] - clock[i, 0]) < apart:
+            out[i] = own[near]
+    return out
+
+
+@compiled
+def streams_of(streams: OnEnd, n: int) -> NDArray[np.int32]:
+    """Of which of some streams each of `n` records is, each of one at most; −1 for those of none."""
+    of = np.full(n, -1, np.int32)
+    for k in range(len(streams[1]) - 1):
+        for row in _part(streams, k):
+            of[row] = k
+    return of
+
+
+@compiled
+def _by_rank(records: Records, which: Masks, asked: NDArray[np.bool_]) -> tuple[Places, Ints]:
+    """The records that each rank `asked` for sends or is sent in those streams that are `which` of its group, in order of
+    start, one rank after another, and where each begins.
+    """
+    rows, of, src, dst, rank, group = records
     begins = np.zeros(len(group) + 1, np.int64)
-    for k in range(len(rows)):
-        for rank in (src[rows[k]], dst[rows[k]]):
-            if rank >= 0 and group[rank] >= 0:
-                begins[rank + 1] += which[group[rank], of[k]]
-    for rank in range(len(group)):
-        begins[rank + 1] += begins[rank]
-    out, at = np.empty((len(columns), begins[-1]), np.int64), begins.copy()
-    for k in range(len(rows)):
-        for rank in (src[rows[k]], dst[rows[k]]):
-            if rank >= 0 and group[rank] >= 0 and which[group[rank], of[k]]:
-                for c in range(len(columns)):
-                    out[c, at[rank]] = columns[c][rows[k]]
-                at[rank] += 1
+    owner, place, n = np.empty(2 * len(rows), np.int32), np.empty(2 * len(rows), np.intp), 0
+    for row in rows:
+        if of[row] < 0:
+            continue
+        for own in (rank[src[row]], rank[dst[row]]):
+            if own >= 0 and asked[own] and group[own] >= 0 and which[group[own], of[row]]:
+                owner[n], place[n] = own, row
+                begins[own + 1] += 1
+                n += 1
+    for own in range(len(group)):
+        begins[own + 1] += begins[own]
+    out, at = np.empty(n, np.intp), begins.copy()
+    for i in range(n):
+        out[at[owner[i]]] = place[i]
+        at[owner[i]] += 1
     return out, begins
+
+
+@compiled
+def _firsts(records: Records, which: Masks) -> Places:
+    """The first record that each rank sends or is sent in those streams that are `which` of its group; −1 for those without."""
+    rows, of, src, dst, rank, group = records
+    first, missing = np.full(len(group), -1, np.intp), np.count_nonzero(group >= 0)
+    for row in rows:
+        if not missing:
+            break
+        if of[row] < 0:
+            continue
+        for own in (rank[src[row]], rank[dst[row]]):
+            if own >= 0 and first[own] < 0 and group[own] >= 0 and which[group[own], of[row]]:
+                first[own] = row
+                missing -= 1
+    return first
 
 
 @compiled
@@ -117,13 +160,16 @@ def steps_of(
 ) -> OnEnd:
     """Begin and end of each step of each rank, ns, int64[n, 2], one rank after another, and where each begins.
 
-    `records` are as in `_by_rank`, `columns` start, end and octets of all flows; `own` which streams are those of a group, and
-    `leading` which of these end its steps. `quiet` of each group and what each rank has `heard` are as in `step_ends`, on end,
-    and where each begins.
+    `columns` are start, end and octets of all flows; `own` which streams are those of a group, and `leading` which of these end
+    its steps. `quiet` of each group and what each rank has `heard` are as in `step_ends`, on end, and where each begins.
     """
-    group = records[-1]
-    begun, every = _by_rank(records, own, columns[:1])
-    some, ending = _by_rank(records, leading, columns)
+    group, (start, end, octets) = records[-1], columns
+    words_end, hears = heard[1], np.empty(len(group), np.bool_)
+    for rank in range(len(group)):
+        hears[rank] = words_end[rank + 1] > words_end[rank]
+    begun, every = _by_rank(records, own, hears)  # where nothing is heard, nobody asks when a rank resumes
+    some, ending = _by_rank(records, leading, np.ones(len(group), np.bool_))
+    first = _firsts(records, own)
     steps = np.zeros(len(group) + 1, np.int64)
     for rank in range(len(group)):
         steps[rank + 1] = steps[rank] + (len(_part(quiet, group[rank])) if group[rank] >= 0 else 0)
@@ -131,10 +177,9 @@ def steps_of(
     for rank in range(len(group)):
         if group[rank] < 0:
             continue
-        gaps, words = _part(quiet, group[rank]), _part(heard, rank)
-        low, high = ending[rank], ending[rank + 1]
-        told, first = out[steps[rank] : steps[rank + 1]], begun[0, every[rank] : every[rank + 1]]
-        told[:, 1] = step_ends(some[0, low:high], some[1, low:high], some[2, low:high], gaps, first, words)
+        gaps, last = _part(quiet, group[rank]), some[ending[rank] : ending[rank + 1]]
+        told, said = out[steps[rank] : steps[rank + 1]], start[begun[every[rank] : every[rank + 1]]]
+        told[:, 1] = step_ends(start[last], end[last], octets[last], gaps, said, _part(heard, rank))
         told[1:, 0] = told[:-1, 1]
-        told[0, 0] = min(first[0] if len(first) else gaps[0, 0], told[0, 1])
+        told[0, 0] = min(start[first[rank]] if first[rank] >= 0 else gaps[0, 0], told[0, 1])
     return out, steps

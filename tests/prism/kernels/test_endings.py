@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.endings import parted, step_ends, steps_of
+from prism.kernels.endings import aligned, parted, step_ends, steps_of, streams_of
 from prism.kernels.sums import on_end
 
 records = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9), st.integers(1, 5)), min_size=1, max_size=40)
@@ -59,7 +59,7 @@ def test_what_is_left_of_a_step_does_not_hide_the_word_that_ends_it():
     assert step_ends(start, start + 2, np.ones(5, np.int64), quiet, begun, heard[2:3]).tolist()[2] == 22  # asked for seldom
 
 
-ends = st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(0, 2)), min_size=40, max_size=40)
+ends = st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(-1, 2)), min_size=40, max_size=40)
 
 
 @given(records, st.lists(gaps, min_size=2, max_size=2), st.lists(times, min_size=4, max_size=4), ends)
@@ -71,14 +71,28 @@ def test_steps_are_those_of_the_streams_that_end_them(some, quiet, heard, ends):
     words, end = [np.sort(np.array(own, np.int64)) for own in heard], start + length
     own, leading = np.array([[True, True, False]] * 2), np.array([[True, False, False], [False, True, False]])
     group = np.array([0, 1, 0, -1])
-    known = np.arange(len(start)), of, src.astype(np.int32), dst.astype(np.int32), group
+    rank = np.array([0, 1, 2, 3, -1], np.int32)
+    known = np.arange(len(start)), of.astype(np.int32), src.astype(np.int32), dst.astype(np.int32), rank, group
     bounds = np.cumsum([0, *map(len, rests)])
     found, steps = steps_of(known, (start, end, octets), own, leading, (np.concatenate(rests), bounds), on_end(words))
     assert steps[3] == steps[4] == len(found)
     for rank, which in enumerate(group[:3].tolist()):
         mine = np.repeat(np.arange(len(start)), (src == rank).astype(int) + (dst == rank))
+        mine = mine[of[mine] >= 0]
         every, last = mine[own[which][of[mine]]], mine[leading[which][of[mine]]]
         told = step_ends(start[last], end[last], octets[last], rests[which], start[every], words[rank])
         first = min(start[every].min(initial=99) if len(every) else rests[which][0, 0], told[0])
         naive = np.stack([np.concatenate([[first], told[:-1]]), told], axis=1)
         assert found[steps[rank] : steps[rank + 1]].tolist() == naive.tolist()
+
+
+def test_each_record_is_of_the_stream_that_has_it():
+    assert streams_of(on_end([np.array([1, 4]), np.array([], np.intp), np.array([3, 0])]), 5).tolist() == [2, 0, -1, 2, 0]
+
+
+@given(st.lists(times.filter(len), min_size=2, max_size=2), st.integers(0, 9))
+def test_gaps_of_a_clock_are_aligned_with_those_that_begin_nearest(some, apart):
+    clock, own = (np.stack([begin, begin + k], axis=1) for k, begin in enumerate(np.sort(np.array(one)) for one in some))
+    naive = [min(own.tolist(), key=lambda gap: (abs(gap[0] - at[0]), -gap[0])) for at in clock.tolist()]
+    naive = [gap if abs(gap[0] - at[0]) < apart else at for gap, at in zip(naive, clock.tolist(), strict=True)]
+    assert aligned(clock, own, float(apart)).tolist() == naive
