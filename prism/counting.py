@@ -13,8 +13,9 @@ from collectors.record import Flows
 from prism.kernels.edges import Edge, edge_from
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints
+from prism.kernels.levels import AS_OFTEN
 from prism.kernels.ordered import ascending, in_order
-from prism.kernels.rhythm import AS_OFTEN, FOREVER, NONE, Rhythm, choices, rhythm
+from prism.kernels.rhythm import FOREVER, NONE, Rhythm, choices, rhythm
 from prism.model import Parallelism, Stream
 
 Rows = NDArray[np.intp]

@@ -38,21 +38,6 @@ class Inner:
         more, varies = _across(self.length)
         return bool(more > max(clear, chance * varies) or self.by_place)
 
-    def of_their_own(self, *, least: int = 4, chance: float = 1.5, uneven: float = 0.3) -> bool:
-        """Whether they differ within at least so many groups as much as from one to the next, not by their place, and little:
-        what differs by more than `uneven` from its neighbours is no step.
-        """
-        return bool(_of_their_own(self.length, least, chance, uneven))
-
-    def may_be_buckets(self, *, shortest: float = 0.25) -> bool:
-        """Whether the longest beat may be one of so many buckets of a backward pass, and a forward pass: that takes half as
-        long as a backward pass, or `shortest`, and in a pipeline for all its micro-batches.
-        """
-        if not self.length.size:
-            return True
-        more = float(np.exp(median(self.longest) - median(self.length.ravel()))) - 1
-        return bool(more >= shortest * (self.length.shape[1] + 1))
-
 
 def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
     """Those of some lengths of beats that are not the longest of a group, of the groups that have as many as most.
@@ -61,6 +46,16 @@ def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
     """
     every = np.log(np.maximum(_groups(np.asarray(beats, np.int64), last), 1).astype(np.float64))
     return Inner(every[:, 1:].copy(), every[:, 0].copy())
+
+
+@compiled
+def own_time(beats: Ints, last: Mask, unlikely: bool) -> bool:
+    """Whether beats (`inner`) each take their own time, rather than being parts of one step; where that is not `unlikely`
+    anyway, they must also be none of a backward pass.
+    """
+    every = np.log(np.maximum(_groups(beats, last), 1).astype(np.float64))
+    length = every[:, 1:].copy()
+    return of_their_own(length) and (unlikely or not may_be_buckets(length, every[:, 0].copy()))
 
 
 @compiled
@@ -110,12 +105,25 @@ def _across(length: Floats) -> tuple[float, float]:
 
 
 @compiled
-def _of_their_own(length: Floats, least: int, chance: float, uneven: float) -> bool:
-    """`Inner.of_their_own`."""
+def of_their_own(length: Floats, least: int = 4, chance: float = 1.5, uneven: float = 0.3) -> bool:
+    """Whether beats (`Inner`) differ within at least so many groups as much as from one to the next, not by their place, and
+    little: what differs by more than `uneven` from its neighbours is no step.
+    """
     if length.shape[0] < least or length.shape[1] < 2 or _by_place(length):
         return False
     more, varies = _across(length)
     return bool(more < chance * varies and median(_apart(length)) <= uneven)
+
+
+@compiled
+def may_be_buckets(length: Floats, longest: Floats, shortest: float = 0.25) -> bool:
+    """Whether the longest beat may be one of so many buckets of a backward pass, and a forward pass: that takes half as long as
+    a backward pass, or `shortest`, and in a pipeline for all its micro-batches.
+    """
+    if not length.size:
+        return True
+    more = np.exp(median(longest) - median(length.ravel())) - 1
+    return bool(more >= shortest * (length.shape[1] + 1))
 
 
 @compiled

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.kernels.together import Inner, inner
+from prism.kernels.together import Inner, inner, may_be_buckets, of_their_own
 
 MS = 1_000_000
 
@@ -40,7 +40,7 @@ def test_the_longest_of_each_group_and_groups_of_another_size_are_left_out():
 def test_parts_of_one_step_vary_together(seed):
     found = made(12, 4, together=0.03, apart=0.002, seed=seed)
     assert found.of_one_step()
-    assert not found.of_their_own()
+    assert not of_their_own(found.length)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -51,27 +51,28 @@ def test_steps_take_each_its_own_time(seed, slow):
 
 
 def test_most_steps_of_their_own_are_told():
-    assert np.mean([made(12, 4, apart=0.03, slow=range(17, 24), seed=seed).of_their_own() for seed in range(100)]) > 0.8
+    assert np.mean([of_their_own(made(12, 4, apart=0.03, slow=range(17, 24), seed=seed).length) for seed in range(100)]) > 0.8
 
 
 def test_parts_may_differ_by_their_place():
     found = made(6, 8, apart=0.02, by_place=0.5)
     assert found.by_place
     assert found.of_one_step()
-    assert not found.of_their_own()
+    assert not of_their_own(found.length)
 
 
 @pytest.mark.parametrize(("long", "may"), [(11.0, False), (18.0, False), (25.0, True), (50.0, True), (700.0, True)])
 def test_buckets_of_a_backward_pass_leave_a_forward_pass(long, may):
     """Four of 10 ms, and one with a forward pass of 10 ms or more."""
-    assert beats(*[[10.0] * 4] * 6, long=long).may_be_buckets() == may
+    found = beats(*[[10.0] * 4] * 6, long=long)
+    assert may_be_buckets(found.length, found.longest) == may
 
 
 @pytest.mark.parametrize("groups", [(), ((10, 10),), ((10,), (11,), (12,), (9,), (10,))])
 def test_of_too_few_nothing_is_told(groups):
     found = beats(*groups)
     assert not found.of_one_step()
-    assert not found.of_their_own()
+    assert not of_their_own(found.length)
 
 
 def test_few_groups_hardly_ever_differ_by_place_by_chance():
@@ -105,7 +106,7 @@ def test_beats_are_told_as_by_whole_arrays(groups, places, data):
     more, varies = slowly_across(length)
     assert found.of_one_step() == (more > max(0.2, 2.5 * varies) or found.by_place)
     even = min(length.shape) > 1 and np.median(np.abs(np.diff(length, axis=1))) <= 0.3
-    assert found.of_their_own() == (groups >= 4 and more < 1.5 * varies and bool(even) and not found.by_place)
+    assert of_their_own(found.length) == (groups >= 4 and more < 1.5 * varies and bool(even) and not found.by_place)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=40))
