@@ -174,8 +174,10 @@ def _layered(flows: Flows, streams: Sequence[Stream], start: Ints, *, asked: int
     of = [rows[order[begins[i] : begins[i + 1]]] for i in np.unique(np.linspace(0, len(at) - 1, asked).astype(np.intp))]
     found = [sharded(*stream_of(flows, start, own)) for own in of]
     best = min(found, key=lambda one: one.uneven, default=Sharded())
+    if best.uneven <= clear:
+        return best.rhythm
     alike = sum(same_period(one.rhythm.octets, best.rhythm.octets) for one in found)
-    return best.rhythm if best.uneven <= clear or 2 * alike >= len(found) else NONE
+    return best.rhythm if 2 * alike >= len(found) else NONE
 
 
 def _voices(flows: Flows, streams: Sequence[Stream], most: int) -> list[tuple[Stream, Rows]]:

@@ -7,19 +7,22 @@ job goes forward, then a run of long gaps two layers apart while it goes backwar
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compiled import compiled
-from prism.kernels.intervals import Floats, Ints, weighted_median
+from prism.kernels.intervals import Floats, Ints, at_half
 from prism.kernels.lags import exact, likenesses, medians, recurring_lags, turns
 from prism.kernels.ordered import median
 from prism.kernels.rhythm import NONE, Rhythm, strides
 from prism.kernels.volumes import gaps
 
 Places = NDArray[np.intp]
+Step = tuple[bool, float, float, float, Places]
 MOST, LEAST = 4000, 4  # gaps that are looked at; steps that there are at least
 FEW = 6 * LEAST  # fewer gaps show no steps
 ALIKE, NEARLY = 0.7, 0.85  # patterns are alike if so much of their gaps is the same; or nearly as much as of the best
@@ -28,19 +31,39 @@ FEWEST, APART, EVEN = 2, 1.25, 0.1  # gaps of a run; how much longer the backwar
 FORWARD = (0.25, 0.55)  # the share of the octets that moves forward
 
 
-class Sharded(NamedTuple):
-    """The rhythm of a sharded model's steps, and how uneven the gaps of its two runs are: 0 if all of each are equal."""
+@dataclass(frozen=True, eq=False)
+class Sharded:
+    """How uneven the gaps of the two runs of a sharded model's steps are: 0 if all of each are equal."""
 
-    rhythm: Rhythm = NONE
     uneven: float = np.inf
+    tell: Callable[[], Rhythm] = lambda: NONE
+
+    @cached_property
+    def rhythm(self) -> Rhythm:
+        """The rhythm of the steps; of many edges that show some, few are asked."""
+        return self.tell()
 
 
-def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] = (0.1, 0.2)) -> Sharded:
+def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, float] = (0.1, 0.2)) -> Sharded:
     """The steps of a sharded model on one edge, whose records are in order of start; `NONE` where it shows none.
 
     Gaps that are at least one of `shares` of the usual are those of layers and of the optimizer: the first that does.
     """
     edge, gap = gaps(start, end, octets)
+    found, lag, slack, uneven, places = _first(edge, gap, shares)
+    if not found:
+        return Sharded()
+
+    def tell() -> Rhythm:
+        ends = np.maximum.accumulate(end)[places]
+        return strides(start, end, octets, ends, round(lag), tolerance=slack / lag)
+
+    return Sharded(uneven, tell)
+
+
+@compiled
+def _first(edge: Ints, gap: Ints, shares: tuple[float, float]) -> Step:
+    """The step (`_step`) whose gaps are at least the first of some `shares` of the usual for which there is one."""
     usual = _usual(gap, shares[0])
     known = 0
     for share in shares:
@@ -50,28 +73,28 @@ def sharded(start: Ints, end: Ints, octets: Ints, *, shares: tuple[float, ...] =
         known = len(wide)
         found, lag, slack, uneven, places = _step(edge[wide].astype(np.float64), gap[wide].astype(np.float64))
         if found:
-            ends = np.maximum.accumulate(end)[wide[places]]
-            return Sharded(strides(start, end, octets, ends, round(lag), tolerance=slack / lag), uneven)
-    return Sharded()
+            return True, lag, slack, uneven, wide[places]
+    return False, 0.0, 0.0, 0.0, np.zeros(0, np.intp)
 
 
-def _usual(gap: Ints, share: float, *, least: float = 0.05) -> float:
+@compiled
+def _usual(gap: Ints, share: float, least: float = 0.05) -> float:
     """The gap that half of the time without traffic lies in gaps longer than.
 
     Where gaps of at least that `share` of it are too `FEW` for those of layers they are pauses, and the others tell: a job may
     pause for longer than it works. What is left must be `least` of the time, or it is what parts messages.
     """
-    left, usual = gap, weighted_median(gap, gap)
+    left, usual = gap, at_half(gap, gap) if len(gap) else 0.0
     while np.count_nonzero(gap >= share * usual) < FEW:
         left = left[left < share * usual]
         if left.sum() <= least * gap.sum():
             break
-        usual = weighted_median(left, left)
+        usual = at_half(left, left)
     return usual
 
 
 @compiled
-def _step(place: Floats, width: Floats) -> tuple[bool, float, float, float, Places]:
+def _step(place: Floats, width: Floats) -> Step:
     """The step whose gaps, of some `width` behind so many octets, are the same every time; if there is one, its octets, within
     which slack they are known, how uneven its runs are, and which gaps end one.
 
