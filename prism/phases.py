@@ -20,6 +20,7 @@ from collectors.record import Flows, Mask
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
+from prism.kernels.ordered import in_order
 from prism.kernels.owed import owed
 from prism.kernels.paint import NOTHING, Bytes, Line, filled, line, painted, unpainted
 from prism.kernels.sums import highest, preceding
@@ -75,8 +76,8 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
     if len(found) < 2:
         return found[0] if found else NO_PHASES
     joined = Phases(*(np.concatenate([getattr(part, f.name) for part in found]) for f in fields(Phases)))
-    order = np.argsort(joined.rank, kind="stable")
-    return Phases(*(getattr(joined, f.name)[order] for f in fields(Phases)))
+    order = in_order(joined.rank.astype(np.int64))
+    return Phases(*(getattr(joined, f.name).take(order) for f in fields(Phases)))
 
 
 def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str, float], number: int) -> Phases:

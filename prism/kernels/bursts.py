@@ -78,7 +78,7 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
     """
     number, count = _connections(flows)
     share = -(-count // parts)
-    known = np.zeros(len(count), _LAST_BURST)
+    known = _lines(len(count))
     known["number"], known["path"] = -1, -1
     known["limit"] = np.maximum(most, share) if near else most
     known["near"] = np.where(share >= most, near, 0.0)
@@ -93,6 +93,14 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
     columns |= ({"busy_ns": told.busy_ns} if timed else {}) | ({"tcp_flags": told.flags} if flagged else {})
     without: dict[str, Any] = {name: np.broadcast_to(column[:1], len(flows)) for name, column in columns.items()}
     return Bursts(replace(replace(flows, **without).take(told.first), **columns), burst)
+
+
+def _lines(n: int) -> LastBursts:
+    """Room for the last bursts of n connections, each in a line of the processor's cache (64 octets) of its own."""
+    octets = _LAST_BURST.itemsize
+    room = np.zeros((n + 1) * octets, np.uint8)
+    begin = -room.ctypes.data % octets
+    return room[begin : begin + n * octets].view(_LAST_BURST)
 
 
 def _connections(flows: Flows, room: int = 1 << 16) -> tuple[Numbers, Ints]:
