@@ -33,36 +33,6 @@ def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
 
 
 @compiled
-def both_ends(src: Ints, dst: Ints, start: Ints, by_time: Places) -> Places:
-    """The two ends of n records, senders' 0 … n − 1 and receivers' n … 2n − 1, by rank (at least −1) and start, then number.
-
-    `by_time` are the records in order of start, equal ones as they are.
-    """
-    n, ranks = len(start), 0
-    for i in range(n):
-        ranks = max(ranks, src[i] + 2, dst[i] + 2)
-    at = np.zeros(ranks + 1, np.intp)
-    for i in range(n):
-        at[src[i] + 2] += 1
-        at[dst[i] + 2] += 1
-    for k in range(ranks):
-        at[k + 1] += at[k]
-    out, low = np.empty(2 * n, np.intp), 0
-    while low < n:
-        high = low
-        while high < n and start[by_time[high]] == start[by_time[low]]:
-            i = by_time[high]
-            out[at[src[i] + 1]] = i
-            at[src[i] + 1] += 1
-            high += 1
-        for i in by_time[low:high]:
-            out[at[dst[i] + 1]] = n + i
-            at[dst[i] + 1] += 1
-        low = high
-    return out
-
-
-@compiled
 def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArray[np.int32], Places, int]:
     """`numbered`, for at most `most` keys; the third is how many there were, −1 if more."""
     size = 4

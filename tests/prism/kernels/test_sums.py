@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.kernels.sums import (
-    both_ends,
     counted,
     distinct,
     highest,
@@ -93,13 +92,6 @@ def test_places_in_rows_of_their_own(rows, times):
 def test_places_that_precede_moments(places, moments, same):
     found = preceding(np.array(sorted(places), np.int64), np.array(moments, np.int64), same)
     assert found.tolist() == [sum(t <= when if same else t < when for t in places) for when in moments]
-
-
-@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(0, 5)), max_size=40))
-def test_both_ends_are_in_order_of_rank_and_start(some):
-    src, dst, start = (np.array([row[i] for row in some], np.int64) for i in range(3))
-    told = np.lexsort((np.tile(start, 2), np.concatenate([src, dst])))
-    assert both_ends(src, dst, start, np.argsort(start, kind="stable")).tolist() == told.tolist()
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 3), st.integers(0, 99)), max_size=40))
