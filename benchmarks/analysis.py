@@ -5,8 +5,8 @@
 
 A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
 hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. Every layout and size is
-simulated once, some with a slow rank, step by step until each GPU has about `--records` of its own (6,000) and the job
-`--steps` steps; with 5,000 a million a second come from 10,000 GPUs. Twins of a job are the same records at other endpoints, a
+simulated once, some with a slow rank, step by step until each GPU has about `--records` of its own (5,000) and the job
+`--steps` steps, so that a million a second come from 10,000 GPUs. Twins of a job are the same records at other endpoints, a
 little later, since simulating takes longer than analysing. All are stretched to one minute, put in order of time and kept in
 `--cache`, as a collector would hand them over. The clock starts when they are in memory and stops when the report is text;
 records/s and ns/record are of CPU time, so that others on the machine do not count. Of several `--rounds` in one process the
@@ -192,7 +192,7 @@ def analysed(flows: Flows, topology: Topology) -> Measured:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, action="append", help="size of a cluster (default 1000)")
-    parser.add_argument("--records", type=int, default=6000, help="records per GPU")
+    parser.add_argument("--records", type=int, default=5000, help="records per GPU")
     parser.add_argument("--steps", type=int, default=STEPS, help="steps that each job has at least")
     parser.add_argument("--rounds", type=int, default=1, help="how often each cluster is analysed")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "prism-analysis")
