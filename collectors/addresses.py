@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.addresstexts import texts
 from collectors.record import Codes
 from collectors.wire import SEED, compiled, hashed, part, swapped
 
@@ -51,10 +51,8 @@ class AddressBook:
 
     def name(self, count: int) -> None:
         """Take note that there are so many addresses now."""
-        for code in range(len(self.endpoints), count):
-            upper, lower = self._keys[code + 1].tolist()
-            ipv6 = ipaddress.IPv6Address(upper << 64 | lower)
-            self.endpoints.append(str(ipv6.ipv4_mapped or ipv6))
+        if count > len(self.endpoints):
+            self.endpoints += texts(*self._keys[len(self.endpoints) + 1 : count + 1].T)
 
     def _reserve(self, most: int) -> None:
         """Make room for so many addresses: keys, and twice as many slots."""

@@ -10,6 +10,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SECOND = 1_000_000_000
 NOT_ALLOWED, TOO_MANY, LIMITED = "sender not allowed", "too many exporters", "over the rate limit"
-REFUSALS = (NOT_ALLOWED, TOO_MANY, LIMITED)
+CROWDED = "over the exporter's share while the decoder was behind"
+REFUSALS = (NOT_ALLOWED, TOO_MANY, LIMITED, CROWDED)
 _REMEMBERED = 1 << 16  # refused addresses
 _STEADY = 8  # weights above are powers of two, so that few differ
 
@@ -42,6 +44,15 @@ class Admitted:
     def take(self, which: Mask) -> Admitted:
         """The given ones of these."""
         return Admitted(self.rows[which], self.sender[which], self.weight[which], self.senders)
+
+
+class Taken(NamedTuple):
+    """Datagrams so far: all, those refused by reason, and those of each exporter that has a slot: received, limited."""
+
+    received: int
+    refused: dict[str, int]
+    by_exporter: dict[str, int]
+    limited: dict[str, int]
 
 
 class Admission:
@@ -73,6 +84,19 @@ class Admission:
         self._senders: tuple[str, ...] = ()
         self._present: Codes = np.zeros(0, np.int32)
         self._next: tuple[tuple[Network, ...] | None, float | None] | None = None
+
+    def crowd_out(self, admitted: Admitted, keep: Mask) -> Admitted:
+        """Refuse some of what was admitted, and count it; the others."""
+        gone = np.bincount(admitted.sender[~keep], minlength=self.most)
+        self.limited += gone
+        self.refused[CROWDED] += int(gone.sum())
+        return admitted.take(keep)
+
+    def taken(self) -> Taken:
+        """What has come and what was refused of it, so far. In the thread that admits, or while none does."""
+        known = list(enumerate(self.names))
+        received, limited = ({name: int(column[i]) for i, name in known} for column in (self.received, self.limited))
+        return Taken(self.received_in_all, dict(self.refused), received, limited)
 
     def reload(self, allowed: tuple[Network, ...] | None, *, rate: float | None) -> None:
         """Another allow-list and rate from the next batch on; may be called from another thread."""

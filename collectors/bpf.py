@@ -104,10 +104,12 @@ def compiled(expression: str, snaplen: int) -> list[Instruction]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
-        raise ValueError("a filter expression needs tcpdump, which is not installed") from None
+        raise ValueError("--filter needs tcpdump, which is not installed; install it, or use --roce-ends") from None
     if done.returncode:
         complaint = done.stderr.strip().splitlines()
-        raise ValueError(f"filter {expression!r}: {complaint[-1] if complaint else 'refused'}")
+        raise ValueError(
+            f"--filter {expression!r}: {complaint[-1] if complaint else 'tcpdump refuses it'}; see man pcap-filter"
+        )
     rows = [[int(number) for number in re.findall(r"\d+", line)] for line in done.stdout.splitlines()[1:]]
     return [(code, yes, no, constant) for code, yes, no, constant in rows]
 

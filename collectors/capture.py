@@ -1,7 +1,8 @@
-"""Live packets to flow records: a ring of frames, the decoder, the flow table, a sink; records as they come to rest."""
+"""Turn live packets into flow records: a ring of frames, the decoder, the flow table, a sink. Records are written when idle."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -16,13 +17,14 @@ from collectors.flag import Flag
 from collectors.flowtable import FlowTable
 from collectors.hops import Hops
 from collectors.logs import say
-from collectors.metrics import PREFIX, Count, keyed, summed
+from collectors.metrics import PREFIX, Count, Published, keyed, summed
 from collectors.ring import Ring
 from collectors.sightings import Seen
 from collectors.sinks import Sink
 from collectors.unpacking import ROW, packets_of
 
 SECOND = 1_000_000_000
+OFTEN = 0.1  # seconds between looks at what is counted
 LAG_NS = 200_000_000  # what is older has been read once the ring is empty: its blocks are handed over after 100 ms
 ORDER_NS = 10_000_000  # processors that receive side by side put frames into the ring out of order by less
 MOST_ADDRESSES, MOST_FLOWS = 200_000, 1_000_000
@@ -87,6 +89,7 @@ class Capturer:
         self.hops = Hops()
         self._now_ns = self._drained_ns = 0
         self._start()
+        self._told = Published(self._own_counts)
 
     def _start(self) -> None:
         self.decoder = Decoder()
@@ -111,7 +114,10 @@ class Capturer:
             self._finish()
         finally:
             self.ring.close()
-            self.sink.close()
+            try:
+                self.sink.close()
+            finally:
+                self._told.refresh()
 
     def step(self) -> None:
         """Take what has come, hand on what has rested."""
@@ -121,6 +127,7 @@ class Capturer:
             self._drained_ns = self._now_ns
             self._drain()
         self.sink.tick(time.time_ns())
+        self._told.refresh(every_s=OFTEN)
 
     def _take(self, batch: Batch | None) -> bool:
         """Decode a batch into the table; whether there was one."""
@@ -142,7 +149,12 @@ class Capturer:
         self.records += len(flows)
         self.sink.write(flows)
         if len(self.decoder.endpoints) > MOST_ADDRESSES or self.table.live > MOST_FLOWS:
-            say("flow table full", addresses=len(self.decoder.endpoints), flows=self.table.live)
+            say(
+                "flow table full, starting a new one",
+                level=logging.WARNING,
+                addresses=len(self.decoder.endpoints),
+                flows=self.table.live,
+            )
             self._finish()
             self.restarts += 1
             self._start()
@@ -159,15 +171,18 @@ class Capturer:
         self.table.tally.clear()
 
     def counts(self) -> Iterator[Count]:
-        """All that is counted, now."""
-        yield Count(PREFIX + "packets", "read from the interface", {(): self.packets})
-        yield Count(PREFIX + "packets_decoded", "of these, in the flow table", {(): self.decoded})
+        """All that is counted, as it was when nothing was half done."""
+        yield from self._told()
+
+    def _own_counts(self) -> Iterator[Count]:
+        yield Count(PREFIX + "packets", "packets read from the interface", {(): self.packets})
+        yield Count(PREFIX + "packets_decoded", "packets followed in the flow table", {(): self.decoded})
         lost = keyed({"capture": self.ring.lost})
-        yield Count(PREFIX + "kernel_lost", "packets dropped for want of room in the ring", lost, ("kind",))
+        yield Count(PREFIX + "kernel_lost", "packets dropped because the ring was full", lost, ("kind",))
         table = self.table
         reasons = summed(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
-        yield Count(PREFIX + "packets_fate", "of packets, by what became of them", keyed(reasons), ("reason",))
-        yield Count(PREFIX + "table_restarts", "times the flow table was full", {(): self.restarts})
-        yield Count(PREFIX + "records", "flow records given to the sink", {(): self.records})
+        yield Count(PREFIX + "packets_fate", "packets by result", keyed(reasons), ("reason",))
+        yield Count(PREFIX + "table_restarts", "times the flow table was full and started anew", {(): self.restarts})
+        yield Count(PREFIX + "records", "flow records passed to the sink", {(): self.records})
         yield from self.hops.counts()
         yield from self.sink.counts()

@@ -36,11 +36,11 @@ class Wish:
 def capture_until_told(wish: Wish, *, name: str | None, expression: str | None, ends: bool, promiscuous: bool) -> None:
     """Capture as wished until SIGTERM or SIGINT. `ends`: RoCEv2 alone, without middles. Raises OSError, ValueError."""
     if expression and ends:
-        raise ValueError("either a filter of your own or the one for RoCE")
+        raise ValueError("--filter and --roce-ends cannot be combined; give one of them")
     program = roce_ends(SNAPLEN) if ends else compiled(expression, SNAPLEN) if expression else keep_all(SNAPLEN)
     switch = name or wish.interface
     if "|" in switch:
-        raise ValueError("a switch's name may not contain |")
+        raise ValueError("the name of a switch must not contain |; choose another --name")
     _run(wish, program, OneSwitch(switch), promiscuous=promiscuous)
 
 
@@ -54,13 +54,13 @@ def receive_mirrors_until_told(
         try:
             mirrors.reload(allow_list())
         except (OSError, ValueError) as error:
-            say("not reloaded", level=logging.ERROR, error=error)
+            say("settings not reloaded, the old ones stay", level=logging.ERROR, error=error)
         else:
-            say("reloaded", networks="all" if mirrors.allowed is None else len(mirrors.allowed))
+            say("settings reloaded", networks="all" if mirrors.allowed is None else len(mirrors.allowed))
 
     if mirrors.allowed is None:
         logs.start()
-        say("anybody may mirror", level=logging.WARNING, hint="name the switches with --allow")
+        say("any host may send mirrored packets", level=logging.WARNING, hint="list the switches with --allow")
     _run(wish, gre(ERSPAN_SNAPLEN), mirrors, reload=reload, promiscuous=False, horizon_ns=ERSPAN_HORIZON_NS)
 
 

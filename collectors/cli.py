@@ -6,14 +6,15 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from collectors import cli_files, cli_live
+from collectors import cli_files, cli_live, cli_warm
+from collectors.bounded import is_lack, outer_limit
 from collectors.cli_given import Commands
 from collectors.files import written as written
 from collectors.storeerror import StoreError
@@ -33,7 +34,8 @@ ENDINGS = {
     ".tsv",
 }  # of files, not of switches' names
 
-HELP = "Turn captures into flow records, where packets are seen; and other tools' records into dumps."
+OUT_OF_MEMORY = "out of memory"
+HELP = "Collect flow records: from captures, mirror ports, flow exports, and files of other tools."
 app = typer.Typer(
     cls=Commands,
     help=HELP,
@@ -53,13 +55,14 @@ def show_version(asked: bool) -> None:
 
 
 VersionOption = Annotated[
-    bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
 ]
 
 
 def main() -> None:
     """The console script."""
-    app()
+    with lacking("prism-collect"):
+        app()
 
 
 @app.callback(help=HELP)
@@ -68,21 +71,41 @@ def options(version: VersionOption = False) -> None:
 
 
 @contextmanager
-def complaints(program: str) -> Iterator[None]:
-    """What a user can cause ends the program with one line on stderr and 2; Ctrl-C with 130; a reader that left, silently.
-
-    A store that is away ends it with 75 (EX_TEMPFAIL): to be tried again.
-    """
+def lacking(program: str) -> Iterator[None]:
+    """End the program with one line on stderr and status 2 if memory runs out."""
     try:
         yield
+    except MemoryError:
+        outer = outer_limit()
+        typer.echo(f"{program}: {OUT_OF_MEMORY}{f' ({outer})' if outer else ''}", err=True)
+        sys.exit(2)
+
+
+@contextmanager
+def complaints(program: str) -> Iterator[ExitStack]:
+    """End the program with one line on stderr and status 2 for errors a user can cause, 130 for Ctrl-C, 1 for a closed pipe.
+
+    A store that cannot be reached gives status 75 (EX_TEMPFAIL): try again. The stack holds contexts that end with the command.
+    """
+    try:
+        with ExitStack() as undo:
+            yield undo
         sys.stdout.flush()
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit meets no broken pipe again
         raise typer.Exit(1) from None
+    except MemoryError:
+        outer = outer_limit()
+        raise _refusal(program, f"{OUT_OF_MEMORY}{f' ({outer})' if outer else ''}") from None
+    except RuntimeError as error:
+        if not is_lack(error):
+            raise
+        raise _refusal(program, f"{OUT_OF_MEMORY}: {error}") from None
     except OSError as error:
-        message = f"{error.filename}: {(error.strerror or str(error)).lower()}" if error.filename else str(error)
+        said = error.strerror or str(error)
+        message = f"{error.filename}: {said[:1].lower()}{said[1:]}" if error.filename else str(error)
         raise _refusal(program, message) from None
     except ValueError as error:
         raise _refusal(program, str(error)) from None
@@ -107,10 +130,10 @@ def named_inputs(files: Sequence[str]) -> list[tuple[str, str]]:
         if not equals or Path(file).exists():
             switch, path = stem(file), file
         if not switch:
-            raise ValueError(f"{file}: the switch's name before = is missing")
+            raise ValueError(f"{file}: the switch name before = is missing; write SWITCH=FILE")
         if switch in named:
-            hint = f"say which switch each is: {switch}={named[switch]} OTHER={path}"
-            raise ValueError(f"{named[switch]} and {path} are both switch {switch!r}: {hint}")
+            hint = f"name the switches: {switch}={named[switch]} OTHER={path}"
+            raise ValueError(f"{named[switch]} and {path}: both belong to switch {switch!r}; {hint}")
         _check_readable(path)
         named[switch] = path
     return list(named.items())
@@ -139,14 +162,15 @@ def check_output(path: str, inputs: Sequence[tuple[str, str]]) -> None:
     """Raises ValueError where a file could not be written, or is one of the inputs, before any work is done."""
     target = Path(path)
     if target.is_dir():
-        raise ValueError(f"{path}: is a folder, not a file")
+        raise ValueError(f"{path}: is a folder; name a file")
     if not target.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {target.parent}")
+        raise ValueError(f"{path}: the folder {target.parent} does not exist; create it first")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise ValueError(f"{path}: may not be written")
+        raise ValueError(f"{path}: permission denied for writing")
     if target.exists() and any(target.samefile(read) for _, read in inputs if read != "-"):
-        raise ValueError(f"{path}: is one of the inputs")
+        raise ValueError(f"{path}: is one of the inputs; choose another output file")
 
 
 cli_files.add_to(app)
 cli_live.add_to(app)
+app.command("warm")(cli_warm.command("prism-collect", ("collectors",)))

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+MOST_RATE = 400_000.0  # datagrams per second and exporter where nothing else is set: more than any switch sends
 FREE = ("TEXT", "EXPRESSION")  # metavars of what may be empty: words for people, and all packets
 
 
@@ -39,7 +40,7 @@ def _filled(then: Callable[..., Any] | None) -> Callable[..., Any]:
     def check(context: Any, parameter: Any, value: Any) -> Any:
         said = source(context, parameter.name) in ("COMMANDLINE", "DEFAULT_MAP")  # a default of ours may be empty
         if said and (value == "" or (isinstance(value, list | tuple) and "" in value)):
-            raise typer.BadParameter("it is empty; an unset variable, perhaps", ctx=context, param=parameter)
+            raise typer.BadParameter("the value is empty; is a shell variable not set?", ctx=context, param=parameter)
         return then(context, parameter, value) if then else value
 
     return check

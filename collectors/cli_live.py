@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from collectors.cli_given import source
+from collectors.cli_given import MOST_RATE, source
 from collectors.cli_settings import config_option, settings_of
 
 OutOption = Annotated[
@@ -16,14 +16,17 @@ OutOption = Annotated[
         "-o",
         "--out",
         metavar="FOLDER",
-        help="Parquet files go here; - is standard output, as JSON Lines; chdb:FOLDER the embedded store, "
-        "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE a server (?spool=FOLDER: where records wait for it).",
+        help="Folder for Parquet files; - for JSON Lines on standard output; chdb:FOLDER for the embedded store; "
+        "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE for a server (?spool=FOLDER sets the spool).",
     ),
 ]
-RowsOption = Annotated[int, typer.Option(min=1, help="A file ends after so many records ...")]
-SecondsOption = Annotated[float, typer.Option(min=0.1, help="... or when its first record has waited for so many seconds.")]
+RowsOption = Annotated[int, typer.Option(min=1, help="Close a file after this many records ...")]
+SecondsOption = Annotated[float, typer.Option(min=0.1, help="... or this many seconds after its first record.")]
 MetricsOption = Annotated[
-    str | None, typer.Option(metavar="[ADDRESS:]PORT", help="Serve counters at /metrics there; loopback unless named.")
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS:]PORT", help="Serve Prometheus metrics at /metrics; on loopback unless an address is given."
+    ),
 ]
 
 
@@ -41,15 +44,21 @@ def _listed(context: typer.Context, name: str, texts: list[str] | None) -> list[
 
 
 ConfigOption = Annotated[str | None, config_option("prism-collect")]
-InterfaceArgument = Annotated[str, typer.Argument(metavar="IFACE", help="The interface.")]
-AllowOption = Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Whom to listen to; all, without this and a file.")]
-AllowFileOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="More of them, one a line; none in it is none. SIGHUP reads it again.")
+InterfaceArgument = Annotated[str, typer.Argument(metavar="IFACE", help="Network interface.")]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CIDR", help="Accept datagrams from this network only; repeatable. Default: from anywhere."),
 ]
-RingOption = Annotated[int, typer.Option(min=1, max=4096, help="MiB of memory for packets the kernel hands over.")]
-ActiveOption = Annotated[float, typer.Option(min=0.1, help="Bursts end at multiples of so many seconds.")]
-WaitOption = Annotated[float, typer.Option(min=0.1, help="A record is written when it has rested for so many seconds.")]
-PlacesOption = Annotated[list[str] | None, typer.Option(metavar="[ADDRESS]:PORT")]
+AllowFileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="File with more networks, one per line; an empty file allows none. SIGHUP reads it again."
+    ),
+]
+RingOption = Annotated[int, typer.Option(min=1, max=4096, help="Size of the packet ring, MiB.")]
+ActiveOption = Annotated[float, typer.Option(min=0.1, help="Cut bursts at multiples of this many seconds.")]
+WaitOption = Annotated[float, typer.Option(min=0.1, help="Write a record after this many seconds without a packet.")]
+PlacesOption = Annotated[list[str] | None, typer.Option(metavar="[ADDRESS]:PORT", help="Receive on this port; repeatable.")]
 
 
 def listen(
@@ -62,21 +71,22 @@ def listen(
     rotate_seconds: SecondsOption = 60.0,
     allow: AllowOption = None,
     allow_file: AllowFileOption = None,
-    exporters: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many exporters at a time.")] = 1000,
+    exporters: Annotated[int, typer.Option(min=1, max=1_000_000, help="Most exporters at a time.")] = 1000,
     rate: Annotated[
-        float | None, typer.Option(min=1, help="Datagrams per second of one exporter; what is kept stands for what is not.")
-    ] = None,
-    buffer: Annotated[int, typer.Option(min=1, max=1024, help="MiB of receive buffer to ask the kernel for.")] = 32,
+        float,
+        typer.Option(min=1, help="Most datagrams per second and exporter; volumes are scaled up for the dropped ones."),
+    ] = MOST_RATE,
+    buffer: Annotated[int, typer.Option(min=1, max=1024, help="Socket receive buffer to request, MiB.")] = 32,
     templates: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Templates and sampling rates are kept there over restarts.")
+        str | None, typer.Option(metavar="FILE", help="Keep templates and sampling rates here across restarts.")
     ] = None,
     metrics: MetricsOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Listen for sFlow, NetFlow (v5, v9) and IPFIX, and write flow records until SIGTERM.
+    """Receive sFlow, NetFlow (v5, v9) and IPFIX until SIGTERM.
 
-    Without an address it listens on loopback only; *:PORT is all addresses: then name the exporters with --allow, since
-    whoever can send a datagram there can forge records.
+    Writes flow records. PORT listens on loopback only, *:PORT on all addresses. UDP has no authentication:
+    with *:PORT, list the exporters with --allow.
     """
     from collectors.cli import complaints
 
@@ -106,22 +116,28 @@ def capture(
     out: OutOption = "-",
     rotate_rows: RowsOption = 500_000,
     rotate_seconds: SecondsOption = 60.0,
-    name: Annotated[str | None, typer.Option(metavar="SWITCH", help="The switch whose mirror port this is.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="SWITCH", help="Name of the switch whose mirror port this is.")] = None,
     expression: Annotated[
         str | None,
-        typer.Option("--filter", metavar="EXPRESSION", help="What to capture, in tcpdump's language; it compiles it."),
+        typer.Option("--filter", metavar="EXPRESSION", help="Capture filter in tcpdump syntax; needs tcpdump."),
     ] = None,
     roce_ends: Annotated[
-        bool, typer.Option(help="RoCE alone, First, Last and Only packets: all that messages need, a fraction of the packets.")
+        bool,
+        typer.Option(
+            help="Capture only RoCE First, Last and Only packets: enough to see messages, at a fraction of the packets."
+        ),
     ] = False,
-    promiscuous: Annotated[bool, typer.Option(help="Take frames for other hosts too, as a mirror port must.")] = True,
+    promiscuous: Annotated[bool, typer.Option(help="Promiscuous mode, which a mirror port needs.")] = True,
     buffer: RingOption = 64,
     active: ActiveOption = 10.0,
     wait: WaitOption = 1.0,
     metrics: MetricsOption = None,
     config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
 ) -> None:
-    """Capture a mirror port and write flow records until SIGTERM. Needs CAP_NET_RAW and no other privilege."""
+    """Capture a mirror port until SIGTERM.
+
+    Writes flow records. Needs only the capability CAP_NET_RAW.
+    """
     from collectors.cli import complaints
 
     with complaints("prism-collect"):
@@ -139,7 +155,9 @@ def erspan(
     rotate_seconds: SecondsOption = 60.0,
     switch: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=ADDRESS[/SESSION]", help="A switch by where it sends from; else its address names it."),
+        typer.Option(
+            metavar="NAME=ADDRESS[/SESSION]", help="Name of the switch at a source address; by default the address is the name."
+        ),
     ] = None,
     allow: AllowOption = None,
     allow_file: AllowFileOption = None,
@@ -149,10 +167,10 @@ def erspan(
     metrics: MetricsOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Be the end point of switches' mirrors (ERSPAN, GRE) on an interface; write flow records until SIGTERM.
+    """Receive mirrored packets (ERSPAN, GRE) until SIGTERM.
 
-    A packet that several switches mirror counts once. Whoever can send GRE to this host can forge packets: name the
-    switches with --allow. Needs CAP_NET_RAW and no other privilege.
+    Writes flow records. A packet that several switches mirror is counted once. GRE has no authentication:
+    list the switches with --allow. Needs only the capability CAP_NET_RAW.
     """
     from collectors.cli import complaints
 

@@ -22,7 +22,7 @@ def config_option(program: str) -> Any:
         metavar="FILE",
         is_eager=True,
         callback=take,
-        help="Defaults for these options: TOML, a table per command, keys as the options with _ for -.",
+        help="Settings file (TOML): one table per command, one key per option, with _ for -.",
     )
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from collectors import locking
-from collectors.clickhouse_errors import absent
+from collectors import places
 from collectors.clickhouse_tables import Columns
 from collectors.tables import StoreError as StoreError
 from collectors.tables import Table as Table
@@ -54,8 +52,8 @@ class Database(Protocol):
 def opened(where: str, *, make: bool = True) -> Database:
     """The database at a folder (`DIR` or `chdb:DIR`: embedded) or a server (`clickhouse://user:password@host:port/database`).
 
-    Raises StoreError, which says who uses the folder, what the server refuses, and which package is missing; without `make`
-    where there is none yet, too.
+    Raises StoreError, which says who uses the folder, what the server refuses, and which package is missing; AbsentError
+    without `make` where there is none yet. With `make`, a folder of something else is refused.
     """
     if "://" in where:
         from collectors.clickhouse_server import Server
@@ -64,8 +62,10 @@ def opened(where: str, *, make: bool = True) -> Database:
     from collectors.clickhouse_embedded import Embedded
 
     folder = folder_of(where)
-    if not (make or is_stored(folder)):
-        raise absent(where)
+    if not places.is_stored(folder):
+        if not make:
+            raise places.absent(folder)
+        places.check_new(folder)
     return Embedded(folder)
 
 
@@ -73,10 +73,5 @@ def folder_of(where: str) -> str:
     """The folder of an embedded store. Raises StoreError where none is named: an empty one would be the current folder."""
     folder = where.removeprefix("chdb:")
     if not folder:
-        raise StoreError(f"{where!r} names no folder; an unset variable, perhaps")
+        raise StoreError(f"{where!r}: the folder is missing; is a shell variable not set?")
     return folder
-
-
-def is_stored(folder: str | Path) -> bool:
-    """Whether an embedded store is in a folder. Raises StoreError where that cannot be seen."""
-    return locking.was_held(Path(folder), locking.STORE)

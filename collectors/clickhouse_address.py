@@ -19,16 +19,16 @@ def parsed(url: str) -> dict[str, Any]:
     """What the driver's client is to be given. Raises StoreError, which names the option that is wrong."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.hostname:
-        raise StoreError(f"{masked(url)}: not clickhouse://USER:PASSWORD@HOST:PORT/DATABASE")
+        raise StoreError(f"{masked(url)}: must be clickhouse://USER:PASSWORD@HOST:PORT/DATABASE")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := set(options) - set(OPTIONS):
-        raise StoreError(f"{masked(url)}: no option {', '.join(sorted(unknown))}; there are {', '.join(OPTIONS)}")
+        raise StoreError(f"{masked(url)}: unknown option {', '.join(sorted(unknown))}; known options: {', '.join(OPTIONS)}")
     try:
         port = SCHEMES[parts.scheme] if parts.port is None else parts.port
     except ValueError:
         port = 0
     if not port:
-        raise StoreError(f"{masked(url)}: not a port from 1 to 65535")
+        raise StoreError(f"{masked(url)}: the port must be from 1 to 65535")
     try:
         given = {name: _value(name, text) for name, text in options.items()}
     except ValueError as error:
@@ -58,19 +58,19 @@ def _value(name: str, text: str) -> Any:
     """Raises ValueError, which names the option."""
     if name == "compression":
         if text not in COMPRESSIONS:
-            raise ValueError(f"{name}={text}: there are {', '.join(COMPRESSIONS)}")
+            raise ValueError(f"{name}={text}: must be one of {', '.join(COMPRESSIONS)}")
         return text
     if name == "ca_certs":
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(text)
         except OSError as error:  # the driver would name no file, and a server that is away is no such mistake
-            said = "no certificates" if isinstance(error, ssl.SSLError) else (error.strerror or str(error)).lower()
+            said = "contains no certificates" if isinstance(error, ssl.SSLError) else (error.strerror or str(error)).lower()
             raise ValueError(f"{name}={text}: {said}") from None
         return text
     if name.endswith("timeout"):
         return _seconds(name, text)
     if text.lower() not in WORDS:
-        raise ValueError(f"{name}={text}: there are true and false")
+        raise ValueError(f"{name}={text}: must be true or false")
     return WORDS[text.lower()]
 
 
@@ -80,5 +80,5 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         found = 0
     if not 0 < found <= MOST_S:  # nor is nan
-        raise ValueError(f"{name}={text}: not seconds, more than 0 and at most {MOST_S}")
+        raise ValueError(f"{name}={text}: must be seconds, more than 0 and at most {MOST_S}")
     return found

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.clickhouse_errors import refused
 from collectors.clickhouse_tables import MOST, Tables
-from collectors.locking import STORE, Held, hold, whose
+from collectors.locking import STORE, Held, hold, in_use, whose
 from collectors.tables import StoreError, Table, literal
 
 SETTINGS = {
@@ -74,12 +74,14 @@ class Embedded(Tables):
         path = Path(folder).absolute()
         self.where, self._closed = str(folder), False
         if "?" in str(path):
-            raise StoreError(f"{folder}: the name of the store's folder may not contain ?")
+            raise StoreError(f"{folder}: the folder name of a store must not contain ?")
         with _lock:
             if _engine is None:
                 _engine = _Engine(path)
             elif _engine.folder != path:
-                raise StoreError(f"{folder}: this process has the store {_engine.folder} open; the engine allows one")
+                raise StoreError(
+                    f"{folder}: this process already has the store {_engine.folder} open; the engine allows only one"
+                )
             _engine.users += 1
             self._engine = _engine
 
@@ -141,7 +143,7 @@ def _session(folder: Path) -> Any:
     except OSError as error:
         raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(folder, error)}") from None
     except ImportError:
-        raise StoreError("the embedded store needs the package chdb: pip install 'llm-prism[embedded]'") from None
+        raise StoreError("the package chdb is missing; install it: pip install 'llm-prism[embedded]'") from None
     try:
         begin: Any = engine.Session
         session = begin(str(folder))
@@ -152,7 +154,7 @@ def _session(folder: Path) -> Any:
     except Exception as error:
         owner = _owner(folder)
         if owner:
-            raise StoreError(f"{folder}: in use by process {owner}") from None
+            raise in_use(folder, owner) from None
         raise _why(folder) or refused(error, str(folder)) from None
     return session
 
@@ -162,7 +164,7 @@ def _check_room(folder: Path) -> None:
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
     if free < ROOM:
-        needed = f"a table is made or changed only where {ROOM >> 20} MiB are free, here are {free / (1 << 20):.1f}"
+        needed = f"creating or changing a table needs {ROOM >> 20} MiB free, only {free / (1 << 20):.1f} MiB are"
         raise StoreError(f"{folder}: no space left on device: {needed}", transient=True)
 
 
@@ -173,7 +175,7 @@ def _why(folder: Path) -> StoreError | None:
             if not os.access(path, os.R_OK | os.W_OK):
                 return StoreError(f"{folder}: permission denied{whose(path, PermissionError())}")
             if path.suffix == ".sql" and not path.stat().st_size:
-                return StoreError(f"{folder}: {path.relative_to(folder)} is empty, as a disk leaves it that was full")
+                return StoreError(f"{folder}: {path.relative_to(folder)} is empty: the disk was full; remove the store")
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from collectors.tables import StoreError
+from collectors.storeerror import AbsentError, StoreError
 
 TRANSIENT = {  # codes of ClickHouse's ErrorCodes.cpp: load, network, memory, disks, replicas
     *(3, 32, 74, 75, 76, 95, 96, 99, 101, 159, 160, 173, 198, 202, 203, 204, 209, 210, 216, 225, 236, 241, 242, 243, 244, 252),
@@ -27,6 +27,6 @@ def refused(error: Exception, where: str, code: int | None = None) -> StoreError
     return StoreError(f"{where}: {said or 'refused'} (code {number})", transient=number in TRANSIENT)
 
 
-def absent(where: str) -> StoreError:
-    """That nobody has made a store there."""
-    return StoreError(f"{where}: no store is there (prism store init makes one)")
+def absent(where: str) -> AbsentError:
+    """That a server has no such database."""
+    return AbsentError(f"{where}: no store exists here; create it with prism store init")

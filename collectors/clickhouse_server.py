@@ -65,7 +65,7 @@ class Server(Tables):
         try:
             from clickhouse_driver import Client, errors
         except ImportError:
-            raise StoreError("a server needs the package clickhouse-driver: pip install 'llm-prism[server]'") from None
+            raise StoreError("the package clickhouse-driver is missing; install it: pip install 'llm-prism[server]'") from None
         logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs what it raises, with tracebacks
         as_objects()
         settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
@@ -74,7 +74,9 @@ class Server(Tables):
         except errors.UnknownCompressionMethod:
             kind = self._address["compression"]
             package = f"clickhouse-driver[{kind.removesuffix('hc')}]"
-            raise StoreError(f"{self.where}: compression={kind} needs packages: pip install '{package}'") from None
+            raise StoreError(
+                f"{self.where}: compression={kind} needs a package that is missing; install it: pip install '{package}'"
+            ) from None
         _note_accepted(client)
         return client
 
@@ -110,9 +112,9 @@ class Server(Tables):
         if client.answered:
             return f"no answer within {answer_s:g} s"
         if client.accepted:
-            hint = "is it busy, or another service's port? 8123 is ClickHouse's for HTTP"
+            hint = "the server may be busy, or this is the port of another service (8123 is ClickHouse HTTP, which is not used)"
             return f"{at} accepted the connection but did not answer within {answer_s:g} s: {hint}"
-        return f"no connection to {at} within {connect_s:g} s"
+        return f"no connection to {at} within {connect_s:g} s; check address, port and firewall"
 
     def _run(self, sql: str) -> dict[str, NDArray[Any]]:
         client = self._mine()
@@ -151,7 +153,7 @@ class Server(Tables):
         """An insert whose client left may still be at work; what is not there now would be there then."""
         sql = "SELECT count() AS n FROM system.processes WHERE query_id LIKE {ended:String}"
         if int(self.query(sql, {"ended": f"%-{batch_number(token):x}"})["n"][0]):
-            raise StoreError(f"{self.where}: an earlier insert of batch {token} is still at work", transient=True)
+            raise StoreError(f"{self.where}: an earlier insert of batch {token} is still running", transient=True)
 
 
 def _note_accepted(client: Any) -> None:

@@ -104,9 +104,11 @@ class Tables(ABC):
         rows = {c.name: columns[c.name] for c in kept if c.name in columns}
         counts = {len(values) for values in rows.values()}
         if missing := {c.name for c in kept} - set(columns) - {BATCH}:
-            raise ValueError(f"table {table.name}: no column {', '.join(sorted(missing))}")
+            raise ValueError(f"table {table.name}: missing column {', '.join(sorted(missing))}")
         if len(counts) != 1 or max(counts) > MOST:
-            raise ValueError(f"table {table.name}: columns of {sorted(counts)} rows; at most {MOST}, all of one length")
+            raise ValueError(
+                f"table {table.name}: columns have {sorted(counts)} rows; they need equal lengths of at most {MOST}"
+            )
         (count,) = counts
         if not count:
             return False
@@ -134,7 +136,9 @@ class Tables(ABC):
             parameters |= {"first": int(times.min()), "last": int(times.max())}
         found = int(self.query(sql, parameters)["n"][0])
         if found not in (0, count) and not (table.replacing or table.summing):
-            raise StoreError(f"{self.where}: table {table.name} has {found} of {count} rows of batch {token}: it was changed")
+            raise StoreError(
+                f"{self.where}: table {table.name} has {found} of {count} rows of batch {token}: it was changed from outside"
+            )
         return found > 0
 
     def _added(self, table: Table, rows: Mapping[str, Any]) -> bool | None:
@@ -184,14 +188,14 @@ class Tables(ABC):
         kept = table.kept(plain=self.plain, version=version)
         ours = [(there.get(c.name), c.plain) for c in kept if c.plain]
         if not self.plain and ours and all(found == plain for found, plain in ours):
-            form = f"is of the form for servers before {'.'.join(map(str, tables.FULL))}"
-            raise StoreError(f"{self.where}: table {table.name} {form}, which this one was: a new database is needed")
+            form = f"has the form for servers before {'.'.join(map(str, tables.FULL))}"
+            raise StoreError(f"{self.where}: table {table.name} {form}; after an upgrade of the server use a new database")
         for column in kept:
             wanted, found = table.type_of(column, plain=self.plain), there.get(column.name)
             if found is None:
-                raise StoreError(f"{self.where}: table {table.name} has no column {column.name}: somebody changed it")
+                raise StoreError(f"{self.where}: table {table.name} has no column {column.name}: it was changed from outside")
             if found.replace(" ", "") != wanted.replace(" ", ""):
                 self._changed(f"column {table.name}.{column.name}", found, wanted)
 
     def _changed(self, what: str, found: str, wanted: str) -> None:
-        raise StoreError(f"{self.where}: {what} is {found}, not {wanted}: somebody changed it")
+        raise StoreError(f"{self.where}: {what} is {found}, expected {wanted}: it was changed from outside")

@@ -1,4 +1,4 @@
-"""A stream of octets, unpacked: gzip and zstd, told by their first octets, one inside another."""
+"""Unpack a stream of octets: gzip and zstd, recognized by their first octets, also one inside another."""
 
 from __future__ import annotations
 
@@ -97,6 +97,13 @@ class _Rewound:
         return got or int(self._file.readinto1(room))
 
 
+def explained(error: Exception) -> str:
+    """Why compressed data cannot be read, in words, from the exception of its library."""
+    kind = {zlib.error: "gzip", zstandard.ZstdError: "zstd"}.get(type(error))
+    text = str(error).removeprefix("Error -3 while decompressing data: ").removeprefix("zstd decompressor error: ")
+    return f"invalid {kind} data ({text})" if kind else text.lower()
+
+
 def is_packed(head: bytes) -> bool:
     """Whether these first octets are those of gzip or zstd."""
     return head.startswith((GZIP, ZSTD)) or _is_skippable(head)
@@ -157,7 +164,7 @@ def _inflate_to_fault(member: zlib._Decompress, chunk: bytes) -> Iterator[bytes]
     while octets := member.decompress(chunk, 1):
         yield octets
         chunk = member.unconsumed_tail
-    raise zlib.error("corrupt gzip stream")
+    raise zlib.error("corrupt stream")
 
 
 def _unzstd(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Files of any kind we read to a dump of any kind we write: captures to flow records, dumps to dumps."""
+"""Convert files to one dump of flow records: captures, exports and dumps of every format that Prism reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from collectors import inputs, pcap, reading, writing
+from collectors import flowtable, inputs, pcap, reading, writing
 from collectors.fastpath import Decoder
 from collectors.flowtable import flows_of
 from collectors.inputs import Kind
@@ -16,7 +16,7 @@ from collectors.record import Flows
 
 
 class Converted(NamedTuple):
-    """What became of files: packets and records read, records written, what was left out by reason, what was damaged."""
+    """The result of a conversion: packets read, records written, counts of skipped packets and rows by reason, warnings."""
 
     packets: int
     written: int
@@ -54,5 +54,8 @@ def _of_captures(captures: Mapping[str, pcap.Capture], skipped: Counter[str]) ->
     decoder = Decoder()
     readers = {switch: reading.read(capture, decoder) for switch, capture in captures.items()}
     records, _, tally = flows_of(readers, decoder.endpoints)
-    skipped.update(decoder.skipped + tally)
+    packets = sum(capture.packets for capture in captures.values())
+    skipped.update(flowtable.skipped(packets, decoder.skipped, tally))
+    for capture in captures.values():
+        skipped.update(capture.skipped)
     return records

@@ -25,7 +25,7 @@ class _Loader(yaml.BaseLoader):
         seen = set()
         for key, _ in node.value:
             if str(key.value) in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key.value!r} stands there twice", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} is given twice", problem_mark=key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep=deep)
 
@@ -37,7 +37,7 @@ def load_json(text: str, name: str) -> Any:
     except json.JSONDecodeError as error:
         raise ValueError(f"{name}:{error.lineno}:{error.colno}: {error.msg}") from None
     except RecursionError:
-        raise ValueError(f"{name}: nested too deeply") from None
+        raise ValueError(f"{name}: is nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
         raise ValueError(f"{name}: {error}") from None
 
@@ -53,4 +53,4 @@ def load_yaml(text: str, name: str) -> Any:
     except yaml.YAMLError as error:
         raise ValueError(f"{name}: {str(error).splitlines()[0]}") from None
     except RecursionError:
-        raise ValueError(f"{name}: nested too deeply") from None
+        raise ValueError(f"{name}: is nested too deeply") from None

@@ -1,6 +1,6 @@
-"""Flow records in text files: CSV and JSON Lines, ours and other makers' (nfdump, Zeek), plain, .gz or .zst, to Flows.
+"""Read flow records from text files: CSV and JSON Lines of Prism, nfdump and Zeek; plain, .gz or .zst.
 
-A file is read front to back once, in blocks, so memory beyond the records is bounded. What a file is, its first lines say.
+A file is read once from front to back, in blocks, so memory beyond the records is bounded. The first lines decide the format.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import zstandard
 
 from collectors import nfdump, zeek
 from collectors.blocks import CUT_OFF, Blocks
-from collectors.compression import GZIP, ZSTD
+from collectors.compression import GZIP, PIECE, ZSTD
 from collectors.delimited import Delimited, Part, header
-from collectors.gather import EARLY, MISSING, TEXT, Gathered, Gatherer
+from collectors.gather import MISSING, TEXT, Gathered, Gatherer, lacking
 from collectors.mapping import OURS, TIMES, Columns
 from collectors.objects import Objects, first_object
 from collectors.packet import DecodeError
@@ -31,14 +31,14 @@ from collectors.writing import write as write
 
 BLOCK = 1 << 22
 DELIMITERS = ",;\t|"
-LONG = "a line is too long"
+LONG = "line longer than 1 MiB"
 ZEEK = tuple(f"#{word}".encode() for word in ("separator", "set_separator", "empty_field", "unset_field", "path", "fields"))
 
 
 def is_dump(head: bytes) -> bool:
     """Whether the first octets of a file are text, hence a dump and not a capture.
 
-    64 octets tell, of a compressed file those of its first block: up to 128 kB (RFC 8878 section 3.1.1.2).
+    64 octets decide. Of a compressed file this needs its first block, up to 128 kB (RFC 8878 section 3.1.1.2).
     """
     text = unpacked_head(head).removeprefix(b"\xef\xbb\xbf")
     line = text[:64].decode("utf-8", "ignore")
@@ -51,16 +51,26 @@ def unpacked_head(head: bytes) -> bytes:
         if head.startswith(GZIP):
             return zlib.decompressobj(31).decompress(head, 256)
         if head.startswith(ZSTD):
-            return zstandard.ZstdDecompressor().decompressobj().decompress(head)[:256]
+            return _unpacked_zstd(head, 256)
     except CUT_OFF:
         return b""
     return head
 
 
+def _unpacked_zstd(head: bytes, most: int) -> bytes:
+    """The first octets of a frame, of which no more is unpacked than it takes: octets may become 30,000 times as many."""
+    frame, found = zstandard.ZstdDecompressor().decompressobj(), b""
+    for at in range(0, len(head), PIECE):
+        if len(found) >= most or frame.eof:
+            break
+        found += frame.decompress(head[at : at + PIECE])
+    return found[:most]
+
+
 def read(
     path: str | Path, columns: Columns | None = None, *, exporter: str = "", block_octets: int = BLOCK
 ) -> tuple[Flows, Counter[str]]:
-    """Records of a dump by start, and what was skipped, by reason; see `Dump`. Raises DecodeError."""
+    """Read the records of a dump by start, and the counts of skipped rows by reason; see `Dump`. Raises DecodeError."""
     dump = Dump(path, columns, exporter=exporter, block_octets=block_octets)
     return dump.flows(), dump.skipped
 
@@ -73,9 +83,9 @@ class _Rows(Protocol):
 class Dump(Gathered):
     """A text with a record per row, `-` is standard input; to iterate over once. `skipped` counts bad rows by reason.
 
-    `columns` says which of their columns is which of ours, where names alone do not tell; `exporter` is the switch of
-    records that name none. Raises DecodeError, with file and line, where a required column is missing or, at the end, more
-    than half of the rows were bad.
+    `columns` maps the columns of the file to those of Prism, if their names differ. `exporter` is the switch of records that
+    name none. Raises DecodeError, with file and line, if a required column is missing, or at the end if more than half of the
+    rows were bad.
     """
 
     def __init__(
@@ -89,19 +99,25 @@ class Dump(Gathered):
         gatherer = self._gatherer
         with nullcontext(sys.stdin.buffer) if str(self._path) == "-" else open(self._path, "rb") as file:
             blocks = Blocks(_chunks(file, min(self._size, 1 << 20)), self._size)
-            for part in self._parts(iter(blocks)):
+            for part in self._parts(blocks):
                 gatherer.drop(part.ragged, MISSING)
                 gatherer.add(part.columns, part.at)
                 yield
-            if blocks.early:
-                self.skipped[EARLY] += 1
+            if blocks.damage:
+                place = f"{self.name}, line {blocks.line}"
+                self.warnings += (
+                    f"{place}: the compressed data cannot be read on ({blocks.damage}); the lines before it were read",
+                )
             gatherer.drop(np.repeat(blocks.first_long, blocks.long), LONG)
         gatherer.check()
 
-    def _parts(self, blocks: Iterator[tuple[int, bytes]]) -> Iterator[Part]:
+    def _parts(self, whole: Blocks) -> Iterator[Part]:
+        blocks = iter(whole)
         found = next(((line, block) for line, block in blocks if not block.isspace()), None)
         if found is None:
-            raise DecodeError(f"{self.name}: empty, or its first line is too long" if self.skipped else f"{self.name}: empty")
+            long = f", line {whole.first_long}: {LONG}; a table of records has shorter lines"
+            damage = f": the compressed data cannot be read: {whole.damage}; copy or compress the file again"
+            raise DecodeError(f"{self.name}{damage if whole.damage else long if whole.long else ': the file is empty'}")
         line, block = found
         blank = len(block) - len(block.lstrip())
         line, block = line + block.count(b"\n", 0, blank), block[block.rfind(b"\n", 0, blank) + 1 :]
@@ -128,7 +144,7 @@ class Dump(Gathered):
         theirs = None if self._asked else nfdump.columns(names)
         columns = (theirs or asked).present(names)
         if missing := [(theirs or asked).theirs(ours) for ours in columns.missing()]:
-            raise DecodeError(f"{self.name}, line {line}: no column {', '.join(missing)}")
+            raise DecodeError(f"{self.name}, line {line}: {lacking(missing, names)}")
         self._gatherer.columns = columns
         numbers, words = _kinds(columns)
         table = Delimited(names, columns.wanted(), delimiter=delimiter, numbers=numbers, words=words)

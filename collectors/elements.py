@@ -1,9 +1,10 @@
 """What the elements of NetFlow v9 and IPFIX mean to us: a table, ours (`elements.csv`) and any a user adds.
 
 A line is `enterprise,element,name,column,unit`: enterprise 0 is IANA's registry, and NetFlow v9's numbers are the same;
-29305 is the reverse direction (RFC 5103). The column is one of `MEANINGS`: of a flow record, or one of those that come
-together in one. Where several elements of a template mean the same column, the first in the table counts; a user's lines
-come before ours. A line with an empty column takes the meaning from an element.
+29305 is the reverse direction (RFC 5103), 4294967295 the scope fields of v9. The column is one of `MEANINGS`: of a flow
+record, or one of those that come together in one; octets and packets of the unit `total` are running totals of a flow. Where
+several elements of a template mean the same column, the first in the table counts; a user's lines come before ours. A line
+with an empty column takes the meaning from an element.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import NamedTuple
 from collectors.packet import DecodeError
 
 HEAD = ("enterprise", "element", "name", "column", "unit")
-ANYTHING, TIMES = ("",), ("s", "ms", "us", "ns", "uptime", "delta_us")
+TOTAL = "total"
+ANYTHING, COUNTED, TIMES = ("",), ("", TOTAL), ("s", "ms", "us", "ns", "uptime", "delta_us")
 MEANINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "src": ("ipv4", "ipv6"),
@@ -28,12 +30,14 @@ MEANINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "boot": ("ms",),
         "frame": ("ethernet", "ip"),
         "sampling_probability": ("float",),
-        **dict.fromkeys(("src_port", "dst_port", "protocol", "tcp_flags", "dst_qp", "octets", "packets"), ANYTHING),
+        **dict.fromkeys(("src_port", "dst_port", "protocol", "tcp_flags", "dst_qp"), ANYTHING),
+        **dict.fromkeys(("octets", "packets", "reverse_octets", "reverse_packets"), COUNTED),
         **dict.fromkeys(("messages", "retransmits", "ecn", "cnp", "busy_ns"), ANYTHING),
-        **dict.fromkeys(("reverse_octets", "reverse_packets", "reverse_tcp_flags"), ANYTHING),
+        "reverse_tcp_flags": ANYTHING,
         **dict.fromkeys(("sampling_rate", "sampling_interval", "sampling_space"), ANYTHING),
         **dict.fromkeys(("sampling_size", "sampling_population", "sampler"), ANYTHING),
-        **dict.fromkeys(("frame_octets", "ip_octets", "evidence"), ANYTHING),
+        **dict.fromkeys(("interface", "in_interface", "out_interface", "line_card", "template", "domain"), ANYTHING),
+        **dict.fromkeys(("frame_octets", "ip_octets", "evidence", "key"), ANYTHING),
     }
 )
 
@@ -59,9 +63,9 @@ class Elements:
 
 
 def parse(text: str, name: str = "elements", base: Elements | None = None) -> Elements:
-    """A table from CSV with the head line `HEAD`, before a table that is there already.
+    """Read a table of elements from CSV with the header `HEAD`. Its lines take precedence over those of `base`.
 
-    Raises DecodeError, with the table's name and the line, where a line is not what it should be.
+    Raises DecodeError with the table's name and the line of the first error.
     """
     meanings: dict[tuple[int, int], Meaning] = {}
     for key, meaning in _lines(text, name):
@@ -77,7 +81,7 @@ def _lines(text: str, name: str) -> Iterator[tuple[tuple[int, int], Meaning]]:
     line = 1
     try:
         if tuple(next(rows, [])) != HEAD:
-            raise DecodeError(f"{name}, line 1: not {','.join(HEAD)}")
+            raise DecodeError(f"{name}, line 1: the header must be {','.join(HEAD)}")
         for place, row in enumerate(rows):
             line += 1
             if row and not row[0].startswith("#"):
@@ -88,14 +92,16 @@ def _lines(text: str, name: str) -> Iterator[tuple[tuple[int, int], Meaning]]:
 
 def _line(row: list[str], where: str, place: int) -> tuple[tuple[int, int], Meaning]:
     if len(row) != len(HEAD):
-        raise DecodeError(f"{where}: {len(row)} columns, not {len(HEAD)}")
+        raise DecodeError(f"{where}: {len(row)} columns, must be {len(HEAD)}: {', '.join(HEAD)}")
     enterprise, element, called, column, unit = (cell.strip() for cell in row)
     if not (enterprise.isdecimal() and element.isdecimal() and int(enterprise) < 1 << 32 and int(element) < 1 << 16):
-        raise DecodeError(f"{where}: enterprise and element are numbers of 32 and 16 bits, not {enterprise!r} and {element!r}")
+        raise DecodeError(
+            f"{where}: enterprise must be 0 to 4294967295 and element 0 to 65535; they are {enterprise!r} and {element!r}"
+        )
     if column and column not in MEANINGS:
-        raise DecodeError(f"{where}: no column {column!r}: one of {', '.join(MEANINGS)}")
+        raise DecodeError(f"{where}: unknown column {column!r}; known columns: {', '.join(MEANINGS)}")
     if column and unit not in MEANINGS[column]:
-        raise DecodeError(f"{where}: the unit of {column} is {' or '.join(MEANINGS[column]) or 'empty'}, not {unit!r}")
+        raise DecodeError(f"{where}: the unit of {column} must be {' or '.join(MEANINGS[column]) or 'empty'}; it is {unit!r}")
     return (int(enterprise), int(element)), Meaning(column, unit, called, place)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.addresstexts import texts
 from collectors.compiled import compiled
 from collectors.record import Codes
 from collectors.wire import part
@@ -60,7 +60,7 @@ class Endpoints:
             if self._table.shape[1] < room:
                 self._table = np.concatenate([self._table, np.zeros((2, room - self._table.shape[1]), np.uint64)], axis=1)
             done, after = look(codes, done, self._table, self._slots, count)
-            self._texts += [address(h, w) for h, w in zip(*self._table[:, count:after].tolist(), strict=True)]
+            self._texts += texts(*self._table[:, count:after])
             if done < len(codes) and after == room:
                 self._grow()
             elif done < len(codes):
@@ -79,7 +79,7 @@ class Endpoints:
         if code is None:
             code = self._odd[high, low] = len(self._texts)
             self._table[:, code] = high, low
-            self._texts.append(address(high, low))
+            self._texts += texts(*self._table[:, code : code + 1])
         return code
 
     def _grow(self) -> None:
@@ -90,13 +90,6 @@ class Endpoints:
             (int(h), int(w)): int(c)
             for c, h, w in zip(np.flatnonzero(left), *self._table[:, : len(left)][:, left], strict=True)
         }
-
-
-def address(high: int, low: int) -> str:
-    """An address given as its upper and lower 64 bits, as text; IPv4 as such."""
-    if high == 0 and low >> 32 == 0xFFFF:
-        return str(IPv4Address(low & 0xFFFFFFFF))
-    return str(IPv6Address(high << 64 | low))
 
 
 @compiled

@@ -12,11 +12,14 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from collectors.clocks import KNOWN, Clock
 from collectors.packet import DecodeError
+from collectors.rates import Rates, Scope
 from collectors.templates import FIRST_DATA_SET, IPFIX, MOST_FIELDS, V9, Definition, Field
 
 SCHEMA = "prism-templates/1"
-MOST_SOURCES, MOST_SAMPLERS = 256, 256  # of one exporter; of one source
+MOST_SOURCES = 256  # of one exporter
+MOST_NEW, MOST_NEW_EACH_S = 1 << 18, 1 << 15  # octets of templates that an exporter has not had before: at once; per second
 _FIELD = struct.Struct(">IHH")
 Key = tuple[int, int, int]  # version, observation domain, template
 
@@ -47,25 +50,8 @@ class Source:
 
     def __init__(self) -> None:
         self.expected = -1  # sequence number; -1: not known
-        self.rates: dict[int, int] = {}  # by sampler; -1: for all
+        self.rates = Rates()
         self.boot_ns = -1
-
-    def rate(self, sampler: int = -1) -> int:
-        """One packet in so many: of a sampler; where that is not known, what is said for all, or by all samplers alike."""
-        found = self.rates.get(sampler) or self.rates.get(-1)
-        if found is None:
-            said = set(self.rates.values())
-            found = said.pop() if len(said) == 1 else 1
-        return found
-
-    def told(self, sampler: int, rate: int) -> bool:
-        """Take a rate that options tell; whether it is news."""
-        if self.rates.get(sampler) == rate:
-            return False
-        if sampler not in self.rates and len(self.rates) >= MOST_SAMPLERS:
-            del self.rates[next(iter(self.rates))]
-        self.rates[sampler] = rate
-        return True
 
 
 class Exporter:
@@ -75,7 +61,9 @@ class Exporter:
         self.name, self.tally = name, Counter[str]()
         self.templates: OrderedDict[Key, Template] = OrderedDict()
         self.sources: OrderedDict[tuple[int, int], Source] = OrderedDict()
-        self.octets = 0
+        self.octets, self.clock = 0, Clock()
+        self.rated = False  # whether options announced any sampling rate
+        self._new, self._new_ns = float(MOST_NEW), 0
         self._most_templates, self._most_octets = most_templates, most_octets
 
     def source(self, version: int, domain: int) -> Source:
@@ -87,6 +75,20 @@ class Exporter:
                 self.sources.popitem(last=False)
         self.sources.move_to_end((version, domain))
         return source
+
+    def announce(self, version: int, domain: int, scope: Scope, rate: int) -> bool:
+        """Keep a sampling rate of a source; whether it is new."""
+        self.rated = True
+        return self.source(version, domain).rates.announce(scope, rate)
+
+    def may_define(self, octets: int, now_ns: int) -> bool:
+        """Whether it may have templates of so many octets read that are new: reading them costs far more than records do."""
+        passed = max(now_ns - self._new_ns, 0) / 1e9 if self._new_ns else 0.0
+        self._new, self._new_ns = min(self._new + passed * MOST_NEW_EACH_S, float(MOST_NEW)), max(now_ns, self._new_ns)
+        if octets > self._new:
+            return False
+        self._new -= octets
+        return True
 
     def define(self, key: Key, template: Template) -> int:
         """Keep a template; how many had to go for it."""
@@ -152,19 +154,19 @@ class Exporters:
         return gone
 
     def to_state(self) -> dict[str, Any]:
-        """Templates, sampling rates and boot times as a plain value."""
+        """Templates, sampling rates, boot times and formats of times as plain values for JSON."""
         return {"schema": SCHEMA, "exporters": {name: _exporter_state(e) for name, e in self.known.items()}}
 
     def from_state(self, state: Any) -> None:
-        """Take back what `to_state` gave. Raises DecodeError where it is something else; then nothing is taken."""
+        """Restore what `to_state` gave. Raises DecodeError for anything else; then nothing is restored."""
         try:
             if state["schema"] != SCHEMA:
-                raise DecodeError(f"state of templates: schema {state['schema']!r}, not {SCHEMA}")
+                raise DecodeError(f"the templates have schema {state['schema']!r}, this Prism reads {SCHEMA!r}")
             found = {str(name): _restored(str(name), kept, self._each) for name, kept in state["exporters"].items()}
         except DecodeError:
             raise
         except (TypeError, KeyError, ValueError, AttributeError, OverflowError, struct.error, binascii.Error) as error:
-            raise DecodeError(f"state of templates: damaged: {type(error).__name__} {error}") from None
+            raise DecodeError(f"the templates are damaged ({type(error).__name__}: {error})") from None
         for name in list(found)[-self.most :]:
             self.known[name] = found[name]
 
@@ -173,10 +175,11 @@ def _exporter_state(exporter: Exporter) -> dict[str, Any]:
     return {
         "templates": [[*key, t.scope, base64.b64encode(t.packed).decode()] for key, t in exporter.templates.items()],
         "sources": [
-            [*key, source.boot_ns, [[sampler, rate] for sampler, rate in source.rates.items()]]
+            [*key, source.boot_ns, [[*scope, rate] for scope, rate in source.rates.announced.items()]]
             for key, source in exporter.sources.items()
-            if source.rates or source.boot_ns >= 0
+            if source.rates.announced or source.boot_ns >= 0
         ],
+        "clock": dict(exporter.clock.formats),
     }
 
 
@@ -187,14 +190,20 @@ def _restored(name: str, kept: Mapping[str, Any], bounds: Mapping[str, int]) -> 
         fields = len(packed) // _FIELD.size
         sound = (version in (V9, IPFIX), 0 <= domain < 1 << 32, FIRST_DATA_SET <= number < 1 << 16, -1 <= scope <= fields)
         if not (all(sound) and len(packed) % _FIELD.size == 0 and 0 < fields <= MOST_FIELDS):
-            raise ValueError(f"a template of {name}")
+            raise ValueError(f"template {number} of exporter {name} is not valid")
         template = Template(int(scope), packed)
         if not any(field.length for field in template.definition(number).fields):
-            raise ValueError(f"a template of {name}")
+            raise ValueError(f"template {number} of exporter {name} has no octets")
         exporter.define((int(version), int(domain), int(number)), template)
+    formats = {str(unit): str(name) for unit, name in kept.get("clock", {}).items()}
+    if not KNOWN.issuperset(formats.values()):
+        raise ValueError(f"a time format of exporter {name} is not known")
+    exporter.clock.formats = formats
     for version, domain, boot_ns, rates in kept["sources"]:
         source = exporter.source(int(version), int(domain))
         source.boot_ns = min(max(int(boot_ns), -1), 1 << 62)
-        for sampler, rate in rates:
-            source.told(int(sampler), min(max(int(rate), 1), 1 << 32))
+        for *scope, rate in rates:  # older states have the sampler alone
+            if not all(-1 <= int(value) < 1 << 32 for value in scope):
+                raise ValueError(f"a sampling rate of exporter {name} is not valid")
+            exporter.announce(int(version), int(domain), Scope(*map(int, scope)), min(max(int(rate), 1), 1 << 32))
     return exporter

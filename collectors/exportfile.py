@@ -1,22 +1,29 @@
-"""Files of exports: captures of NetFlow, IPFIX or sFlow datagrams, and IPFIX files."""
+"""Read files of exports: captures of NetFlow, IPFIX or sFlow datagrams, and IPFIX files."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from collectors import exported, ipfixfile, ledger, pcap
+from collectors.clocks import CORRECTED
 from collectors.netflow import NetflowDecoder
-from collectors.packet import NOT_IP, DecodeError
+from collectors.packet import DecodeError
 from collectors.record import Flows, Transits, concatenated
 from collectors.sflow import SflowDecoder
 from collectors.testimony import Witness, together
+from collectors.totals import MOST_FLOWS
 
-SOME = 1_000  # frames that tell a capture of exports
-LEFT_OUT = (f" {ledger.ERROR}", f" {ledger.DROPPED}", f" {ledger.WAITING}", f" {ledger.LOST}")
+SOME = 1_000  # frames that decide whether a capture is one of exports
+LEFT_OUT = {  # counters of `ledger` that a report shows, and what it calls them
+    f" {ledger.ERROR}": " not decoded: ",
+    f" {ledger.DROPPED}": " without a flow: ",
+    f" {ledger.WAITING}": " not decoded: template is not in the file",
+    f" {ledger.LOST}": " missing by sequence number",
+}
 
 
 def is_capture_of_exports(path: str | Path) -> bool:
@@ -35,19 +42,19 @@ def is_capture_of_exports(path: str | Path) -> bool:
                 batch.captured[rows],
                 batch.wire[rows],
             )
-            others: Counter[str] = Counter()
-            exports = len(exported.exports(some, others))
-            return 2 * exports > len(some) - others[NOT_IP]
+            extractor = exported.Extractor()
+            extractor.exports(some)
+            return extractor.most(len(some))
     except DecodeError:
         return False
 
 
 class Exports:
-    """A capture of export datagrams; to iterate over once. The switch of a record is the address that exported it.
+    """A capture of export datagrams, to iterate over once. The switch of a record is the address that exported it.
 
-    `skipped` counts frames that are no exports, and, of datagrams and records, what could not be decoded, is no flow, still
-    waits for its template at the end, or was lost before it came here (told by gaps in sequence numbers); `warnings` fills as
-    damage is met, `transits` with what switches tell of delays and losses. Raises DecodeError where there is no capture.
+    `skipped` counts frames that are no exports; and datagrams and records that could not be decoded, are no flows, lack their
+    template, or are missing by sequence number. `warnings` has a line for each damage and for each unusual way of reading,
+    `transits` the delays and losses that switches report. Raises DecodeError for a file that is no capture.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -58,18 +65,23 @@ class Exports:
 
     def __iter__(self) -> Iterator[Flows]:
         netflow, sflow, witness = NetflowDecoder(), SflowDecoder(), Witness()
-        frames, told = Counter[str](), list[Transits]()
+        extractor, told = exported.Extractor(), list[Transits]()
         with pcap.read(self._path) as capture:
             for batch in capture:
-                flow_exports, samples = exported.split(exported.exports(batch, frames))
+                flow_exports, samples = exported.split(extractor.exports(batch))
                 if len(flow_exports):
                     yield netflow.decode(flow_exports)
                 if len(samples):
                     yield sflow.decode(samples)
                     told.append(witness.transits(sflow.take_evidence()))
-            self.warnings = tuple(capture.warnings)
-        self.transits = together(told)
+            damage = capture.warnings
+            frames = capture.skipped
+        extractor.end()
+        notes = [*carriage(extractor), *decoding(netflow.exporters, netflow.tally)]
+        self.warnings = (*damage, *(f"{self._path}: {note}" for note in notes))
         self.skipped.update(frames)
+        self.transits = together(told)
+        self.skipped.update(extractor.skipped)
         self.skipped.update(left_out(netflow.tally + sflow.tally))
 
     def flows(self) -> Flows:
@@ -78,9 +90,9 @@ class Exports:
 
 
 class IpfixFile:
-    """An IPFIX file (RFC 5655); to iterate over once. `exporter` is the switch of its records; `skipped` is as of `Exports`.
+    """An IPFIX file (RFC 5655), to iterate over once. `exporter` is the switch of its records; `skipped` is as in `Exports`.
 
-    Raises DecodeError where it is none.
+    Raises DecodeError for a file of another kind.
     """
 
     def __init__(self, path: str | Path, exporter: str) -> None:
@@ -94,18 +106,44 @@ class IpfixFile:
 
     def flows(self) -> Flows:
         """All records, by start."""
-        flows, tally = ipfixfile.read(self._path, exporter=self._exporter)
+        flows, tally, warnings = ipfixfile.read(self._path, exporter=self._exporter)
         self.skipped.update(left_out(tally))
-        self.warnings = tuple(f"{self._path}: {what}" for what in ("file cut off", "file damaged") if tally[what])
+        notes = decoding({self._exporter or Path(self._path).name: tally}, tally)
+        self.warnings = (*warnings, *(f"{self._path}: {note}" for note in notes))
         return flows
 
 
+def carriage(extractor: exported.Extractor) -> Iterator[str]:
+    """Notes for the user about the frames that carried exports."""
+    for (protocol, port), n in sorted(extractor.elsewhere.items()):
+        where = f"UDP port {port}" if port else "many other UDP ports"
+        usual = ", ".join(map(str, exported.PORTS))
+        yield f"datagrams of {protocol} to {where} ({n:,}): recognised by their content; the usual ports are {usual}"
+    if extractor.joined:
+        yield f"datagrams reassembled from IP fragments ({extractor.joined:,}, of {extractor.fragments:,} fragments)"
+
+
+def decoding(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iterator[str]:
+    """Notes for the user about the decoding of records, from the tally of each exporter and of all exporters."""
+    for name, tally in sorted(exporters.items()):
+        if n := tally[ledger.UNRATED]:
+            hint = "announce the sampling rate in options records"
+            yield f"exporter {name}: sampling rate unknown ({n:,} records): it samples, but announces no rate for them; {hint}"
+        for corrected, n in tally.items():
+            if corrected.startswith(CORRECTED) and n:
+                yield f"exporter {name}: {corrected} ({n:,}), recognised over many records"
+        if n := tally[ledger.TOTALS_RESTARTED]:
+            yield f"exporter {name}: running totals restarted from 0 ({n:,} times)"
+    if n := whole[ledger.FORGOTTEN_TOTALS]:
+        yield f"running totals forgotten ({n:,} flows, more than {MOST_FLOWS:,} at once): their next totals count in full"
+
+
 def left_out(tally: Counter[str]) -> dict[str, int]:
-    """Of the counters of a decoder of exports, those of what became no flow record."""
-    return {name: n for name, n in tally.items() if n and any(word in name for word in LEFT_OUT)}
+    """The counters of an export decoder for what gave no flow record, under the names a report shows."""
+    return {name.replace(word, shown): n for name, n in tally.items() for word, shown in LEFT_OUT.items() if n and word in name}
 
 
 def by_start(parts: list[Flows]) -> Flows:
-    """The records of all parts, in order of start."""
+    """Merge the records of all parts, in order of start."""
     whole = concatenated(parts or [Flows.build({"start_ns": []}, endpoints=())])
     return whole.take(np.argsort(whole.start_ns, kind="stable"))

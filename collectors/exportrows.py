@@ -6,23 +6,24 @@ unlike those of records that we made from packets ourselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors import clocks
+from collectors.clocks import Clocks, Field, Formats
 from collectors.elements import Meaning
 from collectors.endpoints import MAPPED, Endpoints
-from collectors.record import Codes, Ints, Mask
-from collectors.templates import PLAIN, Layout
+from collectors.record import Codes, Ints
+from collectors.templates import PLAIN, TAKE, Layout
 
 Column = NDArray[Any]
 Raw = NDArray[np.uint64]
 
-_1900 = 2_208_988_800  # seconds from NTP's epoch to ours, RFC 7011 section 6.1.10
 _UNITS = {"us": 1_000, "ns": 1}
 _COUNTS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 REVERSED = {"octets": "reverse_octets", "packets": "reverse_packets", "tcp_flags": "reverse_tcp_flags"}
@@ -52,7 +53,9 @@ class Members:
 @dataclass(frozen=True, eq=False)
 class Context:
     """What the messages around records said: of each message (set) its time, when it was received, the exporter's uptime and
-    boot time (-1: not said).
+    boot time (-1: not said; needed for times since boot only).
+
+    `exporter`, `clocks`: who sent each, and how exporters write times. `raw`: the numbers of a slot as they came.
     """
 
     members: Members
@@ -60,6 +63,30 @@ class Context:
     received_ns: Ints
     uptime_ms: Ints
     boot_ns: Ints
+    exporter: Codes
+    clocks: Clocks
+    raw: Callable[[int], Raw]
+
+    @cached_property
+    def exporters(self) -> Codes:
+        """The exporter of each record, [n]."""
+        return self.exporter[self.members.of]
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """The first record of each set that has any."""
+        return (np.cumsum(self.members.count) - self.members.count)[self.members.count > 0]
+
+    @property
+    def first_exporter(self) -> Codes:
+        """The exporter of each set that has any records."""
+        return self.exporter[self.members.rows[self.members.count > 0]]
+
+    @property
+    def first_sent(self) -> Ints:
+        """When the message of each set that has any records was sent, as far as is known."""
+        rows = self.members.rows[self.members.count > 0]
+        return np.where(self.export_ns[rows] > 0, self.export_ns[rows], self.received_ns[rows])
 
     @cached_property
     def sent(self) -> Ints:
@@ -72,6 +99,7 @@ class Numbers:
 
     def __init__(self, layout: Layout, values: Sequence[Column], n: int) -> None:
         self.values, self.meanings, self.n = values, layout.meanings, n
+        self._taken: list[int] = layout.slots[TAKE].tolist()
         self.rows: dict[tuple[str, str], list[int]] = {}
         for row, meaning in enumerate(layout.meanings):
             part = meaning.unit if meaning.column in ("src", "dst") else ""
@@ -86,6 +114,10 @@ class Numbers:
         """The numbers of a column; None where the records have none."""
         found = self.get(column)
         return None if found is None else found[0]
+
+    def octets(self, column: str) -> int:
+        """How many octets the field of a column has; 0 where each record says."""
+        return max(self._taken[self.rows[column, ""][0]], 0)
 
     def codes(self, column: str, endpoints: Endpoints) -> Codes | None:
         """Addresses: IPv6 where there is one, else IPv4. None where the records have none."""
@@ -116,7 +148,7 @@ def flow_columns(numbers: Numbers, context: Context, endpoints: Endpoints) -> di
 
 def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, Ints]:
     """Start and end, ns since the epoch: what is not said is when the message was sent, else when it was received."""
-    first, last = (_time(numbers, prefix + name, context) for name in ("start", "end"))
+    first, last = _said(numbers, context, (prefix + "start", prefix + "end"))
     lasted = numbers.count("duration")
     if last is None:
         last = context.sent if first is None or lasted is None else first + lasted
@@ -128,48 +160,66 @@ def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, I
     return first, np.maximum(first, last)
 
 
-def _time(numbers: Numbers, column: str, context: Context) -> Ints | None:
+def _said(numbers: Numbers, context: Context, columns: tuple[str, str]) -> list[Ints | None]:
+    """Start and end as far as records say them, in the formats of their exporters."""
+    fields = [_field(numbers, name, context, columns[1]) for name in columns]
+    corrected = iter(context.clocks.corrected([field for field in fields if field is not None], context))
+    return [None if field is None else next(corrected) for field in fields]
+
+
+def _field(numbers: Numbers, column: str, context: Context, last: str) -> Field | None:
+    """Times as the template says, and what else the same numbers may be."""
     found = numbers.get(column)
     if found is None:
         return None
     value, unit = found[0], found[1].unit
+
+    def others() -> Formats:
+        if unit == "uptime":
+            made = {name: partial(_since_boot, numbers, value, context, last, n) for name, n in clocks.SINCE_BOOT.items()}
+            return clocks.uptimes({**made, clocks.S: partial(clocks.scaled, value, clocks.SECOND)})
+        raw = context.raw(numbers.rows[column, ""][0]) if unit in ("s", "ms") else value
+        return clocks.formats_of(unit, raw, context.sent)
+
     if unit in ("s", "ms"):
-        return value
-    if unit == "delta_us":
-        return context.sent - value
-    if unit in ("us", "ns"):
-        return _ntp(value, _UNITS[unit])
-    return _since_boot(numbers, value, context)
-
-
-def _scaled(value: Raw, unit: int) -> Ints:
-    return np.minimum(value, np.uint64(((1 << 62) - 1) // unit)).astype(np.int64) * unit
+        time_ns: Ints = value
+    elif unit == "delta_us":
+        time_ns = context.sent - value
+    elif unit in ("us", "ns"):
+        time_ns = _ntp(value, _UNITS[unit])
+    else:
+        time_ns = _since_boot(numbers, value, context, last)
+    return Field(unit, time_ns, value, others)
 
 
 def _ntp(value: Raw, unit: int) -> Ints:
     """NTP's 32 bits of seconds and 32 of their fraction; some exporters count µs or ns since our epoch, which is less."""
-    seconds = (value >> np.uint64(32)).astype(np.int64) - _1900
-    fraction = ((value & np.uint64(0xFFFFFFFF)) * np.uint64(1_000_000_000) >> np.uint64(32)).astype(np.int64)
-    return np.where(seconds >= 0, seconds * 1_000_000_000 + fraction, _scaled(value, unit))
+    seconds = (value >> np.uint64(32)).astype(np.int64) - clocks.SINCE_1900
+    return np.where(seconds >= 0, seconds * clocks.SECOND + clocks.binary(value), clocks.scaled(value, unit))
 
 
-def _since_boot(numbers: Numbers, value: Raw, context: Context) -> Ints:
-    """Milliseconds since the exporter booted.
+def _since_boot(numbers: Numbers, value: Raw, context: Context, last: str, factor: int = 1) -> Ints:
+    """Milliseconds since the exporter booted, which wrap after 49.7 days (RFC 7011 section 8.1, RFC 3954 section 5.1).
 
-    Next to its uptime they may have wrapped, after 49 days: hence the difference. Where the boot time is not known, the
-    last packet counts as seen when the message was sent, so that the duration at least is right.
+    The message's header says when it was sent on that clock; else the boot time and the wrap that puts the last packet nearest
+    to when the message was sent. Where neither is known, the last packet counts as seen when the message was sent, so that the
+    duration at least is right. `last`: the column of the last packet's time. `factor`: milliseconds that a number counts.
     """
-    boot, end = numbers.get("boot"), numbers.get("end")
-    boot_ns = context.boot_ns[context.members.of] if boot is None else boot[0]
-    last = end[0] if end is not None and end[1].unit == "uptime" else value
+    boot, end = numbers.get("boot"), numbers.get(last)
+    boot_ns = context.boot_ns[context.members.of]
+    if boot is not None:
+        boot_ns = np.where(boot[0] > 0, boot[0], boot_ns)
+    ended = (end[0] if end is not None and end[1].unit == "uptime" else value).astype(np.int64) * factor
     uptime_ms = context.uptime_ms[context.members.of]
-    now = np.where(uptime_ms >= 0, uptime_ms, last.astype(np.int64))
-    ago = (now - value.astype(np.int64)).astype(np.int32).astype(np.int64) * 1_000_000
-    return np.where((uptime_ms < 0) & (boot_ns >= 0), boot_ns + _scaled(value, 1_000_000), context.sent - ago)
+    plain = boot_ns + (ended & 0xFFFFFFFF) * 1_000_000
+    said = uptime_ms > 0  # 0: nobody set it
+    anchor = np.where(said | (boot_ns <= 0), context.sent, clocks.nearest(plain, context.sent))
+    ago = (np.where(said, uptime_ms, ended) - value.astype(np.int64) * factor).astype(np.int32).astype(np.int64)
+    return anchor - ago * 1_000_000
 
 
-def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Context) -> tuple[dict[str, Column], Mask] | None:
-    """The other direction of biflows (RFC 5103), and which records have any traffic in it; None where none can have."""
+def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Context) -> dict[str, Column] | None:
+    """The other direction of biflows (RFC 5103); None where no record can have traffic in it."""
     found = {column: numbers.get(name) for column, name in REVERSED.items()}
     if found["octets"] is None and found["packets"] is None:
         return None
@@ -178,9 +228,9 @@ def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Conte
         back[column] = np.zeros(numbers.n, np.int64) if known is None else known[0]
     for name in ("dst_qp", "messages", "retransmits", "ecn", "cnp", "busy_ns"):
         back.pop(name, None)  # they are not the other direction's
-    if numbers.get("reverse_start"):
+    if numbers.get("reverse_start") or numbers.get("reverse_end"):
         back["start_ns"], back["end_ns"] = times(numbers, context, "reverse_")
-    return back, (back["octets"] > 0) | (back["packets"] > 0)
+    return back
 
 
 def rates(numbers: Numbers, told: Ints) -> Ints:

@@ -31,12 +31,13 @@ class Sets:
     """Sets with their templates, one entry each: `data[begin : end]` holds records of `layouts[layout]`.
 
     `position` is where it came among the sets of the batch: what options told before holds for it. `datagram` is -1 for a set
-    that had waited. `rate` is the sampling rate that version 5 has in its header; 0: none.
+    that had waited. `template` is its number. `rate` is the sampling rate that version 5 has in its header; 0: none.
     """
 
     data: bytes
     layouts: tuple[Layout, ...]
     layout: Ints
+    template: Ints
     begin: Ints
     end: Ints
     trimmed: Mask
@@ -184,7 +185,7 @@ class Sorter:
         return waiters
 
     def _release(self, room: WaitingRoom, book: _Book) -> list[tuple[int, ...]]:
-        """Sets that had waited for templates of this batch: source, layout and position of each."""
+        """Sets that had waited for templates of this batch: source, layout, position and template of each."""
         rows: list[tuple[int, ...]] = []
         for (source, number), changes in self.changed.items() if len(room) else ():
             first = next((c for c in changes[1:] if c.template is not None), None)
@@ -193,7 +194,7 @@ class Sorter:
             key = (self.versions[source], self.domains[source], number)
             found = room.take(self.datagrams.senders[self.owners[source]], key)
             layout = self._number(book, source, first.template) if found else -1
-            rows += [(source, layout, first.position)] * len(found)
+            rows += [(source, layout, first.position, number)] * len(found)
             self.released += found
         return rows
 
@@ -204,6 +205,7 @@ class Sorter:
         datagram = s[walks.DATAGRAM]
         table = {
             "layout": layout,
+            "template": s[walks.ID],
             "begin": s[walks.BEGIN],
             "end": s[walks.END],
             "trimmed": s[walks.TRIMMED],
@@ -238,6 +240,7 @@ class Sorter:
             "source": rows[0],
             "layout": rows[1],
             "position": rows[2],
+            "template": rows[3],
             "begin": base + np.cumsum(sizes) - sizes,
             "end": base + np.cumsum(sizes),
             "trimmed": np.array([waiter.trimmed for waiter in self.released], np.int64),

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import packet
+from collectors import cuts, packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.following import Scratch, Settings
-from collectors.links import LINK_TYPES, NOT_IP, UNKNOWN
+from collectors.links import LINK_TYPES
+from collectors.protocols import NOT_IP, REASONS, UNKNOWN, VERDICTS, is_named, reason_of
 from collectors.record import Ints, Packets
 from collectors.state import Table
 from collectors.straight import Means, follow_frames
@@ -21,6 +22,8 @@ from collectors.unpacking import PLACE, ROW, packets_of, unpack_frames
 from collectors.wire import SEED
 
 Rows = NDArray[Any]  # of unpacking.ROW
+OTHERS = f"{REASONS[0]}: other EtherTypes"
+MOST_REASONS = 256  # of one decoder; frames of more unknown EtherTypes count together
 How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and how they are followed
 
 
@@ -36,13 +39,14 @@ class Left(NamedTuple):
 
 
 class Decoder:
-    """Decodes batches; keeps the codes of addresses and the count of packets without a row, by reason."""
+    """Decode batches of frames. `skipped` counts the packets without a row by reason; `book` has the codes of addresses."""
 
     def __init__(self, book: AddressBook | None = None) -> None:
         self.book = AddressBook() if book is None else book
         self.skipped: Counter[str] = Counter()
         self._rows: Rows = np.zeros(1, ROW)
-        self._place, self._counts = np.zeros(1, PLACE), np.zeros(UNKNOWN + 1, np.int64)
+        self._place, self._counts = np.zeros(1, PLACE), np.zeros(VERDICTS, np.int64)
+        self._seen = cuts.array()
 
     @property
     def endpoints(self) -> list[str]:
@@ -58,14 +62,13 @@ class Decoder:
         n = len(batch)
         if n >= len(self._rows):
             self._rows = np.zeros(n + n // 4 + 1, ROW)
-        self._counts[:] = 0
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
         frames = _columns(batch)
         book = (*self.book.tables(2 * n), self.book.pairs)
-        kept, known = unpack_frames(data, frames, self._rows, book, self._place, self._counts)
+        kept, known = unpack_frames(data, frames, self._rows, book, self._place, self._counts, self._seen)
         self.book.name(known)
         if kept < n:
-            self._count(batch.link_type, self._counts.tolist())
+            self._count(batch.link_type)
         return self._rows[:kept]
 
     def later(self, batch: Batch) -> Undecoded:
@@ -82,24 +85,33 @@ class Decoder:
 
     def means(self, addresses: int, how: How) -> tuple[Means, int]:
         """What frames are followed with, and how many addresses are known, with room for so many more."""
-        self._counts[:] = 0
         keys, slots, known = self.book.tables(addresses)
-        return Means(keys, slots, self.book.pairs, self._rows, self._place, self._counts, *how, SEED), known
+        return Means(keys, slots, self.book.pairs, self._rows, self._place, self._counts, self._seen, *how, SEED), known
 
     def followed(self, known: int, link_types: Ints) -> None:
         """Take note of how many addresses are known, and what was skipped of frames of these link types, or all of one."""
         self.book.name(known)
         if self._counts[NOT_IP:].any():
-            self._count(link_types, self._counts.tolist())
+            self._count(link_types)
 
-    def _count(self, link_types: Ints, counts: list[int]) -> None:
-        for reason, count in zip(packet.REASONS, counts[NOT_IP:UNKNOWN], strict=True):
-            if count:
-                self.skipped[reason] += count
-        if counts[UNKNOWN]:
-            unknown = link_types[~np.isin(link_types, LINK_TYPES)]
-            for link_type, count in zip(*np.unique(unknown, return_counts=True), strict=True):
-                self.skipped[f"link type {link_type}"] += counts[UNKNOWN] if len(unknown) == 1 else int(count)
+    def _count(self, link_types: Ints) -> None:
+        """Count the verdicts by reason."""
+        found = np.flatnonzero(self._counts)
+        for verdict, count in zip(found.tolist(), self._counts[found].tolist(), strict=True):
+            if verdict == UNKNOWN:
+                unknown = link_types[~np.isin(link_types, LINK_TYPES)]
+                for link_type, many in zip(*np.unique(unknown, return_counts=True), strict=True):
+                    self.skipped[packet.UNKNOWN_LINK.format(link_type)] += count if len(unknown) == 1 else int(many)
+            else:
+                self.skipped[self._reason(verdict)] += count
+        self._counts[found] = 0
+
+    def _reason(self, verdict: int) -> str:
+        """The reason of a verdict; `OTHERS` if there are too many reasons."""
+        reason = reason_of(verdict)
+        if is_named(verdict) or reason in self.skipped or len(self.skipped) < MOST_REASONS:
+            return reason
+        return OTHERS
 
 
 def _columns(batch: Batch) -> tuple[Ints, ...]:

@@ -17,12 +17,14 @@ from collectors.record import Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
     ACKNOWLEDGED,
+    COPIES,
     EMPTY,
     FAR,
     FLOWS,
     NOT_READY,
     ORPHAN,
     OUT,
+    PROBES,
     RECORDS,
     REFUSED,
     REPEATS,
@@ -41,8 +43,11 @@ TALLIES = {
     EMPTY: "no payload",
     REFUSED: "negative acknowledgment",
     NOT_READY: "receiver not ready",
-    REPEATS: "repeats of what is over",
+    COPIES: "seen twice by a mirror",
+    PROBES: "keep-alive or window probe",
+    REPEATS: "repeated after the flow ended",
 }
+ONCE, ELSEWHERE = "packets seen once", "seen by another switch"
 CHUNK = 1 << 15  # rows followed before flows that are over are looked for
 MANY = 1 << 16  # flows before it is worth looking for those that are over
 
@@ -130,7 +135,7 @@ class FlowTable:
 
     def taken(self, packets: int) -> None:
         """After some were followed: copy records, forget flows, where it is time to."""
-        self.tally["packets seen once"] += packets
+        self.tally[ONCE] += packets
         if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
             self.keep()
         if self.table.counters[FLOWS] > self.many:
@@ -261,3 +266,13 @@ def flows_of(
         else:
             table.add(name, packets)
     return table.finish()
+
+
+def skipped(packets: int, undecoded: Counter[str], tally: Counter[str]) -> Counter[str]:
+    """Count by reason the packets of captures that gave no record: from a decoder and from the tally of a finished table.
+
+    A packet that several switches saw is in one record; its other sightings count as `ELSEWHERE`.
+    """
+    found = tally + undecoded
+    found[ELSEWHERE] = packets - found.pop(ONCE, 0) - undecoded.total()
+    return +found

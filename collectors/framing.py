@@ -8,9 +8,11 @@ import numpy as np
 
 from collectors.pcapng import ENHANCED, INTERFACE, LEAST, MAX_BLOCK, OBSOLETE, SECOND, SECTION, SIMPLE
 from collectors.record import Ints
-from collectors.wire import compiled, number
+from collectors.wire import compiled, number, part
 
 WHOLE, DAMAGED = 0, 1
+DAY_NS = 86_400 * SECOND  # a packet further from the one before it has an odd time
+UNKNOWN_NS = np.iinfo(np.int64).min  # the time of a packet before the first
 _LEAST_OBSOLETE, _LEAST_SIMPLE, _LEAST_ENHANCED = LEAST[OBSOLETE], LEAST[SIMPLE], LEAST[ENHANCED]
 
 
@@ -42,26 +44,56 @@ class Frames:
         return self.columns
 
 
-@compiled
-def scan_records(buffer: int, at: int, end: int, how: Any, columns: Any) -> Any:
-    """Write the columns of `Frames` of complete pcap records; how many, where the next one starts, and what stopped it.
+@part
+def is_far(time_ns: Any, last_ns: Any) -> Any:
+    """Whether two times are more than a day apart. In floats, since their difference may not fit 64 bits."""
+    return abs(np.float64(time_ns) - np.float64(last_ns)) > DAY_NS
 
-    `how`: see `Records`.
+
+@part
+def time_of(buffer: Any, at: Any, how: Any, last_ns: Any) -> Any:
+    """Time of the record at a place, and whether its fraction is impossible, which is more than a second.
+
+    The whole second counts then, and the time of the packet before where that is in the same second.
+    """
+    _, big, unit, _, _ = how
+    seconds, fraction = number(buffer + at, big) * SECOND, number(buffer + at + 4, big)
+    if fraction <= SECOND // unit:  # some tools round up to a whole second
+        return seconds + fraction * unit, False
+    return max(seconds, min(last_ns, seconds + SECOND - 1)), True
+
+
+@compiled
+def scan_records(buffer: int, at: int, end: int, how: Any, last_ns: int, ended: bool, columns: Any) -> Any:
+    """Write the columns of `Frames` of complete pcap records, up to the first odd one and the one before it.
+
+    A record is odd if it is longer than any may be, or its time is far from that of the record before, `last_ns` for the first.
+    Where the length of a record is damaged, the next one is odd. Hence none is taken before the header of the next is seen,
+    except at the end of the file: `ended`. How many, where the next one starts, what stopped it, and how many fractions of a
+    second were impossible. `how`: see `Records`.
     """
     types, times, offsets, captures, wires = columns
-    header, big, unit, limit, link_type = how
-    n, one, most, longest = np.uint64(0), np.uint64(1), np.uint64(len(types)), SECOND // unit
-    while n < most and at + header <= end:
-        captured, fraction = number(buffer + at + 8, big), number(buffer + at + 4, big)
-        if captured > limit or fraction > longest:  # some tools round up to a whole second
-            return np.int64(n), at, DAMAGED
-        if at + header + captured > end:
+    header, big, _, limit, link_type = how
+    n, one, most, fractions = np.uint64(0), np.uint64(1), np.uint64(len(types)), 0
+    start, was_odd = at, False  # of the newest record
+    while at + header <= end:
+        captured = number(buffer + at + 8, big)
+        time_ns, impossible = time_of(buffer, at, how, last_ns)
+        if captured > limit or (last_ns == UNKNOWN_NS or is_far(time_ns, last_ns)):
+            if n:
+                n, at, fractions = n - one, start, fractions - was_odd
+            return np.int64(n), at, DAMAGED, fractions
+        if n == most or at + header + captured > end:
             break
-        types[n], times[n] = link_type, number(buffer + at, big) * SECOND + fraction * unit
+        types[n], times[n] = link_type, time_ns
         offsets[n], captures[n], wires[n] = at + header, captured, number(buffer + at + 12, big)
+        start, was_odd, last_ns = at, impossible, time_ns
+        fractions += impossible
         at += header + captured
         n += one
-    return np.int64(n), at, WHOLE
+    if n and not ended and at + header > end:
+        n, at, fractions = n - one, start, fractions - was_odd
+    return np.int64(n), at, WHOLE, fractions
 
 
 @compiled
@@ -83,6 +115,8 @@ def scan_blocks(buffer: int, at: int, end: int, big: bool, rows: Any) -> Any:
         if kind in (SECTION, INTERFACE) or length < least or length > MAX_BLOCK or length & 3 or at + length > end:
             break
         if kind in (ENHANCED, SIMPLE, OBSOLETE):
+            if number(buffer + at + length - 4, big) != length:
+                break
             rows[n] = at
             n += 1
         at += length

@@ -1,4 +1,4 @@
-"""Rows of foreign tables become flow records: checked, counted by reason where they are bad, their texts turned into codes."""
+"""Turn rows of foreign tables into flow records: check them, count the bad ones by reason, and turn texts into codes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from collectors.record import COLUMNS, TCP, Codes, Flows, Ints, Mask, Transits
 from collectors.values import Numbers, integers, listed, moment
 
 TEXT = ("src", "dst", "exporter", "path")
-EARLY = "the file ends early"
-MISSING = "columns are missing"
-REASONS = ("bad number", "end before start", "bad address", "bad path", MISSING)  # by code, from 1
+MISSING, BACKWARDS = "columns are missing", "end before start"
+NOTHING, NUMBER, ADDRESS, PATH = "no value in {0}", "bad number in {0}", "bad address in {0}", "bad path in {0}"  # a column
+MOST_NAMED = 40  # columns of a file that an error names
 Table = Mapping[str, pa.Array]
 
 
@@ -68,14 +68,14 @@ def _name(text: Any) -> str:
 
 
 class Gatherer:
-    """Collects rows; `name` is the file's, for errors, `exporter` the switch of rows that name none.
+    """Collect rows. `name` is the file's, for errors; `exporter` is the switch of rows that name none.
 
-    `skipped` counts bad rows by reason; where what we need is not there the reason is that of `nothing`.
+    `skipped` counts bad rows by reason; each has the first reason that applies: `NOTHING` in a required column, `ADDRESS`,
+    `NUMBER`, `BACKWARDS`, `PATH`.
     """
 
-    def __init__(self, name: str, columns: Columns, exporter: str = "", *, nothing: str = "bad number") -> None:
+    def __init__(self, name: str, columns: Columns, exporter: str = "") -> None:
         self.name, self.columns = name, columns
-        self._nothing = 1 + REASONS.index(nothing)
         self.endpoints, self.paths, self.exporters = Book(address), Book(_path), Book(_name)
         self.paths.look_up([""])  # path 0
         self.exporter = exporter
@@ -101,12 +101,12 @@ class Gatherer:
             return
         bad = np.zeros(len(at), np.bool_)
         for way, places in enumerate(self._ways()):
-            table, reason, empty = self._read(given, places, len(at))
+            table, reason, faults, empty = self._read(given, places, len(at))
             if way:  # nothing came back, or the row is counted as bad
                 reason[empty | bad | ((table["octets"] == 0) & (table["packets"] == 0))] = -1
             bad = reason > 0
-            for code, text in enumerate(REASONS, 1):
-                self.drop(at[reason == code], text)
+            for text in faults:
+                self.drop(at[reason == faults[text]], text)
             keep = reason == 0
             self.good += int(np.count_nonzero(keep))
             self._parts.append({name: column[keep] for name, column in table.items()})
@@ -117,10 +117,10 @@ class Gatherer:
 
     def _read(
         self, given: Table, places: Mapping[str, Place], n: int
-    ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int8], Mask]:
-        """The rows as columns of ours, why each is bad (0: it is not), and which have no octets at all."""
+    ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int16], dict[str, int], Mask]:
+        """The rows as columns of ours; the code of why each is bad (0: it is not); reasons with codes; rows without octets."""
         table: dict[str, NDArray[Any]] = {}
-        reason = np.zeros(n, np.int8)
+        empty, wrong = dict[str, Mask](), dict[str, Mask]()  # rows by reason
         optional = self.columns.optional
         found = {name: _numbers(given, places[name], name, n) for name in (*TIMES[:3], "octets") if name in places}
         if "duration_ns" in found:
@@ -135,19 +135,24 @@ class Gatherer:
             required = column.name in REQUIRED and column.name not in optional
             good = numbers.good if required else numbers.good | numbers.empty
             value = numbers.value if required else np.where(numbers.empty, column.default, numbers.value)
-            reason[~good | (value < 0) | (value > np.iinfo(np.dtype(column.dtype)).max)] = 1
+            their = _their(places, column.name)
+            wrong[NUMBER.format(their)] = ~good | (value < 0) | (value > np.iinfo(np.dtype(column.dtype)).max)
             if required:
-                reason[numbers.empty] = self._nothing
+                empty[NOTHING.format(their)] = numbers.empty
             table[column.name] = value
         if "tcp_flags" in places and places["tcp_flags"].words:  # told from a history, which what is not TCP has too
             table["tcp_flags"] = np.where(table["protocol"] == TCP, table["tcp_flags"], 0)
-        reason[(table["end_ns"] < table["start_ns"]) & (reason == 0)] = 2
         for name in ("src", "dst"):
             table[name] = self._codes(given, places[name], self.endpoints, n)
-            reason[(table[name] < 0) & (reason != REASONS.index(MISSING) + 1)] = 3
+            empty[ADDRESS.format(_their(places, name))] = table[name] < 0
         self._placed(given, places, table)
-        reason[(table["path"] < 0) & (reason == 0)] = 4
-        return table, reason, found["octets"].empty
+        wrong[BACKWARDS], wrong[PATH.format(_their(places, "path"))] = table["end_ns"] < table["start_ns"], table["path"] < 0
+        reason = np.zeros(n, np.int16)
+        faults = {text: code for code, text in enumerate({**empty, **wrong}, 1)}
+        for text, rows in (*empty.items(), *wrong.items()):
+            if rows.any():
+                reason[rows & (reason == 0)] = faults[text]
+        return table, reason, faults, found["octets"].empty
 
     def _placed(self, given: Table, places: Mapping[str, Place], table: dict[str, NDArray[Any]]) -> None:
         """Path and exporter: the exporter named, else the first switch of the path, else that of the file."""
@@ -168,23 +173,27 @@ class Gatherer:
         return _coded(_filled(given, place), book)
 
     def drop(self, lines: Ints, reason: str) -> None:
-        """Count bad rows, remember the first."""
+        """Count bad rows for a reason. Remember the first."""
         if len(lines):
             self.skipped[reason] += len(lines)
             first = (int(lines[0]), reason)
             self._first_bad = min(self._first_bad or first, first)
 
     def check(self, place: str = "line") -> None:
-        """Raises DecodeError where more rows were bad than good; `place` is what rows are counted in."""
-        bad = sum(n for reason, n in self.skipped.items() if reason != EARLY)
+        """Raises DecodeError if more rows were bad than good. `place` is the unit that rows are counted in."""
+        bad = self.skipped.total()
         if self._first_bad and bad > self.good:
             at, reason = self._first_bad
-            raise DecodeError(f"{self.name}, {place} {at}: {reason}, and {bad} of {bad + self.good} rows are bad")
+            raise DecodeError(
+                f"{self.name}, {place} {at}: {reason}; {bad:,} of {bad + self.good:,} rows are bad, more than half, "
+                "so the file is rejected; correct it or map its columns"
+            )
 
     def taken(self) -> Flows:
         """The records since the last time, in the order of the file; the dictionaries grow, but never change."""
         parts, self._parts = self._parts, []
-        columns: dict[str, Any] = {c.name: np.concatenate([p[c.name] for p in parts] or [np.zeros(0)]) for c in COLUMNS}
+        # column by column, each let go of once it was copied: memory for one more column will do
+        columns: dict[str, Any] = {c.name: np.concatenate([p.pop(c.name) for p in parts] or [np.zeros(0)]) for c in COLUMNS}
         return Flows.build(
             columns,
             endpoints=tuple(self.endpoints.code),
@@ -222,6 +231,19 @@ class Gathered(ABC):
         for _ in self._gathered():
             pass
         return self._gatherer.flows()
+
+
+def lacking(missing: Sequence[str], there: Sequence[str]) -> str:
+    """The message for a table without columns that are needed: which are missing, which are there, and what to do."""
+    names = ", ".join(name for name in there[:MOST_NAMED] if name) or "none"
+    more = f" and {len(there) - MOST_NAMED:,} more" if len(there) > MOST_NAMED else ""
+    return f"missing column {', '.join(missing)}; its columns: {names}{more}; map them with --columns"
+
+
+def _their(places: Mapping[str, Place], name: str) -> str:
+    """What the file calls a column of ours."""
+    place = places.get(name)
+    return (place.column if place else "") or name
 
 
 def _numbers(given: Table, place: Place, name: str, n: int) -> Numbers:

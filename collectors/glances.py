@@ -13,7 +13,8 @@ import numpy as np
 from collectors import headers
 from collectors.addresses import pair_slot
 from collectors.commonframes import COMMON, ENDS_AT
-from collectors.framing import DAMAGED, WHOLE
+from collectors.cuts import fits
+from collectors.framing import DAMAGED, DAY_NS, WHOLE
 from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, MEANING
 from collectors.pcapng import ENHANCED, LEAST, MAX_BLOCK, SECOND
 from collectors.record import ROCE_PORT, TCP, UDP
@@ -58,7 +59,7 @@ _LANE, _QP, _LENGTH, _WHAT = (
 )
 _32 = np.uint64(32)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
-_LEAST = LEAST[ENHANCED]
+_LEAST, _TWO_DAYS = LEAST[ENHANCED], np.uint64(2 * DAY_NS)
 _AETH = 54  # where an acknowledgment says what it does
 
 
@@ -69,10 +70,11 @@ def near_slot(hint: Any, near: Any) -> Any:
 
 
 @part
-def glance(hint: Any, ethernet: Any, near: Any) -> None:
-    """What a frame is at an address; fetches where in `near` its flow may be."""
+def glance(hint: Any, ethernet: Any, near: Any, seen: Any) -> None:
+    """What a frame is at an address; fetches where in `near` its flow may be. `seen`: see `cuts.array`."""
     begin = hint.at
-    if ethernet and captured_of(hint) >= COMMON and little(begin + 12) & _PLAIN_BITS == _PLAIN:
+    plain_ip = ethernet and captured_of(hint) >= COMMON and little(begin + 12) & _PLAIN_BITS == _PLAIN
+    if plain_ip and fits(packet_of(hint), length_of(hint), seen):
         protocol = little(begin + 20) & _PROTOCOL_BITS
         if protocol == _UDP and short(begin + 36) == ROCE_PORT:
             _glance_roce(hint, begin, near)
@@ -126,41 +128,56 @@ def captured_of(hint: Any) -> Any:
 
 @part
 def wire_of(hint: Any) -> Any:
-    """How many octets a frame had on the wire."""
+    """How many octets a file says a frame had on the wire."""
     return np.int64(hint.lengths >> _32)
 
 
 @part
-def glance_records(buffer: Any, at: Any, end: Any, how: Any, hints: Any, near: Any) -> Any:
-    """Hints of the next complete records of a pcap of little-endian numbers, as many as there is room for.
-
-    How many, where the next one starts, and what stopped it, as in `framing.scan_records`.
-    """
-    header, _, unit, limit, link_type = how
-    n, most, longest, ethernet = _0, np.uint64(len(hints)), SECOND // unit, link_type == 1
-    while n < most and at + header <= end:
-        captured, fraction = little(buffer + at + 8), little(buffer + at + 4)
-        if captured > limit or fraction > longest:  # some tools round up to a whole second
-            return n, at, DAMAGED
-        if at + header + captured > end:
-            break
-        hint = hints[n]
-        hint.time_ns = little(buffer + at) * SECOND + fraction * unit
-        hint.at = buffer + at + header
-        hint.lengths, hint.link_type = plain(buffer + at + 8), link_type
-        glance(hint, ethernet, near)
-        at += header + captured
-        n += _1
-    return n, at, WHOLE
+def length_of(hint: Any) -> Any:
+    """How many octets a frame had on the wire: at least those that were captured."""
+    return max(wire_of(hint), captured_of(hint))
 
 
 @part
-def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, hints: Any, near: Any) -> Any:
+def packet_of(hint: Any) -> Any:
+    """How many octets the packet has, as the header of IPv4 says, in a bare frame of Ethernet."""
+    return short(hint.at + 16)
+
+
+@part
+def glance_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
+    """Hints of the next complete records of a pcap of little-endian numbers, as many as there is room for.
+
+    How many, where the next one starts, and what stopped it, as in `framing.scan_records`. `last_ns`: time of the packet
+    before. None is taken before the header of the next is seen, which is odd where its length is damaged.
+    """
+    header, _, unit, limit, link_type = how
+    n, most, longest, ethernet = _0, np.uint64(len(hints)), SECOND // unit, link_type == 1
+    start, earliest = at, last_ns - DAY_NS
+    while at + header <= end:
+        captured, fraction = little(buffer + at + 8), little(buffer + at + 4)
+        time_ns = little(buffer + at) * SECOND + fraction * unit
+        if captured > limit or fraction > longest or np.uint64(time_ns - earliest) > _TWO_DAYS:
+            return n - _1 if n else n, start, DAMAGED
+        if n == most or at + header + captured > end:
+            return n, at, WHOLE
+        hint = hints[n]
+        hint.time_ns, hint.at = time_ns, buffer + at + header
+        hint.lengths, hint.link_type = plain(buffer + at + 8), link_type
+        glance(hint, ethernet, near, seen)
+        start = at
+        at += header + captured
+        n += _1
+    return n - _1 if n else n, start, WHOLE
+
+
+@part
+def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
     """The same of the enhanced packet blocks of a pcapng of little-endian numbers; stops at any other block too.
 
     `interfaces`: see `pcapng.Section.plain`.
     """
-    n, most = _0, np.uint64(len(hints))
+    n, most, earliest = _0, np.uint64(len(hints)), last_ns - DAY_NS
     while n < most and at + 12 <= end:
         length = little(buffer + at + 4)
         if little(buffer + at) != ENHANCED or length < _LEAST or length > MAX_BLOCK or length & 3:
@@ -172,24 +189,26 @@ def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, hints: Any, n
             return n, at, DAMAGED
         hint, link_type = hints[n], interfaces[number, 0]
         ticks = np.uint64(little(buffer + at + 12)) << _32 | np.uint64(little(buffer + at + 16))
-        hint.time_ns = np.int64(ticks * np.uint64(interfaces[number, 1]) + np.uint64(interfaces[number, 2]))
-        hint.at = buffer + at + 28
+        time_ns = np.int64(ticks * np.uint64(interfaces[number, 1]) + np.uint64(interfaces[number, 2]))
+        if np.uint64(time_ns - earliest) > _TWO_DAYS:
+            return n, at, DAMAGED
+        hint.time_ns, hint.at = time_ns, buffer + at + 28
         hint.lengths, hint.link_type = plain(buffer + at + 20), link_type
-        glance(hint, link_type == 1, near)
+        glance(hint, link_type == 1, near, seen)
         at += length
         n += _1
     return n, at, WHOLE
 
 
 @part
-def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any) -> None:
+def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any, seen: Any) -> None:
     """Hints of some frames of a batch."""
     link_type, time_ns, offset, captured, wire = frames
     for k in range(start, stop):
         hint = hints[k - start]
         hint.time_ns, hint.at = time_ns[k], data + offset[k]
         hint.lengths, hint.link_type = np.uint64(captured[k]) | np.uint64(wire[k]) << _32, link_type[k]
-        glance(hint, link_type[k] == 1, near)
+        glance(hint, link_type[k] == 1, near, seen)
 
 
 @part

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 IPV4, IPV6 = 0x0800, 0x86DD  # IANA, IEEE 802 numbers
-TAGS = (0x8100, 0x88A8, 0x9100)  # IEEE 802.1Q clause 9.6: customer and service tag; 0x9100: QinQ before 802.1ad
+TAGS = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)  # IEEE 802.1Q clause 9.6: customer and service tag; QinQ before 802.1ad
 EXTENSIONS = (0, 43, 44, 51, 60)  # hop-by-hop, routing, fragment, authentication, destination: RFC 8200 section 4, RFC 4302
 AUTHENTICATION, FRAGMENTED = 51, 44
 GRE = 47  # IP protocol, RFC 2784
 GRE_OPTIONS, GRE_SEQUENCE = 0xB000, 0x1000  # checksum, key, sequence number: 4 octets each, RFC 2784 and 2890
+PPTP_OPTIONS = 0x1080  # sequence and acknowledgment number, RFC 2637 section 4.1
 GRE_REFUSED = 0x4007  # source routes (RFC 1701) and versions other than 0
 BRIDGED, ERSPAN, ERSPAN_III = 0x6558, 0x88BE, 0x22EB  # protocol types of whole frames; type I and II share one
 CONGESTION_EXPERIENCED = 3  # RFC 3168 section 5

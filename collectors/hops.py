@@ -32,8 +32,8 @@ class Hops:
 
     def counts(self) -> Iterator[Count]:
         """All that is counted, now. Clocks of switches may disagree: only changes of a delay mean something."""
-        yield Count(PREFIX + "hop_packets", "seen by one switch and then another", dict(self._packets), LABELS)
+        yield Count(PREFIX + "hop_packets", "packets seen by one switch and then another", dict(self._packets), LABELS)
         seconds = dict(self._seconds)
-        yield Count(PREFIX + "hop_delay_seconds", "between the two, summed over these packets", seconds, LABELS)
+        yield Count(PREFIX + "hop_delay_seconds", "delay between the two switches, summed over these packets", seconds, LABELS)
         longest = dict(self._longest)
-        yield Count(PREFIX + "hop_longest_seconds", "the longest when last looked at", longest, LABELS, level=True)
+        yield Count(PREFIX + "hop_longest_seconds", "longest delay in the last interval", longest, LABELS, level=True)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.datagrams import Datagrams
+from collectors.record import Ints
+from collectors.shares import Shares
 
 
 class Parcel(NamedTuple):
@@ -29,21 +31,34 @@ class Inbox:
     """Parcels in order of arrival.
 
     `octets`: about the most that waits, beside what its sender bounds (`Parcel.done`); `put` waits for room, so that what
-    is too much stays in the kernel. `enough`: so many datagrams are worth decoding at once.
+    is too much stays in the kernel. `enough`: so many datagrams are worth decoding at once. `shares`: what waits of whom.
     """
 
     def __init__(self, *, octets: int = 64 << 20, enough: int = 2048) -> None:
         self.octets, self.enough = octets, enough
         self.held_octets = self.held_datagrams = 0
+        self.shares = Shares()
         self._parcels: deque[Parcel] = deque()
+        self._units: deque[Ints] = deque()
         self._changed = threading.Condition()
         self.closed = False
 
-    def put(self, parcel: Parcel) -> None:
-        """Add a parcel; waits while there is no room, unless closed."""
+    @property
+    def has_room(self) -> bool:
+        """Whether `put` would not wait."""
+        return self.closed or not self._parcels or self.held_octets < self.octets
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it `has_room`, at most so long; whether it has."""
         with self._changed:
-            self._changed.wait_for(lambda: self.closed or not self._parcels or self.held_octets < self.octets)
+            return self._changed.wait_for(lambda: self.has_room, seconds)
+
+    def put(self, parcel: Parcel, *, now: bool = False) -> None:
+        """Add a parcel; waits while there is no room, unless closed or it is to be `now`."""
+        with self._changed:
+            self._changed.wait_for(lambda: now or self.has_room)
             self._parcels.append(parcel)
+            self._units.append(self.shares.add(parcel.datagrams.sender, parcel.datagrams.length))
             self.held_octets += _octets(parcel)
             self.held_datagrams += len(parcel.datagrams)
             if self.held_datagrams >= self.enough or len(self._parcels) == 1:
@@ -64,6 +79,7 @@ class Inbox:
             count = 0
             while self._parcels and count < self.enough:
                 taken.append(self._parcels.popleft())
+                self.shares.done(self._units.popleft())
                 count += len(taken[-1].datagrams)
             self.held_datagrams -= count
             self.held_octets -= sum(map(_octets, taken))

@@ -16,15 +16,15 @@ from collectors.record import Flows, Transits
 
 HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
 PARQUET = b"PAR1"
-NFCAPD = "a file of nfcapd", "nfdump -r {0} -o json > {0}.json"
+NFCAPD = "an nfcapd file", "nfdump -r {0} -o json > {0}.json"
 # What others write that we do not read, by its first octets, and what makes of it what we do.
 OTHERS = (
     (b"\x0c\xa5", *NFCAPD),
     (b"\xa5\x0c", *NFCAPD),
     (b"ARROW1\0\0", "an Arrow file", "pyarrow.parquet.write_table(pyarrow.feather.read_table('{0}'), '{0}.parquet')"),
-    (b"SQLite format 3", "a database of SQLite", "sqlite3 -csv -header {0} 'select …' > {0}.csv"),
+    (b"SQLite format 3", "an SQLite database", "sqlite3 -csv -header {0} 'select …' > {0}.csv"),
 )
-CAPTURES = ((b"snoop\0\0\0", "a capture of snoop", "editcap -F pcap {0} {0}.pcap"),)
+CAPTURES = ((b"snoop\0\0\0", "a snoop capture", "editcap -F pcap {0} {0}.pcap"),)
 
 
 class Kind(StrEnum):
@@ -68,9 +68,9 @@ def kind(path: str | Path, *, dissected: bool = False) -> Kind:
     inside = dump.unpacked_head(head)
     for magic, what, command in (*OTHERS, *(() if dissected else CAPTURES)):
         if inside.startswith(magic):
-            raise DecodeError(f"{path}: {what}; what can be read is made by {command.format(path)}")
+            raise DecodeError(f"{path}: {what} cannot be read; convert it: {command.format(path)}")
     if inside.startswith(PARQUET):
-        raise DecodeError(f"{path}: a Parquet file inside another compression; unpack it first")
+        raise DecodeError(f"{path}: a compressed Parquet file; unpack it first")
     if not inside:
         return Kind.capture
     from collectors import exportfile, ipfixfile
@@ -116,4 +116,4 @@ def read_columns(path: str) -> Columns:
     try:
         return parse(Path(path).read_text(encoding="utf-8-sig"), path)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text at offset {error.start}") from None
+        raise ValueError(f"{path}: offset {error.start}: not UTF-8 text") from None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from collectors import clickhouse, flowrows, retention
 from collectors.clickhouse import Database
+from collectors.clickhouse_address import masked
 from collectors.logs import say
 from collectors.record import Flows
 from collectors.spool import Batch, Spool
@@ -83,7 +84,7 @@ class Inserting:
         """See `Storing.health`."""
         error = self.error
         state = "ok" if error is None else "waiting" if error.transient else "failed"
-        return {"state": state, "error": "" if error is None else str(error), "store": self.where}
+        return {"state": state, "error": "" if error is None else str(error), "store": masked(self.where)}
 
     def _run(self) -> None:
         pause = RETRY_S
@@ -107,7 +108,12 @@ class Inserting:
     def _complain(self, error: StoreError) -> None:
         self.errors += 1
         if self.error is None or str(self.error) != str(error):
-            say("store refused", level=logging.ERROR, reason=error, passes=error.transient)
+            hint = (
+                "records wait in the spool; the insert is repeated"
+                if error.transient
+                else "correct the store; records wait in the spool"
+            )
+            say("store does not accept records", level=logging.ERROR, store=masked(self.where), reason=error, hint=hint)
         self.error = error
 
     def _open(self) -> Database:
@@ -155,7 +161,7 @@ class Inserting:
                 self.done = 0
             self._sent.discard(batch)
         if self.error:
-            say("store takes again", store=self.where)
+            say("store accepts records again", store=masked(self.where))
         self.error = None
         return True
 

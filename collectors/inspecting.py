@@ -102,7 +102,7 @@ def dissect(path: str, packets: int) -> Dissected:
             _take(found, packet)
     except TSharkCrashException:
         if found.packets < packets:  # else we did not wait for it
-            found.fault = "it ended early: the file is cut off, damaged, or none that it knows"
+            found.fault = "it stopped early: the file is cut off, damaged, or of an unknown format"
     finally:
         with suppress(TSharkCrashException):
             capture.close()
@@ -149,14 +149,14 @@ def decode(path: str, packets: int) -> Decoded:
             for batch in _some(capture, packets):
                 part = decoder.decode(batch)
                 parts.append(part.take(np.arange(len(part))))  # a copy: its arrays may be used again
-            warnings = tuple(capture.warnings)
+            warnings, damaged = tuple(capture.warnings), capture.skipped
     except DecodeError as error:
         return Decoded(refused=str(error))
     used = sum(len(part) for part in parts)
     gaps, sides, both = _sequences(parts)
     return Decoded(
         used=used,
-        skipped={reason: n for reason, n in decoder.skipped.items() if n},
+        skipped={reason: n for reason, n in (decoder.skipped + damaged).items() if n},
         rdma=sum(int(np.count_nonzero(part.opcode >= 0)) for part in parts),
         payload=sum(int(np.count_nonzero(part.octets)) for part in parts),
         gaps=gaps,
@@ -245,24 +245,28 @@ def hints(seen: Dissected, decoded: Decoded) -> list[str]:
     """What a user should know, the most important first."""
     protocols = seen.protocols
     there = [text for names, text in HINTS if any(name in protocols for name in names)]
-    found = ["editcap -F pcap FILE FILE.pcap makes a capture that Prism can read"] if decoded.refused and seen.packets else []
+    found = (
+        ["Prism cannot read this format; convert it: editcap -F pcap FILE FILE.pcap"]
+        if decoded.refused and seen.packets
+        else []
+    )
     if not seen.packets and not decoded.used:
-        return ["there are no packets"]
+        return ["the capture contains no packets"]
     if set(protocols) <= LINK_ONLY:
-        found.append(f"only {', '.join(sorted(set(protocols) - {'eth', 'sll', 'vlan'}))}: no host's traffic reaches this port")
+        found.append(f"only {', '.join(sorted(set(protocols) - {'eth', 'sll', 'vlan'}))}: this port sees no host traffic")
     if "infiniband" in protocols and not decoded.rdma:
-        found.append("RDMA that is not RoCEv2 (UDP port 4791): Prism does not decode it")
+        found.append("RDMA other than RoCEv2 (UDP port 4791): Prism does not decode it")
     if seen.snapped:
         share = seen.snapped / max(1, seen.packets)
         found.append(
-            f"{share:.0%} of the packets are cut off by the snap length: headers are enough (54 octets for TCP, 96 for RoCEv2)"
+            f"{share:.0%} of the packets are cut off by the snap length; keep the headers (54 octets for TCP, 96 for RoCEv2)"
         )
     if decoded.gaps > GAPPED:
         found.append(
-            f"{decoded.gaps:.0%} of the packets come behind a gap in their flow: sampled, filtered, or lost by the capture"
+            f"{decoded.gaps:.0%} of the packets follow a gap in their flow: the capture is sampled, filtered, or lost packets"
         )
     if decoded.sides > 1 and decoded.both < decoded.sides / 10:
-        found.append("of most connections only one direction is seen: the mirror sends only one")
+        found.append("most connections are seen in one direction only: mirror both directions")
     if decoded.used and not decoded.payload:
         found.append("no packet carries payload")
     return found + there
@@ -272,9 +276,9 @@ GAPPED = 0.1
 LINK_ONLY = {"eth", "sll", "vlan", "arp", "lldp", "stp", "cdp", "llc", "lacp", "slow", "loop", "rarp", "ieee8021ad"}
 HINTS = (
     (("erspan",), "ERSPAN: Prism decodes the mirrored packets inside, types I, II and III"),
-    (("vxlan",), "VXLAN: packets inside a tunnel"),
-    (("sflow",), "sFlow datagrams: replay and convert read a capture of which most packets are exports"),
-    (("cflow",), "NetFlow or IPFIX datagrams: replay and convert read a capture of which most packets are exports"),
-    (("esp",), "IPsec: encrypted, nothing inside can be read"),
-    (("wlan", "radiotap"), "wireless frames: not the network of a cluster"),
+    (("vxlan", "geneve", "gtp", "mpls", "l2tp", "nsh"), "tunnels or labels: Prism decodes the packets inside"),
+    (("sflow",), "sFlow datagrams: replay and convert read them if most packets of the capture are exports"),
+    (("cflow",), "NetFlow or IPFIX datagrams: replay and convert read them if most packets of the capture are exports"),
+    (("esp",), "IPsec: encrypted, so Prism cannot read it"),
+    (("wlan", "radiotap"), "wireless frames: this is not the network of a cluster"),
 )

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.admission import Admission, Admitted
+from collectors.admission import Admission, Admitted, Taken
 from collectors.datagrams import Datagrams
 from collectors.inbox import Inbox, Parcel
-from collectors.receiving import Receiver, drops
+from collectors.receiving import Receiver, drops, pressed
 from collectors.record import Ints
 from collectors.slabs import Received
 
 ENOUGH = 1024  # datagrams: fewer are copied
-_PATIENCE = 0.1  # seconds between looks at whether anybody still decodes
+_GLANCE = 0.005  # seconds between looks at whether the kernel has room and anybody still decodes
 _FAREWELL = 1.0  # seconds: the longest that what is still in the kernel is read after the end was asked for
 
 
@@ -93,6 +93,11 @@ class Intake:
             sock.close()
         os.close(self._wake)
 
+    def taken(self) -> Taken:
+        """What has come and what was refused of it, as of one moment."""
+        with self._admitting:
+            return self.admission.taken()
+
     def lost(self) -> dict[str, int]:
         """Datagrams the kernel dropped for want of room, by kind."""
         found: dict[str, int] = {}
@@ -118,18 +123,28 @@ class Intake:
         with self._admitting:
             admitted = self.admission.admit(received.senders, received.sender, now_ns, precious=precious)
         enough = received.whole and (receiver.full or len(received) >= ENOUGH) and admitted.weight.max(initial=1) == 1
-        while enough and not receiver.wait(_PATIENCE):  # what is too much stays in the kernel
-            enough = not self.inbox.closed
-        if enough:
+        if not self._has_room(receiver if enough else self.inbox, receiver.sock):
+            enough = False
+            with self._admitting:
+                keep = self.inbox.shares.fit(admitted.sender, received.length[admitted.rows])
+                admitted = self.admission.crowd_out(admitted, keep)
+        if enough and receiver.can_turn:
             slab = received.slab
             datagrams = _datagrams(received, admitted, slab.data, received.places(admitted.rows))  # type: ignore[arg-type]
             receiver.turn()
-            self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)))
+            self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)), now=True)
             return
         for weight in np.unique(admitted.weight).tolist():
             part = admitted.take(admitted.weight == weight)
-            self.inbox.put(Parcel(kind, weight, _datagrams(received, part, *received.copied(part.rows))))
+            self.inbox.put(Parcel(kind, weight, _datagrams(received, part, *received.copied(part.rows))), now=True)
         receiver.clear()
+
+    def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:
+        """Wait until datagrams can be handed over; what comes meanwhile stays in the kernel. False where that is full soon."""
+        while not place.wait(_GLANCE):
+            if self.inbox.closed or pressed(sock):
+                return self.inbox.closed
+        return True
 
 
 def announces(head: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""IPFIX files (RFC 5655): messages one after the other, plain, .gz or .zst."""
+"""Read IPFIX files (RFC 5655): a sequence of messages, plain, .gz or .zst."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from collectors.compression import Stream, opened
+from collectors.compression import Stream, Unpacked, explained, opened
 from collectors.datagrams import Datagrams
 from collectors.elements import DEFAULT, Elements
 from collectors.netflow import NetflowDecoder
@@ -26,35 +26,36 @@ def is_ipfix(head: bytes) -> bool:
 
 def read(
     path: str | Path, *, exporter: str | None = None, elements: Elements = DEFAULT, batch_octets: int = 1 << 22
-) -> tuple[Flows, Counter[str]]:
-    """The flow records of a file, by start, and the tally of its decoder (see `ledger`).
+) -> tuple[Flows, Counter[str], list[str]]:
+    """Read the flow records of a file by start, the tally of its decoder (see `ledger`), and warnings of damage.
 
-    The exporter is the file's stem unless it is given. Times that records do not tell are those of their messages. A file that
-    is cut off or damaged gives what comes before; "file cut off" or "file damaged" in the tally says so. Raises DecodeError
-    where it is no IPFIX file or cannot be read.
+    The exporter is the file's stem unless it is given. A record without a time has the time of its message. A file that is cut
+    off or damaged gives the records before that point, and a warning with the offset. Raises DecodeError for a file that is no
+    IPFIX file or cannot be read.
     """
     name = Path(path).name.split(".")[0] if exporter is None else exporter
-    decoder = NetflowDecoder(elements=elements)
+    decoder, warnings = NetflowDecoder(elements=elements), list[str]()
     try:
         with Path(path).open("rb") as file:
-            batches = _batches(str(path), file, name, decoder.tally, batch_octets)
+            batches = _batches(str(path), file, name, warnings, batch_octets)
             flows = [decoder.decode(batch) for batch in batches]
     except OSError as error:
         raise DecodeError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     whole = concatenated(flows or [decoder.decode(Datagrams.of([]))])
-    return whole.take(whole.start_ns.argsort(kind="stable")), decoder.tally
+    return whole.take(whole.start_ns.argsort(kind="stable")), decoder.tally, warnings
 
 
 def _length(octets: bytes, at: int) -> int:
     return int.from_bytes(octets[at + 2 : at + 4], "big")
 
 
-def _batches(path: str, file: BinaryIO, name: str, tally: Counter[str], batch_octets: int) -> Iterator[Datagrams]:
+def _batches(path: str, file: BinaryIO, name: str, warnings: list[str], batch_octets: int) -> Iterator[Datagrams]:
     stream = Stream(opened(file))
     stream.advance(0, max(IPFIX_HEAD, batch_octets))
     if not is_ipfix(bytes(stream.buffer[: min(stream.end, IPFIX_HEAD)])):
-        why = f" ({stream.damage})" if stream.damage else ""
-        raise DecodeError(f"{path}: no IPFIX file: starts with {bytes(stream.buffer[: min(stream.end, 4)]).hex(' ')}{why}")
+        why = f" ({explained(stream.damage)})" if stream.damage else ""
+        first = bytes(stream.buffer[: min(stream.end, 4)]).hex(" ")
+        raise DecodeError(f"{path}: not an IPFIX file (starts with {first}; an IPFIX message starts with 00 0a){why}")
     sound = True
     while sound and stream.end:
         messages, at, need = [], 0, IPFIX_HEAD
@@ -70,10 +71,14 @@ def _batches(path: str, file: BinaryIO, name: str, tally: Counter[str], batch_oc
             break
         stream.advance(at, max(need, batch_octets))
         at = 0
-    if not sound or (stream.damage and not isinstance(stream.damage, EOFError)):
-        tally["file damaged"] += 1
+    packed = " of the uncompressed data" if isinstance(stream.source, Unpacked) else ""
+    place = f"{path}: offset {stream.start + at}{packed}"
+    if not sound:
+        warnings.append(f"{place}: no IPFIX message starts here; the rest of the file is not read")
+    elif stream.damage and not isinstance(stream.damage, EOFError):
+        warnings.append(f"{place}: cannot be read: {explained(stream.damage)}; the rest of the file is not read")
     elif stream.damage or at < stream.end:
-        tally["file cut off"] += 1
+        warnings.append(f"{place}: the file ends inside this message; what is before it was read")
 
 
 def _seconds(head: bytes) -> int:

@@ -36,7 +36,7 @@ class Keeper:
             statefile.save(self.path, state)
         except OSError as error:
             if not self._refused:
-                say("templates not kept", level=logging.ERROR, file=self.path, error=error)
+                say("templates not saved, trying again", level=logging.ERROR, file=self.path, error=error)
             self._refused = True
             return
         self._kept, self._refused = state, False

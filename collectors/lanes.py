@@ -8,8 +8,9 @@ import numpy as np
 
 from collectors.bursts import close_burst, lane_out, take_bulk
 from collectors.record import FIN, PSH, RST, SYN, TCP
+from collectors.reorder import fill_octets, is_copied_segment, note_segment, renew_segments, skip_octets
 from collectors.runs import enter_segments
-from collectors.state import ACKNOWLEDGED, EMPTY, FLOWS, ORPHAN, copy_history, renew
+from collectors.state import ACKNOWLEDGED, EMPTY, FLOWS, ORPHAN, PROBES, copy_history, renew
 from collectors.wire import part, rare
 
 MODULUS, WINDOW = 1 << 32, 1 << 30  # sequence space (RFC 9293 section 3.4); largest window (RFC 7323 section 2.3)
@@ -28,7 +29,11 @@ def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: A
     tcp, marks = row.protocol == TCP, row.tcp_flags & MARKS
     new = octets
     if tcp and (octets or marks & SYN):
-        new = _unsent(flow, row)
+        new = _unsent(t, i, flow, row)
+        if octets and not marks:
+            if new == 0 and _is_nothing(t, i, flow, row):
+                return
+            note_segment(t, i, row.sequence, row.ip_id)
     if octets:
         bulk, spoken = _is_bulk(flow, row, settings.small)
         if bulk:
@@ -54,21 +59,41 @@ def _segment(t: Any, flow: Any, row: Any, exporter: Any, path: Any) -> Any:
 
 
 @part
-def _unsent(flow: Any, row: Any) -> Any:
-    """Octets of a segment beyond the highest sequence number its flow has sent.
+def _unsent(t: Any, i: Any, flow: Any, row: Any) -> Any:
+    """Octets of a segment that its flow has not sent before.
 
-    A SYN starts a new sequence space. A segment up to a window back is sent again; anything else is ahead, since more than a
-    window back nothing can be outstanding.
+    A SYN starts a new sequence space. A segment up to a window back was overtaken, or is sent again; anything else is ahead,
+    since more than a window back nothing can be outstanding.
     """
     syn = row.tcp_flags & SYN != 0
-    begin = np.int64(row.sequence) + syn
-    end = begin + row.octets & MODULUS - 1
+    begin, octets = np.int64(row.sequence) + syn & MODULUS - 1, np.int64(row.octets)
+    end = begin + octets & MODULUS - 1
     if syn or flow.high < 0:
-        flow.high = begin & MODULUS - 1
+        flow.high = begin
+        renew_segments(t, i)
     ahead = (end - flow.high + WINDOW & MODULUS - 1) - WINDOW
+    before = np.int64(0)
+    if ahead < octets and flow.newest:
+        before = fill_octets(t, i, begin, octets - max(ahead, 0))
+    if ahead > octets:
+        skip_octets(t, i, flow.high, begin)
     if ahead > 0:
         flow.high = end
-    return min(max(ahead, 0), np.int64(row.octets))
+    return min(max(ahead, 0), octets) + before
+
+
+@rare
+def _is_nothing(t: Any, i: Any, flow: Any, row: Any) -> Any:
+    """Whether a segment without new octets asks for an answer, or a mirror saw it twice: nothing was sent again.
+
+    A keep-alive (RFC 9293 section 3.8.4) has the last octet that was sent before, and so has each probe of a zero window after
+    the first (section 3.8.6.1).
+    """
+    octets = np.int64(row.octets)
+    if octets == 1 and np.int64(row.sequence) + 1 & MODULUS - 1 == flow.high:
+        t.counters[PROBES] += 1
+        return True
+    return is_copied_segment(t, i, row.sequence, octets, row.ip_id)
 
 
 @part

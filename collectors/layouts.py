@@ -15,7 +15,7 @@ _V5 = (
 )
 
 
-MOST_REMEMBERED = 2048  # octets of a set of templates that is worth remembering
+MOST_READ = 1 << 23  # octets of sets of templates that are remembered as they were read
 Read = tuple[tuple[int, Template | None], ...]
 
 
@@ -30,7 +30,7 @@ class Layouts:
     def __init__(self, elements: Elements, *, most: int = 4096, most_octets: int = 1 << 26) -> None:
         self._elements, self._most, self._most_octets = elements, most, most_octets
         self._made: OrderedDict[tuple[int, Template], Layout] = OrderedDict()
-        self._octets = 0
+        self._octets = self._read_octets = 0
         self._read: OrderedDict[tuple[bytes, int, bool], Read] = OrderedDict()
         self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), elements)
 
@@ -43,11 +43,17 @@ class Layouts:
         found = self._read.get(key)
         if found is None:
             found = templates_of(unpack_templates(octets, version, options=options))
-            if len(octets) <= MOST_REMEMBERED:
-                self._read[key] = found
-                if len(self._read) > self._most:
-                    self._read.popitem(last=False)
+            self._read[key] = found
+            self._read_octets += len(octets)
+            while len(self._read) > self._most or self._read_octets > MOST_READ:
+                self._read_octets -= len(self._read.popitem(last=False)[0][0])
+        else:
+            self._read.move_to_end(key)
         return found
+
+    def has_read(self, octets: bytes, version: int, *, options: bool) -> bool:
+        """Whether `read` has these at hand."""
+        return (octets, version, options) in self._read
 
     def of(self, version: int, template: Template) -> Layout:
         """The layout of a template of v9 or IPFIX."""

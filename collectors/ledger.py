@@ -1,4 +1,4 @@
-"""What became of everything that was received: names of counters, and two laws that always hold.
+"""Names of the counters of export decoders, and the two sums that always hold for them. docs/reasons.md explains each reason.
 
 Every decoder of exports has a `tally`, and one per exporter in `exporters`, with counters of these names. Units are
 `DATAGRAMS` and `RECORDS` (flow records, options records, sFlow samples; templates are none). For each unit
@@ -9,14 +9,14 @@ and for records also
 
     decoded = emitted + merged + dropped, by reason
 
-`emitted` are rows of flows. `merged` went into what is known beside flows: options, counters, drop notifications. A set
-that waits for its template counts as one record until the template says how many there are; a biflow counts as two where
-both directions have traffic; what is left of a set after its last good record counts as one.
+`emitted` are flow records. `merged` are options, counters and drop notifications, which give no flow record. A set that waits
+for its template counts as one record until the template arrives. A biflow counts as two if both directions have traffic. The
+rest of a set after its last valid record counts as one.
 
-Beside the laws, in units that were never received: `lost`, told by gaps in sequence numbers. And plain counts: "datagrams out
-of order", "sequences restarted", "templates new", "templates changed", "templates forgotten", "templates refused: …",
+`lost` is outside these sums: it counts what never arrived, from gaps in sequence numbers. Other counts: "datagrams out of
+order", "sequences restarted", "templates new", "templates changed", "templates forgotten", "templates refused: …",
 "bad templates: …", "exporters forgotten", "frames: …" (why a frame in a record or sample has no flow), "notices", "delays",
-"evidence not taken".
+`EVIDENCE_DROPPED`, `UNRATED`, "times corrected: …" (by format), `TOTALS_RESTARTED`, `FORGOTTEN_TOTALS`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from dataclasses import dataclass
 DATAGRAMS, RECORDS = "datagrams", "records"
 RECEIVED, DECODED, WAITING, EMITTED, MERGED, LOST = "received", "decoded", "waiting", "emitted", "merged", "lost"
 ERROR, DROPPED = "error: ", "dropped: "  # a reason follows
+TOTALS_RESTARTED, FORGOTTEN_TOTALS = "running totals restarted", "running totals forgotten"
+UNRATED = "records of unknown sampling rate"
 LATE, RESTARTED = "datagrams out of order", "sequences restarted"
+EVIDENCE_DROPPED = "evidence rows dropped"  # more than `most_evidence` before they were read
 
 
 def error(unit: str, reason: str) -> str:
-    """The counter of what could not be decoded for a reason."""
+    """The name of the counter of datagrams or records that could not be decoded for a reason."""
     return f"{unit} {ERROR}{reason}"
 
 
 def dropped(reason: str) -> str:
-    """The counter of records that were decoded and are no flows, for a reason."""
+    """The name of the counter of records that were decoded but give no flow record for a reason."""
     return f"{RECORDS} {DROPPED}{reason}"
 
 
@@ -60,7 +63,7 @@ class Ledger:
 
     @classmethod
     def of(cls, tally: Mapping[str, int], unit: str) -> Ledger:
-        """What a tally says of a unit; for datagrams, emitted, merged and dropped are 0."""
+        """Read the counters of a unit from a tally. For datagrams, emitted, merged and dropped are 0."""
         return cls(
             received=tally.get(f"{unit} {RECEIVED}", 0),
             decoded=tally.get(f"{unit} {DECODED}", 0),
@@ -74,12 +77,12 @@ class Ledger:
 
     @property
     def unaccounted(self) -> int:
-        """What was received and is neither decoded nor waiting nor an error: 0, always."""
+        """Received minus decoded, waiting and errors. Always 0."""
         return self.received - self.decoded - self.waiting - sum(self.errors.values())
 
     @property
     def undelivered(self) -> int:
-        """What was decoded and neither emitted nor merged nor dropped: 0 for records, always."""
+        """Decoded minus emitted, merged and dropped. Always 0 for records."""
         return self.decoded - self.emitted - self.merged - sum(self.dropped.values())
 
 

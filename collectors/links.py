@@ -1,4 +1,7 @@
-"""What comes before IP in a frame, compiled: headers of links of any type, tags, and GRE, down to where IP's header starts."""
+"""What comes before IP in a frame, compiled: headers of links, EtherTypes, tags and labels; as `tunnels` reads them.
+
+Each function says what is at which place behind a header: see `protocols`; of `REFUSED`, the number is a verdict.
+"""
 
 from __future__ import annotations
 
@@ -6,88 +9,220 @@ from typing import Any
 
 import numpy as np
 
-from collectors import headers, packet
-from collectors.wire import long, octet, part, short
-
-# Verdicts on a frame: it has a row, or one of packet.REASONS, or it is of an unknown link type.
-KEPT, NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP, NESTED, UNKNOWN = range(8)
+from collectors import headers, packet, protocols, tunnels
+from collectors.protocols import (
+    BAD,
+    FRAME,
+    LLC,
+    MPLS,
+    MPLS_MULTICAST,
+    NETWORK,
+    NOT_IP,
+    NSH,
+    OTHER_TYPE,
+    PPPOE,
+    REFUSED,
+    TRILL,
+    TRUNCATED,
+    TYPE,
+    UNKNOWN,
+)
+from collectors.wire import long, octet, part, rare, short
 
 _ETHERTYPES = np.array([(kind, *places) for kind, places in packet.ETHERTYPE_AT.items()], np.int64)
 _RAW = np.array(list(packet.RAW.items()), np.int64)
 _LOOPBACK = packet.LOOPBACK
 _FAMILIES = np.array(list(packet.FAMILIES.items()), np.int64)
-_CUSTOMER, _SERVICE, _OLD = headers.TAGS
-LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK)
+_TAGS, _FRAME_AFTER = (np.array(list(table.items()), np.int64) for table in (protocols.TAG_OCTETS, protocols.FRAME_AFTER))
+_KNOWN = np.array(tunnels.KNOWN, np.int64)
+_LABELLED = packet.LABELLED
+LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK, _LABELLED)
 
 
 @part
 def link(begin: Any, end: Any, link_type: Any) -> Any:
-    """Verdict, IP version and where the IP header starts."""
-    if link_type == 1:
-        return of_type(begin + 12, begin + 14, end)
+    """What is behind the header of the link."""
     for k in range(len(_ETHERTYPES)):
         if _ETHERTYPES[k, 0] == link_type:
-            return of_type(begin + _ETHERTYPES[k, 1], begin + _ETHERTYPES[k, 2], end)
+            at = begin + _ETHERTYPES[k, 2]
+            if at > end:
+                return REFUSED, TRUNCATED, begin
+            return TYPE, short(begin + _ETHERTYPES[k, 1]), at
     for k in range(len(_RAW)):
         if _RAW[k, 0] == link_type:
             if begin == end:
-                return TRUNCATED, 0, begin
+                return REFUSED, TRUNCATED, begin
             version = _RAW[k, 1] if _RAW[k, 1] else octet(begin) >> 4
-            return KEPT if version in (4, 6) else NOT_IP, version, begin
+            return (NETWORK, version, begin) if version in (4, 6) else (REFUSED, NOT_IP, begin)
     if link_type in _LOOPBACK:
         return _loopback(begin, end)
-    return UNKNOWN, 0, begin
+    return (TYPE, MPLS, begin) if link_type == _LABELLED else (REFUSED, UNKNOWN, begin)
 
 
 @part
 def _loopback(begin: Any, end: Any) -> Any:
     """The same of a loopback interface."""
-    at, verdict, version = begin + 4, NOT_IP, 0
+    at, version = begin + 4, 0
     if at > end:
-        return TRUNCATED, version, at
+        return REFUSED, TRUNCATED, begin
     family = long(begin)
     for k in range(len(_FAMILIES)):
         if family in (_FAMILIES[k, 0], _FAMILIES[k, 0] << 24):
-            verdict, version = KEPT, _FAMILIES[k, 1]
-    return verdict, version, at
+            version = _FAMILIES[k, 1]
+    return (NETWORK, version, at) if version else (REFUSED, NOT_IP, at)
 
 
 @part
-def of_type(type_at: Any, at: Any, end: Any) -> Any:
-    """Verdict, IP version and where the IP header starts, after any tags; `at`: where the link header ends."""
-    if at > end:
-        return TRUNCATED, 0, at
-    ethertype = short(type_at)
-    while ethertype in (_CUSTOMER, _SERVICE, _OLD):
+def of_frame(at: Any, end: Any) -> Any:
+    """A frame of Ethernet."""
+    if at + 14 > end:
+        return REFUSED, TRUNCATED, at
+    return TYPE, short(at + 12), at + 14
+
+
+@rare
+def is_frame(at: Any, end: Any) -> Any:
+    """Whether a frame of Ethernet is at a place, as far as its type tells."""
+    if at + 15 > end:
+        return False
+    kind, version = short(at + 12), octet(at + 14) >> 4
+    if kind == headers.IPV4 or kind == headers.IPV6:
+        return version == (4 if kind == headers.IPV4 else 6)
+    known = False
+    for k in range(len(_KNOWN)):
+        known |= _KNOWN[k] == kind
+    return known
+
+
+@rare
+def of_type(kind: Any, at: Any, end: Any) -> Any:
+    """What an EtherType announces."""
+    if kind == headers.IPV4 or kind == headers.IPV6:
+        return NETWORK, 4 if kind == headers.IPV4 else 6, at
+    if kind < LLC or kind == protocols.JUMBO_LLC:
+        return _llc(at, end)
+    for k in range(len(_TAGS)):
+        if _TAGS[k, 0] == kind:
+            return _after(at + _TAGS[k, 1], end)
+    for k in range(len(_FRAME_AFTER)):
+        if _FRAME_AFTER[k, 0] == kind:
+            return FRAME, 0, at + _FRAME_AFTER[k, 1]
+    if kind in (MPLS, MPLS_MULTICAST):
+        return _mpls(kind, at, end)
+    if kind == NSH:
+        return _nsh(at, end)
+    if kind == PPPOE:
+        return _pppoe(at, end)
+    if kind == TRILL:
+        return (FRAME, 0, at + 6 + 4 * (short(at) >> 6 & 0x1F)) if at + 2 <= end else (REFUSED, TRUNCATED, at)
+    return _stamped(kind, at, end)
+
+
+@part
+def _pppoe(at: Any, end: Any) -> Any:
+    """RFC 2516 section 4: a packet, where its code is 0."""
+    if at + 10 > end:
+        return REFUSED, TRUNCATED, at
+    version, inner = ppp(at + 6, end) if octet(at + 1) == 0 else (0, at)
+    return (NETWORK, version, inner) if version else (REFUSED, OTHER_TYPE + PPPOE, at)
+
+
+@part
+def _after(at: Any, end: Any) -> Any:
+    """What the EtherType at a place announces."""
+    if at + 2 > end:
+        return REFUSED, TRUNCATED, at
+    return TYPE, short(at), at + 2
+
+
+@part
+def _stamped(kind: Any, at: Any, end: Any) -> Any:
+    """Time stamps of Arista; MACsec, where it does not encrypt; nothing else."""
+    octets = 0
+    if kind == protocols.ARISTA:
         if at + 4 > end:
-            return TRUNCATED, 0, at
-        ethertype = short(at + 2)
-        at += 4
-    if ethertype == headers.IPV4:
-        return KEPT, 4, at
-    return KEPT if ethertype == headers.IPV6 else NOT_IP, 6, at
+            return REFUSED, TRUNCATED, at
+        if short(at) == protocols.ARISTA_TIME:
+            form = octet(at + 3) >> 4
+            octets = 12 if form == 1 else 10 if form == 2 else 0
+    elif kind == protocols.MACSEC:
+        if at + 1 > end:
+            return REFUSED, TRUNCATED, at
+        if not octet(at) & protocols.MACSEC_OPAQUE:
+            octets = 14 if octet(at) & protocols.MACSEC_CHANNEL else 6
+    return _after(at + octets, end) if octets else (REFUSED, OTHER_TYPE + kind, at)
 
 
 @part
-def gre(start: Any, end: Any, until: Any) -> Any:
-    """Verdict, IP version and place of the IP header inside GRE: of the packet it carries, or of the frame."""
+def _llc(at: Any, end: Any) -> Any:
+    """IEEE 802.2 clause 3.2, and SNAP."""
+    if at + 3 > end:
+        return REFUSED, TRUNCATED, at
+    start = short(at) << 8 | octet(at + 2)
+    if start == 0x060603:
+        return NETWORK, 4, at + 3
+    if start != 0xAAAA03:
+        return REFUSED, OTHER_TYPE, at
+    if at + 8 > end:
+        return REFUSED, TRUNCATED, at
+    organisation = short(at + 3) << 8 | octet(at + 5)
+    if organisation != 0 and organisation != 0xF8:
+        return REFUSED, OTHER_TYPE, at
+    return TYPE, short(at + 6), at + 8
+
+
+@part
+def _mpls(kind: Any, start: Any, end: Any) -> Any:
+    """A label, and what is behind the last one."""
     if start + 4 > end:
-        return TRUNCATED, 0, start
-    flags, kind = short(start), short(start + 2)
-    if flags & headers.GRE_REFUSED:
-        return BAD, 0, start
-    packets = kind == headers.IPV4 or kind == headers.IPV6
-    if not packets and kind != headers.BRIDGED and kind != headers.ERSPAN and kind != headers.ERSPAN_III:
-        return NOT_TCP_OR_UDP, 0, start
-    at = start + 4 + 4 * ((flags >> 15 & 1) + (flags >> 13 & 1) + (flags >> 12 & 1))  # headers.GRE_OPTIONS
-    if kind == headers.ERSPAN_III:
-        if at + 12 > end:
-            return TRUNCATED, 0, at
-        at += 20 if octet(at + 11) & 1 else 12
-    elif kind == headers.ERSPAN and flags & headers.GRE_SEQUENCE:
-        at += 8
-    if at > until:
-        return BAD, 0, at
-    if packets:
-        return KEPT, 4 if kind == headers.IPV4 else 6, at
-    return of_type(at + 12, at + 14, end)
+        return REFUSED, TRUNCATED, start
+    at = start + 4
+    if not octet(start + 2) & 1:
+        return TYPE, kind, at
+    if at + 1 > end:
+        return REFUSED, TRUNCATED, at
+    version, framed = octet(at) >> 4, is_frame(at, end)
+    if (version == 4 or version == 6) and not framed:
+        return NETWORK, version, at
+    if at + 19 > end:
+        return REFUSED, TRUNCATED, at
+    if version == 0 and is_frame(at + 4, end):
+        return FRAME, 0, at + 4
+    return (FRAME, 0, at) if framed else (REFUSED, OTHER_TYPE + kind, at)
+
+
+@part
+def _nsh(at: Any, end: Any) -> Any:
+    """RFC 8300 section 2.2."""
+    if at + 4 > end:
+        return REFUSED, TRUNCATED, at
+    octets = (short(at) & 0x3F) * 4
+    if octets < 8:
+        return REFUSED, BAD, at
+    kind, number = following(octet(at + 3))
+    return (kind, number, at + octets) if kind != REFUSED else (REFUSED, OTHER_TYPE + NSH, at)
+
+
+@part
+def following(protocol: Any) -> Any:
+    """What the next protocol of NSH and of VXLAN-GPE is; REFUSED where it is unknown."""
+    if protocol == 1 or protocol == 2:
+        return NETWORK, 4 if protocol == 1 else 6
+    if protocol == 3:
+        return FRAME, 0
+    if protocol == 4 or protocol == 5:
+        return TYPE, NSH if protocol == 4 else MPLS
+    return REFUSED, 0
+
+
+@rare
+def ppp(at: Any, end: Any) -> Any:
+    """Version and place of IP in PPP; version 0 where that has something else, -1 where it was cut."""
+    if at + 4 > end:
+        return -1, at
+    start = at + 2 if short(at) == 0xFF03 else at
+    if octet(start) & 1:
+        protocol, inner = octet(start), start + 1
+    else:
+        protocol, inner = short(start), start + 2
+    return 4 if protocol == 0x21 else 6 if protocol == 0x57 else 0, inner

@@ -22,11 +22,12 @@ from collectors.inbox import Inbox, Parcel
 from collectors.intake import Intake
 from collectors.logs import say
 from collectors.memory import keep_freed
-from collectors.metrics import PREFIX, Count, keyed
+from collectors.metrics import PREFIX, Count, Published, keyed
 from collectors.record import Flows
 from collectors.sinks import Sink
 from collectors.testimony import KINDS, Witnessed
 
+OFTEN = 0.1  # seconds between looks at what is counted here
 LINGER = 0.05  # seconds that datagrams wait for company
 FAILED = "decoder failed"
 
@@ -52,7 +53,8 @@ class Listener:
     def __init__(self, intake: Intake, inbox: Inbox, decoders: Mapping[str, Decoder], sink: Sink) -> None:
         self.intake, self.inbox, self.decoders, self.sink = intake, inbox, decoders, sink
         self.testimony = Witnessed()
-        self.records = self.failed = 0
+        self.records = self.failed = self.done = 0
+        self._told = Published(self._own_counts)
 
     def drain(self) -> Evidence:
         """Delays, drops, counters and notices since this was last asked. From any thread, also after the end of `run`."""
@@ -77,7 +79,10 @@ class Listener:
             self.inbox.close()
             self.intake.join()
             self.intake.close()
-            self.sink.close()
+            try:
+                self.sink.close()
+            finally:
+                self._told.refresh()
         if self.intake.error:
             raise self.intake.error
 
@@ -85,13 +90,15 @@ class Listener:
         """Decode and hand on what has come."""
         for parcel in self.inbox.take(within=LINGER):
             flows = self.decoded(parcel)
+            self.done += len(parcel.datagrams)
             if flows is not None and len(flows):
                 self.records += len(flows)
                 self.sink.write(flows)
         self.sink.tick(time.time_ns())
+        self._told.refresh(every_s=OFTEN)
 
     def decoded(self, parcel: Parcel) -> Flows | None:
-        """The records of a parcel; None where its decoder failed, which is told and counted: the next must not suffer."""
+        """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel."""
         try:
             decoder = self.decoders[parcel.kind]
             flows = decoder.decode(parcel.datagrams)
@@ -106,28 +113,40 @@ class Listener:
         return flows if parcel.weight == 1 else replace(flows, sampling_rate=flows.sampling_rate * parcel.weight)
 
     def counts(self) -> Iterator[Count]:
-        """All that is counted, now."""
-        admission = self.intake.admission
-        refused = {**dict.fromkeys(REFUSALS, 0), **admission.refused}
-        yield Count(PREFIX + "datagrams_received", "out of the kernel", {(): admission.received_in_all})
-        yield Count(PREFIX + "datagrams_refused", "received and not taken", keyed(refused), ("reason",))
-        yield Count(PREFIX + "datagrams_failed", "lost to a fault in a decoder", {(): self.failed})
+        """All that is counted, as of one moment: what was received was refused, failed, is in the decoders' sums, or waits.
+
+        What the thread of `run` counts is as it was when nothing was half done there; what it took since then still waits.
+        """
+        (done, *own), taken = self._told(), self.intake.taken()  # in this order: what is done was received before
+        yield Count(PREFIX + "datagrams_received", "datagrams received", {(): taken.received})
+        refused = {**dict.fromkeys(REFUSALS, 0), **taken.refused}
+        yield Count(PREFIX + "datagrams_refused", "datagrams refused, by reason", keyed(refused), ("reason",))
         lost = keyed(self.intake.lost())
         yield Count(
             PREFIX + "kernel_lost",
-            "dropped for want of receive buffer; what it had joined counts as one",
+            "datagrams dropped because the receive buffer was full; datagrams that the kernel joined count as one",
             lost,
             ("kind",),
         )
-        yield Count(PREFIX + "inbox_datagrams", "wait for their decoder", {(): self.inbox.held_datagrams}, level=True)
+        waiting = taken.received - sum(taken.refused.values()) - int(done.values[()])
+        yield Count(PREFIX + "inbox_datagrams", "datagrams waiting for the decoder", {(): waiting}, level=True)
+        yield from own
+        for name, meaning, column in (
+            ("exporter_datagrams", "datagrams received, by exporter", taken.by_exporter),
+            ("exporter_limited", "of these, dropped by the rate limit or over its share", taken.limited),
+        ):
+            yield Count(PREFIX + name, meaning, keyed(column), ("exporter",))
+
+    def _own_counts(self) -> Iterator[Count]:
+        """What the thread of `run` counts; first, how many datagrams it is done with."""
+        yield Count("done", "", {(): self.done})
+        yield Count(PREFIX + "datagrams_failed", "datagrams dropped because a decoder failed", {(): self.failed})
         for kind, decoder in {id(d): (kind, d) for kind, d in self.decoders.items()}.values():
-            yield Count(PREFIX + kind, "what the decoder says of datagrams and records", keyed(decoder.tally), ("what",))
-        yield Count(PREFIX + "records", "flow records given to the sink", {(): self.records})
+            yield Count(PREFIX + kind, "datagrams and records in the decoder, by result", keyed(decoder.tally), ("what",))
+        yield Count(PREFIX + "records", "flow records passed to the sink", {(): self.records})
         told = {**dict.fromkeys(KINDS.values(), 0), **self.testimony.told}
-        yield Count(PREFIX + "evidence", "what exporters told beside flows, by kind", keyed(told), ("kind",))
-        yield Count(PREFIX + "evidence_gone", "of these, what nobody asked for in time", {(): self.testimony.gone})
+        yield Count(PREFIX + "evidence", "reports of exporters besides flows, by kind", keyed(told), ("kind",))
+        yield Count(
+            PREFIX + "evidence_gone", "of these, reports dropped because they were not read in time", {(): self.testimony.gone}
+        )
         yield from self.sink.counts()
-        slots = list(enumerate(admission.names))
-        received, limited = ({name: int(column[i]) for i, name in slots} for column in (admission.received, admission.limited))
-        yield Count(PREFIX + "exporter_datagrams", "received from each exporter", keyed(received), ("exporter",))
-        yield Count(PREFIX + "exporter_limited", "of these, left out by the rate limit", keyed(limited), ("exporter",))

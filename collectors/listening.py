@@ -1,4 +1,4 @@
-"""`prism-collect listen`, from its options on: sockets, decoders and sink are made here, and the allow-list is read."""
+"""Run `prism-collect listen`: make sockets, decoders and sink from the options, and read the allow-list."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from collectors.keeping import Keeper
 from collectors.listen import Decoder, Listener
 from collectors.live import allow_list, run, signals, sink_to
 from collectors.logs import say
+from collectors.packet import DecodeError
 from collectors.receiving import Endpoint, bound, endpoint
 
 
@@ -38,9 +39,9 @@ class Wish:
 
 
 def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
-    """A decoder for each kind, compiled; NetFlow and IPFIX share one, since some exporters send both to either port.
+    """Make a compiled decoder for each kind. NetFlow and IPFIX share one, since some exporters send both to either port.
 
-    `state` is what it knew before a restart. Raises DecodeError where that is none.
+    `state` has the templates from before a restart. Raises DecodeError if it is not valid.
     """
     from collectors import netflow, sflow
 
@@ -62,13 +63,15 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
     """
     places = [endpoint(kind, text) for kind, text in wish.places]
     if not places:
-        raise ValueError("nowhere to listen: say --sflow, --netflow or --ipfix, each with a port")
+        raise ValueError("no port to listen on; give --sflow, --netflow or --ipfix with a port")
     logs.start()
     with signals() as asked, ExitStack() as undo:
         admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
         inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
         known = statefile.load(wish.templates) if wish.templates else None
-        ready = decoders({place.kind for place in places}, known)  # before a socket is open, since it may have to be compiled
+        ready = _decoders(
+            {place.kind for place in places}, known, wish.templates
+        )  # before a socket is open, since it may have to be compiled
         keeper = _keeper(wish.templates, ready)
         sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
         listener = Listener(Intake(sockets, admission, inbox), inbox, ready, sink)
@@ -83,6 +86,14 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
         if keeper:
             undo.callback(keeper.save)
         run(lambda: listener.run(asked.stop, between=between), listener.counts, metrics=wish.metrics)
+
+
+def _decoders(kinds: Collection[str], state: Any, path: str | None) -> dict[str, Decoder]:
+    """Make the decoders. Raises DecodeError that names the file of their templates."""
+    try:
+        return decoders(kinds, state)
+    except DecodeError as error:
+        raise DecodeError(f"{path}: {error}; remove the file to start without templates") from None
 
 
 def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> Keeper | None:
@@ -100,21 +111,28 @@ def opened_sockets(
         port = sock.getsockname()[1]
         say("listening", kind=place.kind, address=place.host or "*", port=port, buffer=granted)
         if granted < buffer:
-            hint = f"sysctl net.core.rmem_max={buffer}, or CAP_NET_ADMIN"
-            say("small receive buffer", level=logging.WARNING, port=port, asked=buffer, granted=granted, hint=hint)
+            hint = f"set sysctl net.core.rmem_max={buffer}, or grant CAP_NET_ADMIN"
+            say(
+                "receive buffer smaller than requested",
+                level=logging.WARNING,
+                port=port,
+                asked=buffer,
+                granted=granted,
+                hint=hint,
+            )
         if exposed and place.host in ("", "0.0.0.0", "::"):
-            say("anybody may send", level=logging.WARNING, port=port, hint="name the exporters with --allow")
+            say("any host may send records", level=logging.WARNING, port=port, hint="list the exporters with --allow")
         yield place.kind, sock
 
 
 def _reload(wish: Wish, again: Callable[[], dict[str, Any]], admission: Admission) -> None:
-    """Read the allow-list and the rate again; what is wrong with them is said, and nothing changes then."""
+    """Read the allow-list and the rate again. An error is logged, and nothing changes."""
     try:
         known = again()
         wish = replace(wish, **{name: known[name] for name in ("allow", "allow_file", "rate") if name in known})
         allowed = allow_list(wish.allow, wish.allow_file)
     except (OSError, ValueError) as error:
-        say("not reloaded", level=logging.ERROR, error=error)
+        say("settings not reloaded, the old ones stay", level=logging.ERROR, error=error)
         return
     admission.reload(allowed, rate=wish.rate)
-    say("reloaded", networks="all" if allowed is None else len(allowed))
+    say("settings reloaded", networks="all" if allowed is None else len(allowed))

@@ -63,7 +63,7 @@ def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
 
         return storing_to(out)
     if not Path(out).is_dir():
-        raise ValueError(f"{out}: there is no such folder; - is standard output")
+        raise ValueError(f"{out}: the folder does not exist; create it, or use - for standard output")
     from collectors.parquet import write_parquet
 
     return Rotating(out, write_parquet, suffix=".parquet", rows=rows, seconds=seconds)

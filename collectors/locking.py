@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from collectors.tables import StoreError
+from collectors.storeerror import InUseError, StoreError
 
 STORE = "prism.lock"  # in the folder of an embedded store
 
@@ -23,19 +23,19 @@ class Held:
 
 
 def hold(folder: Path, name: str) -> Held:
-    """Take a folder, which is made if it is not there. Raises StoreError, which says who has it."""
+    """Take a folder, which is made if it is not there. Raises InUseError, which names the process that has it, StoreError."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise _refused(folder, path, error) from None
+        raise denied(folder, path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        owner = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
+        owner = os.read(handle, 20).decode("ascii", "replace").strip()
         os.close(handle)
-        raise StoreError(f"{folder}: in use by process {owner}{_called(owner)}") from None
+        raise in_use(folder, int(owner) if owner.isdigit() else 0) from None
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -44,19 +44,16 @@ def hold(folder: Path, name: str) -> Held:
     return Held(handle)
 
 
-def was_held(folder: Path, name: str) -> bool:
-    """Whether any process ever took a folder. Raises StoreError where that cannot be seen."""
-    path = folder / name
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise _refused(folder, path, error) from None
-    return True
+def in_use(folder: Path, owner: int) -> InUseError:
+    """That a process has a folder, which one, and what to do; 0 is a process that is not known."""
+    who = f"{owner}{_called(owner)}" if owner else "unknown"
+    return InUseError(
+        f"{folder}: in use by process {who}; only one at a time can have it: stop that one, or wait for its end", owner
+    )
 
 
-def _refused(folder: Path, path: Path, error: OSError) -> StoreError:
+def denied(folder: Path, path: Path, error: OSError) -> StoreError:
+    """What the system refuses of a path in a folder, as the store's error."""
     return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(path, error)}")
 
 
@@ -71,10 +68,10 @@ def whose(path: Path, error: OSError) -> str:
         return ""
 
 
-def _called(owner: str) -> str:
+def _called(owner: int) -> str:
     """What a process of this host is called, in words."""
     try:
-        words = Path(f"/proc/{int(owner)}/comm").read_text("utf-8", "replace").strip()  # not its arguments: passwords
-    except (OSError, ValueError):
+        words = Path(f"/proc/{owner}/comm").read_text("utf-8", "replace").strip()  # not its arguments: passwords
+    except OSError:
         return ""
     return f" ({words})" if words else ""

@@ -156,14 +156,14 @@ def parse(text: str, name: str) -> Columns:
     """
     given = load_yaml(text, name)
     if not isinstance(given, dict) or not given:
-        raise ValueError(f"{name}: holds no columns: a line such as `octets: bytes_sent` for each")
+        raise ValueError(f"{name}: defines no columns; write one line per column, such as octets: bytes_sent")
     unknown = [str(key) for key in given if key not in NAMES]
     if unknown:
-        raise ValueError(f"{name}: no column of ours: {', '.join(unknown)}; there are {', '.join(NAMES)}")
+        raise ValueError(f"{name}: unknown column {', '.join(unknown)}; known columns: {', '.join(NAMES)}")
     found = Columns({ours: _place(ours, theirs, name) for ours, theirs in given.items()})
     if missing := found.missing():
         hint = "" if {"src", "dst", "octets"} & set(missing) else " (or duration_ns)"
-        raise ValueError(f"{name}: nothing is said about {', '.join(missing)}{hint}")
+        raise ValueError(f"{name}: missing column {', '.join(missing)}{hint}")
     return found
 
 
@@ -171,18 +171,18 @@ def _place(ours: str, given: object, name: str) -> Place:
     where = f"{name}: {ours}"
     said = {"column": given} if isinstance(given, str) else given
     if not isinstance(said, dict) or not said:
-        raise ValueError(f"{where}: say the name of their column, or {', '.join(KEYS)}")
+        raise ValueError(f"{where}: must be a column name, or a table with {', '.join(KEYS)}")
     for key, value in said.items():
         if key not in KEYS:
-            raise ValueError(f"{where}: {key}: unknown; there are {', '.join(KEYS)}")
+            raise ValueError(f"{where}: {key}: unknown key; known keys: {', '.join(KEYS)}")
         if not isinstance(value, str) or not value:
-            raise ValueError(f"{where}: {key}: a text or a number is expected")
+            raise ValueError(f"{where}: {key}: must be text or a number")
     if ("column" in said) == ("constant" in said):
-        raise ValueError(f"{where}: either column or constant")
+        raise ValueError(f"{where}: column and constant exclude each other; give one of them")
     if "unit" in said and ours not in TIMES:
-        raise ValueError(f"{where}: unit: only times have one ({', '.join(TIMES)})")
+        raise ValueError(f"{where}: unit: only times have a unit ({', '.join(TIMES)})")
     if said.get("unit", "ns") not in UNITS:
-        raise ValueError(f"{where}: unit: {said['unit']} is none of {', '.join(UNITS)}")
+        raise ValueError(f"{where}: unit: {said['unit']} must be one of {', '.join(UNITS)}")
     scale = UNITS[said.get("unit", "ns")] * _scale(said.get("scale", "1"), where)
     return Place(said.get("column", ""), scale, said.get("constant"))
 
@@ -193,5 +193,5 @@ def _scale(text: str, where: str) -> float:
     except ValueError:
         scale = math.nan
     if not 0 < scale <= 1e12:
-        raise ValueError(f"{where}: scale: {text} is no number above 0")
+        raise ValueError(f"{where}: scale: {text} must be a number above 0")
     return int(scale) if scale == int(scale) else scale

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from collectors.headers import CNP, UD
+from collectors.overtaken import SLOTS, WINDOW, close_message, joined, overtaken, room_for_message, until_of
 from collectors.record import ROCE_PORT, UDP
+from collectors.reorder import CONSTANT, SEEN, UNKNOWN, UNSEEN, is_copied_packet, sight_packet
 from collectors.runs import enter_packets, expect_packet
 from collectors.signs import FIRST, MIDDLE, is_marked, opcode_of, payload_of, psn_of
-from collectors.state import ANSWERS, FAR, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
+from collectors.state import ANSWERS, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
 from collectors.wire import hashed, part, prefetch, prefetch_second, rare
 
-MODULUS, WINDOW = 1 << 24, 1 << 20  # PSN space; further back than 4 GB of 4096-octet packets nothing is sent again
+MODULUS = 1 << 24  # PSN space
 ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
 LAST, ONLY = (2, 3, 8, 9, 15, 22), (4, 5, 10, 11, 16, 23)
 RESPONSES = (13, 14, 15, 16, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE)
@@ -39,7 +41,6 @@ def _meaning(opcode: int) -> int:
 
 MEANING = np.array([_meaning(opcode) for opcode in range(256)], np.uint8)
 _REQUESTS, _ANSWERS, _NOTICES = (np.uint64(kind << 60) for kind in (REQUESTS, ANSWERS, NOTICES))
-_SLOTS = np.int64(MESSAGES - 1)
 
 
 @part
@@ -73,8 +74,7 @@ def goes_on(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
 @part
 def _ready(flow: Any, record: Any) -> Any:
     """Up to which PSN packets may follow in a few steps, -1 where none may: it must be plain of which message they are."""
-    known = flow.anchor or (flow.has_record and not flow.used)
-    return min(flow.until, record.lowest + WINDOW - 1) if known and not flow.ended else np.int64(-1)
+    return min(flow.until, record.lowest + WINDOW - 1) if flow.has_record and not flow.ended else np.int64(-1)
 
 
 @part
@@ -97,7 +97,7 @@ def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, ps
 @part
 def _fetch_next(t: Any, i: Any, flow: Any, seed: Any) -> None:
     """Have fetched what the next message will need: the oldest one, which makes room, and where `follow_up` looks."""
-    oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & _SLOTS)
+    oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & SLOTS)
     prefetch(t.held, oldest)
     prefetch_second(t.held, oldest)
     prefetch_second(t.flows, i)
@@ -115,29 +115,24 @@ def _take_any(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
     flow.last_ns = row.time_ns
     before = np.int64(row.sequence) + MODULUS - 1 if flow.high < 0 else flow.high
     psn = before + ((np.int64(row.sequence) - before + WINDOW) & MODULUS - 1) - WINDOW
+    sight = sight_packet(t, i, before, psn)
     new = psn > before or row.opcode >> 5 == UD
+    late = not new and sight == UNSEEN
     begins, ends = meaning & BEGINS != 0, meaning & ENDS != 0
     flow.high = max(before, psn)
-    held = False
-    if new:
-        if begins:
-            count = (max(row.dma_length, 1) - 1) // max(np.int64(row.octets), 1) + 1
-            flow.until = psn + count - 1 if row.dma_length >= 0 else FAR
-        over = psn > flow.until  # past the last PSN that the RETH before allows for
-        opened = begins or flow.ended or (over and not flow.over)
-        flow.over, flow.ended = over, ends
-        if opened:
-            held = begins and row.dma_length >= 0
-            _open_message(t, i, psn, held, exporter, path, seed)
+    held = new and _opens(t, i, row, psn, begins, ends, exporter, path, seed)
     if flow.anchor and psn >= record.lowest and flow.high - record.lowest < WINDOW:
         if not held and psn <= record.until:
-            new = new or psn > record.best
+            new = new or late or (sight == UNKNOWN and psn > record.best)
             record.best = max(record.best, psn)
-    elif flow.used:
-        at, new = _overtaken(t, i, psn, new)
+    else:
+        at, ahead = overtaken(t, i, psn, new)
+        if at < 0 and late:
+            at = joined(t, i, row, psn, begins, ends, exporter, path)
         if at >= 0:
             record = t.held[at]
-    if new:
+        new = new or late or (sight == UNKNOWN and ahead)
+    if new and (flow.has_record or not late):
         record.octets += row.octets
         record.packets += 1
         record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
@@ -148,40 +143,48 @@ def _take_any(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
     elif not flow.has_record:  # its message was handed out, see `rest_messages`
         t.counters[REPEATS] += 1
         return
+    elif sight == SEEN and is_copied_packet(t, i, record, psn, begins, np.int64(row.ip_id)):
+        return
     else:
         record.retransmits += 1
     record.mtu = max(record.mtu, row.octets)
     record.ecn += row.ecn
 
 
+@part
+def _opens(t: Any, i: Any, row: Any, psn: Any, begins: Any, ends: Any, exporter: Any, path: Any, seed: Any) -> Any:
+    """Begin a message where a packet ahead of all others is of another one; whether it says how long that is."""
+    flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
+    if begins:
+        flow.until = until_of(row, psn)
+    over = psn > flow.until  # past the last PSN that the RETH before allows for
+    opened = begins or flow.ended or (over and not flow.over)
+    flow.over, flow.ended = over, ends
+    held = opened and begins and row.dma_length >= 0
+    if opened:
+        _open_message(t, i, psn, begins, held, exporter, path, seed)
+        record.size = np.int64(row.ip_id) if begins else np.int64(-1)
+        if begins and flow.used and t.held[MESSAGES * np.int64(i) + np.int64(flow.newest)].size == row.ip_id:
+            flow.bulk_ns = CONSTANT  # the sender does not count its packets
+    return held
+
+
 @rare
-def _open_message(t: Any, i: Any, psn: Any, held: Any, exporter: Any, path: Any, seed: Any) -> None:
-    """Begin a message. `held`: it says how long it is, so that its packets are known when they come late."""
+def _open_message(t: Any, i: Any, psn: Any, begins: Any, held: Any, exporter: Any, path: Any, seed: Any) -> None:
+    """Begin a message, with its first packet or another. `held`: that says how long it is. The one before is held."""
     flow, record = t.flows[i], t.records[i]
     if flow.has_record:
         record.followed = 1
-        if flow.anchor:
-            _hold(t, i)
-        else:
-            close_message(t, flow, record)
+        if not flow.anchor:
+            record.until = max(psn - 1, record.highest) if begins else record.highest
+            record.best = record.highest
+        t.held[room_for_message(t, i)] = record
     open_record(record, exporter, path)
     flow.has_record, flow.anchor = 1, held
     if held:
         record.lowest = record.best = psn
         record.until = flow.until
     follow_up(t, flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed)
-
-
-@part
-def _hold(t: Any, i: Any) -> None:
-    """Keep a message for packets that come late; the oldest that is held makes room."""
-    flow = t.flows[i]
-    flow.newest = flow.newest + 1 & _SLOTS
-    at, bit = MESSAGES * np.int64(i) + flow.newest, 1 << flow.newest
-    if flow.used & bit:
-        close_message(t, flow, t.held[at])
-    t.held[at] = t.records[i]
-    flow.used |= bit
 
 
 @part
@@ -193,35 +196,12 @@ def follow_up(t: Any, ends: Any, rest: Any, seed: Any) -> None:
 
 
 @rare
-def _overtaken(t: Any, i: Any, psn: Any, new: Any) -> Any:
-    """Which held message a packet is of that newer ones have overtaken, by its PSN (-1: none), and whether it is new to it.
-
-    What is not beyond the highest PSN of its message was sent again.
-    """
-    flow, slot = t.flows[i], np.int64(t.flows[i].newest)
-    for _ in range(MESSAGES):
-        record = t.held[MESSAGES * np.int64(i) + slot]
-        if flow.used >> slot & 1:
-            if flow.high - record.lowest >= WINDOW:
-                close_message(t, flow, record)
-                flow.used &= ~(1 << slot)
-            elif record.lowest <= psn:
-                if psn > record.until:
-                    break
-                ahead = psn > record.best
-                record.best = max(record.best, psn)
-                return -1 if new else MESSAGES * np.int64(i) + slot, new or ahead
-        slot = slot - 1 & _SLOTS
-    return -1, new
-
-
-@rare
 def close_messages(t: Any, i: Any) -> None:
     """Give out all messages of a flow, the oldest first."""
     flow = t.flows[i]
     enter_packets(flow, t.records[i])
     for k in range(1, MESSAGES + 1):
-        slot = np.int64(flow.newest) + k & _SLOTS
+        slot = np.int64(flow.newest) + k & SLOTS
         if flow.used >> slot & 1:
             close_message(t, flow, t.held[MESSAGES * np.int64(i) + slot])
     if flow.has_record:
@@ -239,33 +219,10 @@ def rest_messages(t: Any, i: Any, before_ns: Any) -> None:
         flow.ended = 1
         flow.ready = -1
     for k in range(1, MESSAGES + 1):
-        slot = np.int64(flow.newest) + k & _SLOTS
+        slot = np.int64(flow.newest) + k & SLOTS
         if flow.used >> slot & 1 and t.held[MESSAGES * np.int64(i) + slot].end_ns < before_ns:
             close_message(t, flow, t.held[MESSAGES * np.int64(i) + slot])
             flow.used &= ~(1 << slot)
-
-
-@part
-def close_message(t: Any, flow: Any, record: Any) -> None:
-    """Give out a record, with the size of messages whose packets were not all captured."""
-    out = new_out(t, flow.ends)
-    out.start_ns, out.end_ns = record.start_ns, record.end_ns
-    out.protocol, out.dst_port, out.dst_qp = UDP, ROCE_PORT, np.uint32(flow.rest & np.uint64(0xFFFFFF))
-    out.retransmits, out.ecn, out.cnp = record.retransmits, record.ecn, record.cnp
-    out.exporter, out.path = record.exporter, record.path
-    if not record.packets:
-        return
-    out.messages, out.busy_ns = 1, record.end_ns - record.start_ns
-    span = max(record.highest - record.lowest + 1, np.int64(record.packets))
-    octets = record.octets + (span - record.packets) * np.int64(record.mtu)
-    if record.dma >= 0:
-        if record.ends or record.followed:
-            octets = record.dma
-            if record.mtu:
-                span = max(span, (record.dma + np.int64(record.mtu) - 1) // np.int64(record.mtu))
-        else:
-            octets = min(record.dma, octets)
-    out.octets, out.packets = octets, span if octets > 0 else 0
 
 
 @rare

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -35,6 +37,24 @@ def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
 def keyed(numbers: Mapping[str, float]) -> dict[tuple[str, ...], float]:
     """Numbers by one label."""
     return {(name,): number for name, number in dict(numbers).items()}
+
+
+class Published:
+    """Counts as they stood when the one thread that changes them last said so: all of one moment, whoever reads them."""
+
+    def __init__(self, counts: Callable[[], Iterable[Count]]) -> None:
+        self._counts, self._at_s = counts, -math.inf
+        self.refresh()
+
+    def refresh(self, *, every_s: float = 0.0) -> None:
+        """They are sound now: no work is half done. Taken where those at hand are older than that."""
+        now = time.monotonic()
+        if now - self._at_s >= every_s:
+            self._now, self._at_s = tuple(self._counts()), now
+
+    def __call__(self) -> tuple[Count, ...]:
+        """All counts as they stood then."""
+        return self._now
 
 
 def flat(counts: Iterable[Count]) -> dict[str, float]:

@@ -121,7 +121,7 @@ def named_switches(texts: Sequence[str]) -> dict[tuple[str, int], str]:
                 raise ValueError
             found[str(ipaddress.ip_address(address)), number] = name
         except ValueError:
-            raise ValueError(f"{text!r} names no switch: say NAME=ADDRESS or NAME=ADDRESS/SESSION") from None
+            raise ValueError(f"{text!r} does not name a switch; write NAME=ADDRESS or NAME=ADDRESS/SESSION") from None
     return found
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import ledger, walks
+from collectors import ledger, totals, walks
 from collectors.accounts import Accounts
+from collectors.clocks import Clocks
 from collectors.datagrams import Datagrams
 from collectors.elements import DEFAULT, Elements
 from collectors.endpoints import Endpoints
@@ -31,9 +32,10 @@ from collectors.recordsets import RecordSets
 from collectors.sequences import follow
 from collectors.templates import IPFIX, V9
 from collectors.templatesets import read_templates
+from collectors.totals import Totals
 from collectors.waiting import Waiter, WaitingRoom
 
-NO_TEMPLATE, NO_ROOM, FORGOTTEN = "no template", "too much waits", "exporter forgotten"
+NO_TEMPLATE, NO_ROOM, FORGOTTEN = "template did not arrive", "too many records wait for a template", "exporter forgotten"
 
 # An IPFIX message of two templates, of records of one size and of many, and a record of each.
 _FIELDS = struct.pack(">HHHH", 8, 4, 12, 4)
@@ -47,6 +49,7 @@ _SMALL = struct.pack(">HHIII", IPFIX, 16 + sum(map(len, _SETS)), 1, 0, 0) + b"".
 def warm() -> None:
     """Compile all that decoding needs, which takes seconds the first time: before datagrams come, so that none has to wait."""
     NetflowDecoder().decode(Datagrams.of([("::", _SMALL, 0)]))
+    totals.warm()
 
 
 class NetflowDecoder:
@@ -71,6 +74,7 @@ class NetflowDecoder:
         self.known = Exporters() if exporters is None else exporters
         self._layouts = Layouts(elements)
         self._endpoints, self._frames = Endpoints(most=most_endpoints), Frames()
+        self._totals = Totals()
         self._evidence, self._most_evidence = Evidence(), most_evidence
         if state is not None:
             self.known.from_state(state)
@@ -105,11 +109,13 @@ class NetflowDecoder:
         self.tally["templates forgotten"] += self.known.relieve() if sorter.changed else 0
         sets = sorter.sorted(self.waiting)
         records = RecordSets(sets, datagrams.senders)
-        told = Told(sorter.sources)
+        keys = list(zip(sorter.versions, sorter.domains, strict=True))
+        told = Told([sorter.member(owner) for owner in sorter.owners], keys, sorter.sources)
         for rows in read_options(records, told, sorter.domains, accounts):
-            self.tally["evidence not taken"] += self._evidence.add(rows, self._most_evidence)
-        boot_ns = np.array([source.boot_ns for source in sorter.sources] or [-1], np.int64)
-        parts = records.flows(self._endpoints, self._frames, told.rates, boot_ns, accounts)
+            self.tally[ledger.EVIDENCE_DROPPED] += self._evidence.add(rows, self._most_evidence)
+        clocks = Clocks([None if e is None else e.clock for e in members], accounts)
+        parts = records.flows(self._endpoints, self._frames, told, self._totals, clocks)
+        self.tally[ledger.FORGOTTEN_TOTALS] = self._totals.forgotten
         self._count(sorter, sets, records, accounts)
         self._wait(sorter, accounts)
         self._follow(sorter, sets, records, accounts)

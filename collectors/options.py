@@ -1,106 +1,204 @@
-"""What options records tell of the records that follow them: sampling rates and boot times; and of the exporter itself."""
+"""What options records say of the flow records after them, sampling rates and boot times; and of the exporter itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 
 from collectors import ledger
 from collectors.accounts import Accounts
 from collectors.evidence import Notices
-from collectors.exporters import Source
+from collectors.exporters import Exporter, Source
 from collectors.exportrows import Members, Numbers, rates
-from collectors.pieces import run_sizes, run_starts
-from collectors.record import Ints
+from collectors.grouping import numbered
+from collectors.rates import ANY, OTHER, Key, Rates, Scope, rate_of
+from collectors.record import Ints, Mask
 from collectors.recordsets import RecordSets
+from collectors.templates import IPFIX
 
 
 class Told:
-    """Sampling rates as they held when each set came. `sources`: as they are before the options of the batch are read."""
+    """Sampling rates and boot times as they held when each set came.
 
-    def __init__(self, sources: list[Source]) -> None:
-        self.sources = sources
-        self._first: dict[int, dict[int, int]] = {}
-        self._news: dict[int, list[tuple[int, int, int]]] = {}
+    `exporters`, `keys` and `sources`: of each source of the batch, its exporter, its version and domain, and its state
+    before the options of the batch are read.
+    """
 
-    def tell(self, position: int, source: int, sampler: int, rate: int) -> None:
-        """Take a rate; positions must not go back."""
-        before = dict(self.sources[source].rates) if source not in self._first else None
-        if self.sources[source].told(sampler, rate):
-            if before is not None:
-                self._first[source] = before
-            self._news.setdefault(source, []).append((position, sampler, rate))
+    def __init__(self, exporters: Sequence[Exporter], keys: Sequence[Key], sources: Sequence[Source]) -> None:
+        self.exporters, self.keys, self.sources = exporters, keys, sources
+        self._before: dict[str, dict[Key, Rates]] = {}
+        self._news: dict[str, list[tuple[int, Key, Scope, int]]] = {}
+        self._boots: dict[int, list[tuple[int, int]]] = {}
 
-    def rates(self, source: Ints, position: Ints, members: Members, sampler: Ints | None) -> Ints:
-        """The rate of each record. `source` and `position` [sets]; `members`: the records' sets; their `sampler`."""
-        if sampler is None:
-            each = np.array([known.rate() for known in self.sources] or [1], np.int64)[source]
-            if not self._news:
-                return members.spread(each)
-            found = each[members.of]
-            for mine, past in self._swept(source, position, members.of):
-                found[mine] = past.rate()
-            return found
-        found = _looked_up(self.sources, source[members.of] << 32 | (sampler & 0xFFFFFFFF))
-        for mine, past in self._swept(source, position, members.of):
-            found[mine] = _looked_up([past], sampler[mine] & 0xFFFFFFFF)
+    @cached_property
+    def identities(self) -> Ints:
+        """A number for each source that stays the same over batches, and over no restart."""
+        names = (hash((exporter.name, *key)) for exporter, key in zip(self.exporters, self.keys, strict=True))
+        return np.array(list(names) or [0], np.int64)
+
+    def tell(self, position: int, source: int, scope: Scope, rate: int, domain: int | None = None) -> None:
+        """Take a rate of a source's domain or another one of its exporter; positions must not go back."""
+        exporter, (version, own) = self.exporters[source], self.keys[source]
+        key = (version, own if domain is None else domain)
+        if exporter.name not in self._before:
+            self._before[exporter.name] = {k: Rates(s.rates.announced) for k, s in exporter.sources.items()}
+        if exporter.announce(*key, scope, rate):
+            self._news.setdefault(exporter.name, []).append((position, key, scope, rate))
+
+    def boot(self, position: int, source: int, boot_ns: int) -> None:
+        """Take a boot time; positions must not go back."""
+        if boot_ns > 0 and boot_ns != self.sources[source].boot_ns:
+            self._boots.setdefault(source, [(-1, self.sources[source].boot_ns)]).append((position, boot_ns))
+            self.sources[source].boot_ns = boot_ns
+
+    def boots(self, source: Ints, position: Ints) -> Ints:
+        """The boot time that holds for each set, ns, -1: not known; that of another domain until a source says its own."""
+        found = np.array([self._boot_of(i) for i in range(len(self.sources))] or [-1], np.int64)[source]
+        for i, changes in self._boots.items():
+            mine = np.flatnonzero(source == i)
+            which = np.searchsorted([at for at, _ in changes], position[mine]) - 1
+            times = np.array([boot for _, boot in changes], np.int64)
+            found[mine] = np.where(times[which] > 0, times[which], times[1])
         return found
 
-    def _swept(self, source: Ints, position: Ints, of: Ints) -> Iterator[tuple[Ints, Source]]:
-        """For sources whose rates change in the batch: records between two changes, and the source as it was then."""
-        if not self._news or not len(of):
-            return
-        starts = run_starts(of)
-        used, sizes = of[starts], run_sizes(starts, len(of))
-        order = np.argsort(source[used], kind="stable")
-        owners = source[used[order]]
-        for s in np.unique(owners).tolist():
-            news = self._news.get(s, [])
-            rows = order[np.searchsorted(owners, s) : np.searchsorted(owners, s, side="right")]
-            places = np.searchsorted([at for at, _, _ in news], position[used[rows]], side="left")
-            turn = np.argsort(places, kind="stable")
-            rows, places = rows[turn], places[turn]
-            past = Source()
-            past.rates, done = dict(self._first.get(s, {})), 0
-            for begin, end in pairwise([*run_starts(places).tolist(), len(places)]) if news else ():
-                for _, sampler, rate in news[done : places[begin]]:
-                    past.told(sampler, rate)
-                done, here = int(places[begin]), rows[begin:end]
-                yield np.concatenate([np.arange(starts[k], starts[k] + sizes[k]) for k in here]), past
+    def _boot_of(self, source: int) -> int:
+        own = self.sources[source].boot_ns
+        if own > 0:
+            return own
+        others = {other.boot_ns for other in self.exporters[source].sources.values() if other.boot_ns > 0}
+        return others.pop() if len(others) == 1 else -1
+
+    def rates(self, source: Ints, position: Ints, template: Ints, members: Members, numbers: Numbers) -> Ints:
+        """The rate of each record, 0: unknown. `source`, `position` and `template` [sets]; `members`: the records' sets."""
+        rated = np.array([exporter.rated for exporter in self.exporters] or [False], np.bool_)
+        sampler = numbers.count("sampler")
+        if not rated[source[members.rows]].any():
+            one = np.ones(1, np.int64)
+            return np.broadcast_to(one, numbers.n) if sampler is None else np.where(sampler > 0, 0, one)
+        known = self._known(rated)
+        named = [name for name in ("sampler", "interface", "line_card") if len(known[name]) or name == "sampler"]
+        own = {name: column for name in named if (column := _named(numbers, name, known[name])) is not None}
+        at = members.of if own else members.rows
+        places = self._places(source, position)
+        columns = [source[at], places[at], template[at] if len(known["template"]) else np.full(len(at), ANY), *own.values()]
+        first, which = _grouped(columns)
+        distinct = [column[first].tolist() for column in columns]
+        found = np.array(list(self._found(distinct, list(own))), np.int64)[which]
+        return found if own else np.repeat(found, members.count)
+
+    def _known(self, rated: Mask) -> dict[str, Ints]:
+        """The samplers, interfaces ... that rates of the batch's exporters name."""
+        known: dict[str, set[int]] = {name: set() for name in Scope._fields}
+        for exporter in {id(e): e for e, own in zip(self.exporters, rated.tolist(), strict=False) if own}.values():
+            for rest in (*(s.rates for s in exporter.sources.values()), *self._before.get(exporter.name, {}).values()):
+                for scope in rest.announced:
+                    for name, value in zip(Scope._fields, scope, strict=True):
+                        known[name].add(value)
+        return {name: np.array(sorted(values - {ANY}), np.int64) for name, values in known.items()}
+
+    def _places(self, source: Ints, position: Ints) -> Ints:
+        """How many news of its exporter came before each set."""
+        places = np.zeros(len(source), np.int64)
+        for i, exporter in enumerate(self.exporters) if self._news else ():
+            if exporter.name in self._news:
+                mine = np.flatnonzero(source == i)
+                places[mine] = np.searchsorted([at for at, *_ in self._news[exporter.name]], position[mine], side="left")
+        return places
+
+    def _found(self, distinct: list[list[int]], named: list[str]) -> Iterator[int]:
+        """The rates of distinct (source, place, template, and what is named)."""
+        found: dict[int, int] = {}
+        books: dict[str, tuple[int, dict[Key, Rates]]] = {}
+        rows = list(zip(*distinct, strict=True))
+        for i in sorted(range(len(rows)), key=lambda i: rows[i][1]):
+            source, place, template, *values = rows[i]
+            exporter = self.exporters[source]
+            done, book = books.get(exporter.name, (0, {}))
+            if exporter.name not in books:
+                before = self._before.get(exporter.name)
+                if before is None:
+                    book = {key: s.rates for key, s in exporter.sources.items() if s.rates.announced}
+                else:
+                    book = {key: Rates(rates.announced) for key, rates in before.items()}
+            for _, key, scope, rate in self._news.get(exporter.name, [])[done:place]:
+                book.setdefault(key, Rates()).announce(scope, rate)
+            books[exporter.name] = place, book
+            record = Scope(template=template)._replace(**dict(zip(named, values, strict=True)))
+            found[i] = rate_of(book, self.keys[source], record)
+        yield from (found[i] for i in range(len(rows)))
 
 
-def _looked_up(sources: Sequence[Source], keys: Ints) -> Ints:
-    """Rates by source and sampler, in the upper and lower 32 bits of the keys."""
-    distinct, which = np.unique(keys, return_inverse=True)
-    rates = [sources[key >> 32].rate(key & 0xFFFFFFFF) for key in distinct.tolist()]
-    return np.array(rates or [1], np.int64)[which]
+def _named(numbers: Numbers, name: str, known: Ints) -> Ints | None:
+    """What each record names, as a scope has it; None where no record can. An interface is the one in, else the one out."""
+    if name != "interface":
+        value = numbers.count(name)
+        return None if value is None else np.where(np.isin(value, known), value, np.where(value > 0, OTHER, ANY))
+    found: Ints | None = None
+    for column in ("out_interface", "in_interface"):
+        value = numbers.count(column)
+        if value is not None:
+            before = np.full(numbers.n, ANY, np.int64) if found is None else found
+            unknown = np.where(before != ANY, before, np.where(value > 0, OTHER, ANY))
+            found = np.where(np.isin(value, known), value, unknown)
+    return found
+
+
+def _grouped(columns: list[Ints]) -> tuple[Ints, Ints]:
+    """The row where each distinct combination appears first, and for each row which of them it has."""
+    which: Ints = np.zeros(len(columns[0]), np.int64)
+    many = 0
+    for column in columns:
+        distinct, which = numbered(which << 32 | numbered(column)[1])
+        many = len(distinct)
+    first = np.empty(many, np.int64)
+    first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
+    return first, which
 
 
 def read_options(records: RecordSets, told: Told, domains: list[int], accounts: Accounts) -> list[Notices]:
     """Read the options records of a batch, in the order of their sets; the notices in them."""
     sets = records.sets
-    news: list[tuple[int, int, int, int]] = []
+    news: list[tuple[int, int, int, int, Scope]] = []
+    boots: list[tuple[int, int, int]] = []
     notices: list[Notices] = []
     for layout in records.options:
         numbers, members = records.numbers(layout)
         of = members.of
         accounts.add_all(ledger.counter(ledger.RECORDS, ledger.MERGED), sets.exporter[of])
         rate = rates(numbers, np.zeros(len(of), np.int64))
-        sampler = numbers.count("sampler")
-        sampler = np.full(len(of), -1, np.int64) if sampler is None else sampler & 0xFFFFFFFF
         known = np.flatnonzero(rate > 0)
-        columns = (sets.position[of[known]], sets.source[of[known]], sampler[known], rate[known])
-        news += zip(*(column.tolist() for column in columns), strict=True)
+        where = (sets.position[of], sets.source[of])
+        scopes = [Scope(*row) for row in zip(*(column[known].tolist() for column in _scopes(numbers)), strict=True)]
+        plain = (*where, rate, _domains(numbers))
+        news += zip(*(column[known].tolist() for column in plain), scopes, strict=True)
         boot = numbers.count("boot")
         if boot is not None:
-            for source, boot_ns in zip(sets.source[of].tolist(), boot.tolist(), strict=True):
-                told.sources[source].boot_ns = boot_ns
+            boots += zip(*(column.tolist() for column in (*where, boot)), strict=True)
         notices += _notices(records, numbers, of, domains, accounts)
-    for position, source, number, one_in in sorted(news, key=lambda event: event[0]):
-        told.tell(position, source, number, one_in)
+    for position, source, one_in, domain, scope in sorted(news, key=lambda event: event[0]):
+        other = domain > 0 and told.keys[source][0] == IPFIX
+        told.tell(position, source, scope, one_in, domain if other else None)
+    for position, source, boot_ns in sorted(boots, key=lambda event: event[0]):
+        told.boot(position, source, boot_ns)
     return notices
+
+
+def _scopes(numbers: Numbers) -> list[Ints]:
+    """What the rates of options records are about, a column per field of `Scope`."""
+    names = (("sampler",), ("interface", "in_interface", "out_interface"), ("line_card",), ("template",))
+    columns: list[Ints] = []
+    for choices in names:
+        found = next((value for name in choices if (value := numbers.count(name)) is not None), None)
+        columns.append(np.full(numbers.n, ANY, np.int64) if found is None else found & 0xFFFFFFFF)
+    return columns
+
+
+def _domains(numbers: Numbers) -> Ints:
+    """The observation domain that options records are about; 0: that of their message."""
+    found = numbers.count("domain")
+    return np.zeros(numbers.n, np.int64) if found is None else found & 0xFFFFFFFF
 
 
 def _notices(records: RecordSets, numbers: Numbers, of: Ints, domains: list[int], accounts: Accounts) -> Iterator[Notices]:

@@ -8,6 +8,7 @@ of start where the records were.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from collectors.gather import MISSING, TEXT, Gathered, Gatherer
+from collectors.gather import TEXT, Gathered, Gatherer, lacking
 from collectors.mapping import OURS, Columns
 from collectors.packet import DecodeError
 from collectors.record import COLUMNS, Codes, Flows
@@ -29,7 +30,8 @@ KEY, VERSION = b"prism-dump", 1
 ROWS = 1 << 17  # of a row group: a few MB
 TIMES = ("start_ns", "end_ns")
 BOOKS = {"src": "endpoints", "dst": "endpoints", "exporter": "exporters", "path": "paths"}
-BROKEN = (pa.ArrowException, OSError, MemoryError, OverflowError, ValueError)  # what Arrow says of a damaged file
+BROKEN = (pa.ArrowException, OSError, OverflowError, ValueError)  # what Arrow says of a damaged file
+HUGE = 1 << 36  # octets: no file has a page of so many, so one that says so is damaged
 _KINDS = {c.name: pa.dictionary(pa.int32(), pa.string()) if c.name in TEXT else pa.from_numpy_dtype(c.dtype) for c in COLUMNS}
 SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _KINDS.items()])
 
@@ -100,7 +102,7 @@ def _column(name: str, values: Any, codes: dict[str, Codes], texts: dict[str, pa
 def read_parquet(
     path: str | Path, columns: Columns | None = None, *, exporter: str = "", rows_at_once: int = ROWS
 ) -> tuple[Flows, Counter[str]]:
-    """Records of a file by start, and what was skipped, by reason; see `Table`. Raises DecodeError."""
+    """Read the records of a file by start, and the counts of skipped rows by reason; see `Table`. Raises DecodeError."""
     table = Table(path, columns, exporter=exporter, rows_at_once=rows_at_once)
     return table.flows(), table.skipped
 
@@ -108,15 +110,15 @@ def read_parquet(
 class Table(Gathered):
     """A Parquet file of ours or of another maker; to iterate over once. `skipped` counts bad rows by reason.
 
-    Columns have our names or those in `columns`; numbers and times of any type are taken, nulls where we need no value.
-    `exporter` is the switch of records that name none. Raises DecodeError, with the file, where it is damaged, a required
-    column is missing, or, at the end, more than half of the rows were bad.
+    Columns have the names of Prism or those in `columns`. Numbers and times may have any type; optional columns may hold nulls.
+    `exporter` is the switch of records that name none. Raises DecodeError, with the file, if it is damaged, a required column
+    is missing, or at the end if more than half of the rows were bad.
     """
 
     def __init__(
         self, path: str | Path, columns: Columns | None = None, *, exporter: str = "", rows_at_once: int = ROWS
     ) -> None:
-        super().__init__(str(path), Gatherer(str(path), columns or OURS, exporter, nothing=MISSING))
+        super().__init__(str(path), Gatherer(str(path), columns or OURS, exporter))
         self._path, self._asked, self._rows_at_once = path, columns, rows_at_once
 
     def _gathered(self) -> Iterator[None]:
@@ -124,8 +126,11 @@ class Table(Gathered):
             try:
                 file = pq.ParquetFile(opened)
                 metadata, names = file.schema_arrow.metadata or {}, file.schema_arrow.names
-            except BROKEN as error:
-                raise DecodeError(f"{self.name}: no Parquet that can be read: {_said(error)}") from None
+            except (*BROKEN, MemoryError) as error:
+                _check_memory(error)
+                raise DecodeError(
+                    f"{self.name}: not a readable Parquet file ({_said(error)}); copy or write it again"
+                ) from None
             columns = self._columns(names)
             if self._asked is None:
                 self._prepare({**metadata, **(file.metadata.metadata or {})})
@@ -136,15 +141,18 @@ class Table(Gathered):
                     self._gatherer.add(given, np.arange(at + 1, at + 1 + len(batch)))
                     at += len(batch)
                     yield
-            except BROKEN as error:
-                raise DecodeError(f"{self.name}, after row {at}: damaged: {_said(error)}") from None
+            except (*BROKEN, MemoryError) as error:
+                _check_memory(error)
+                raise DecodeError(
+                    f"{self.name}, after row {at}: the file is damaged ({_said(error)}); copy or write it again"
+                ) from None
         self._gatherer.check("row")
 
     def _columns(self, names: list[str]) -> Columns:
         asked = self._asked or OURS
         columns = asked.present([name for name in names if names.count(name) == 1])
         if missing := [asked.theirs(ours) for ours in columns.missing()]:
-            raise DecodeError(f"{self.name}: no column {', '.join(missing)}; there are {', '.join(names[:40])}")
+            raise DecodeError(f"{self.name}: {lacking(missing, names)}")
         self._gatherer.columns = columns
         return columns
 
@@ -158,10 +166,22 @@ class Table(Gathered):
             books = [[str(text) for text in said[name]] for name in ("endpoints", "exporters")]
             paths = ["|".join(path) for path in said["paths"]]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise DecodeError(f"{self.name}: what it says of itself ({KEY.decode()}) cannot be read: {error}") from None
+            raise DecodeError(
+                f"{self.name}: its metadata ({KEY.decode()}) cannot be read ({error}); write the file again"
+            ) from None
         if version != VERSION:
-            raise DecodeError(f"{self.name}: a dump of version {version}, written by a later Prism: this one reads {VERSION}")
+            raise DecodeError(
+                f"{self.name}: written as version {version} of the format, this Prism reads version {VERSION}; update Prism"
+            )
         self._gatherer.restore(books[0], books[1], paths)
+
+
+def _check_memory(error: BaseException) -> None:
+    """Raises MemoryError where that is what an error means, and not that a damaged file asks for what no file has."""
+    if isinstance(error, MemoryError):
+        asked = re.search(r"size (\d+)", str(error))
+        if asked is None or int(asked[1]) < HUGE:
+            raise MemoryError(_said(error)) from None
 
 
 def _said(error: BaseException) -> str:

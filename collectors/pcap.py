@@ -1,7 +1,7 @@
-"""Capture files: pcap and pcapng, plain or compressed, in batches; and written again.
+"""Read captures (pcap and pcapng, plain, gzip or zstd) in batches, and write them.
 
-Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A file is read front to back once, so standard input will do;
-memory is bounded by the size of a batch, whatever length a file claims for its records.
+Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A file is read once from front to back, so standard input works.
+Memory is bounded by the size of a batch, whatever length a file claims for its records.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import gzip
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 
 from collectors import pcapng, windows
 from collectors.batch import Batch
-from collectors.compression import GZIP, ZSTD, Stream
-from collectors.framing import BLOCKS, DAMAGED, Frames, Records, scan_blocks, scan_records
+from collectors.compression import GZIP, ZSTD, Stream, Unpacked, explained
+from collectors.damage import BLOCK, FRACTION, JUMP, RECORD, Damage
+from collectors.framing import BLOCKS, DAMAGED, UNKNOWN_NS, Frames, Records, scan_blocks, scan_records
 from collectors.packet import DecodeError
 from collectors.pcapng import MAX_SNAPLEN, SECOND
 from collectors.record import Ints
+from collectors.recovery import block_after, grow, record_at
+from collectors.resync import END, SKIP, settle_times
 
 # First four octets of a pcap: byte order, ns per unit of the fraction, octets of a record header (24: Kuznetzov's variant).
 PCAP = {
@@ -34,21 +37,24 @@ PCAP = {
     for magic, unit, header in ((0xA1B2C3D4, 1000, 16), (0xA1B23C4D, 1, 16), (0xA1B2CD34, 1000, 24))
 }
 SNAPLEN = 262_144  # the most that capture tools keep of a packet
+READABLE = "Prism reads pcap, pcapng, IPFIX, CSV, JSON Lines and Parquet files"
 
 
 class Capture:
-    """An open capture, to iterate over once; `packets` counts what was given out. `warnings` fills as damage is met."""
+    """An open capture, to iterate over once. `packets` and `skipped` count packets; `warnings` has a line for each damage."""
 
     def __init__(self, name: str, file: BinaryIO, batch_octets: int) -> None:
         self.name = name
-        self.warnings: list[str] = []
-        self.packets = 0
+        self.damage, self.packets = Damage(name), 0
+        self.warnings, self.skipped = self.damage.lines, self.damage.skipped
+        self._last_ns = UNKNOWN_NS
         self._file, self._kept_open = file, file is sys.stdin.buffer
         self._batch_octets = batch_octets
         self._stream, self._frames, self._used = Stream(windows.opened(file)), Frames(), 0
         self.records: Records | None = None
         self.interfaces: Ints | None = np.zeros((0, 3), np.int64)  # of a pcapng, see `Section.plain`
-        self._section = pcapng.Section("<")
+        self._section, self._described = pcapng.Section("<"), 0
+        self.damage.packed = isinstance(self._stream.source, Unpacked)
         self._stream.advance(0, max(batch_octets, 24))
         self._batches = self._recognized()
 
@@ -57,6 +63,7 @@ class Capture:
             for batch in self._batches:
                 self.packets += len(batch)
                 yield batch
+            self.damage.finish()
 
     def __enter__(self) -> Self:
         return self
@@ -68,14 +75,14 @@ class Capture:
         """A window on what comes next, in `records`, see `windows.window`; None where there is none, or they are no such."""
         if self.records is None or self.records.big or self.interfaces is None:
             return None
-        return windows.window(self._stream, self._used)
+        return windows.window(self._stream, self._used, self._last_ns)
 
     def moved(self, window: Ints, packets: int) -> None:
         """Take note of how far a window was moved on, past so many packets: the next batch begins there."""
         self._used = windows.moved(self._stream, window)
         self.packets += packets
         if packets:
-            self._section.last_ns = int(window[windows.LAST])
+            self._last_ns = self._section.last_ns = int(window[windows.LAST])
 
     def close(self) -> None:
         """Close the file, unless it is standard input."""
@@ -90,30 +97,28 @@ class Capture:
         if magic == pcapng.MAGIC and (stream.end < 12 or order in pcapng.ORDERS):
             return self._pcapng()
         if stream.end == 0 and stream.damage is None:
-            raise DecodeError(f"{self.name}: empty")
+            raise DecodeError(f"{self.name}: the file is empty")
         if stream.damage is not None and not isinstance(stream.damage, EOFError):
-            raise DecodeError(f"{self.name}: cannot be read: {stream.damage}")
+            place, why = self.damage.place(stream.end), explained(stream.damage)
+            raise DecodeError(f"{place}: cannot be read: {why}; copy or compress the file again")
         if len(magic) < 4 and any(known.startswith(magic) for known in (pcapng.MAGIC, GZIP, ZSTD, *PCAP)):
             return self._cut_off()
-        raise DecodeError(f"{self.name}: not a capture: starts with {magic.hex(' ')}")
+        raise DecodeError(
+            f"{self.name}: neither a capture nor a file of flow records (starts with {magic.hex(' ')}); {READABLE}"
+        )
 
     def _cut_off(self, at: int = 0, what: str = "file header") -> Iterator[Batch]:
-        """Warn that the stream ends inside the thing that starts `at` in the buffer."""
-        stream = self._stream
-        why = f"cut off ({stream.damage})" if stream.damage else "cut off"
-        self.warnings.append(f"{self.name}: {why} in the {what} at offset {stream.start + at}")
+        """Warn that the file ends inside the `what` that starts `at` in the buffer."""
+        self.damage.end(self._stream.start + at, what, self._stream.damage)
         return iter(())
 
-    def _corrupt(self, at: int, what: str) -> None:
-        self.warnings.append(f"{self.name}: {what} at offset {self._stream.start + at}: read no further")
-
     def _ended(self, left: int, what: str) -> bool:
-        """Whether the stream has ended; warns if it did so with `left` octets of an incomplete `what`, or damaged."""
+        """Whether the stream has ended. Warn if it ended with `left` octets of an incomplete `what`, or damaged."""
         stream = self._stream
         if stream.ended and left:
             self._cut_off(stream.end - left, what)
         elif stream.ended and stream.damage:
-            self.warnings.append(f"{self.name}: damaged ({stream.damage}) at offset {stream.start + stream.end}")
+            self.damage.stop(stream.start + stream.end, stream.damage)
         return stream.ended
 
     def _pcap(self, order: str, unit: int, header: int) -> Iterator[Batch]:
@@ -122,67 +127,140 @@ class Capture:
         limit = max(SNAPLEN, min(snaplen, MAX_SNAPLEN))
         self.records = Records(header, order == ">", unit, limit, link_type & 0x03FFFFFF)  # above: length of the FCS
         self._used = 24
-        return self._of_records(self.records, struct.Struct(order + "I").unpack_from)
+        return self._of_records(self.records)
 
-    def _of_records(self, how: Records, captured_at: Callable[[bytearray, int], tuple[int, ...]]) -> Iterator[Batch]:
+    def _of_records(self, how: Records) -> Iterator[Batch]:
         stream = self._stream
         while True:
-            columns = self._frames.room((stream.end - self._used) // how.header + 1)
-            n, self._used, fault = scan_records(stream.address, self._used, stream.end, how, tuple(columns))
+            columns, last = self._frames.room((stream.end - self._used) // how.header + 1), self._last_ns
+            found = scan_records(stream.address, self._used, stream.end, how, last, stream.ended, tuple(columns))
+            n, self._used, fault, fractions = found
             if n:
+                self._last_ns = int(columns[1][n - 1])
+                self.damage.mend(FRACTION, fractions)
                 yield Batch(stream.buffer, *(column[:n] for column in columns))
-            left, need = stream.end - self._used, how.header
-            if left >= how.header:
-                need += captured_at(stream.buffer, self._used + 8)[0]
-            if fault == DAMAGED:
-                self._corrupt(self._used, f"damaged packet record of {need - how.header} octets")
-                return
+                continue  # meanwhile somebody may have read on
+            left = stream.end - self._used
+            if fault == DAMAGED or (stream.ended and left):
+                batch = self._closer(how)
+                if batch is None:
+                    return
+                if len(batch):
+                    yield batch
+                continue
             if self._ended(left, "packet record"):
                 return
-            stream.advance(self._used, max(need, self._batch_octets))
-            self._used = 0
+            self._more()
+
+    def _closer(self, how: Records) -> Batch | None:
+        """The next record, if it is one, and the place behind it; None where nothing more can be read."""
+        stream, began = self._stream, self._stream.start + self._used
+        head = bytes(stream.buffer[self._used : self._used + how.header])
+        verdict, at, self._used, time_ns = record_at(stream, self._used, self._batch_octets, how, self._last_ns)
+        if verdict == END and self._used == at:
+            self._ended(stream.end - at, "packet record")
+            return None
+        seconds, fraction, captured, wire = struct.unpack_from(">4I" if how.big else "<4I", head)
+        if verdict == END:
+            self.damage.lose(began, RECORD, f"of {captured:,} octets", stream.damage)
+            return None
+        if verdict == SKIP:
+            self.damage.skip(began, stream.start + self._used, RECORD)
+            return Batch.of(())
+        kept = self._used - at - how.header
+        if kept != captured:
+            self.damage.cut(began, captured, kept)
+        raw_ns = seconds * SECOND + fraction * how.unit
+        self.damage.mend(FRACTION if fraction * how.unit > SECOND else JUMP, time_ns != raw_ns)
+        self._last_ns = time_ns
+        row = (how.link_type, time_ns, at + how.header, kept, wire)
+        return Batch(stream.buffer, *(np.array([value], np.int64) for value in row))
+
+    def _more(self) -> None:
+        """Read on, keeping what is left of the octets at hand."""
+        grow(self._stream, self._used, self._batch_octets)
+        self._used = 0
 
     def _pcapng(self) -> Iterator[Batch]:
         stream, self.records, self.interfaces = self._stream, BLOCKS, None
         while True:
             rows, section = self._frames.room((stream.end - self._used) // 12 + 1)[0], self._section
-            n, self._used = scan_blocks(stream.address, self._used, stream.end, section.order == ">", rows)
+            n, used = scan_blocks(stream.address, self._used, stream.end, section.order == ">", rows)
+            left = stream.end - used
+            block = bytes(stream.buffer[used : used + 12]) if left >= 12 else b""
+            kind, need = struct.unpack_from(section.order + "II", block) if block else (0, 12)
             if n:
-                batch, fault = section.batch(stream.buffer, rows[:n])
-                self.interfaces = None if fault else self.interfaces
+                whole = stream.ended or (left >= 12 and (need <= left or kind in (pcapng.SECTION, pcapng.INTERFACE)))
+                batch, settled = self._settled(rows[:n], whole or not pcapng.is_sound(kind, need, block[8:]))
+                self._used = used if settled == n else int(rows[settled])
                 if len(batch):
                     yield batch
-                if fault:
-                    self._corrupt(int(rows[len(batch)]), fault)
-                    return
-                continue  # meanwhile somebody may have read on
-            left, need = stream.end - self._used, 12
-            if left >= 12:
-                block = bytes(stream.buffer[self._used : self._used + 12])
-                if block.startswith(pcapng.MAGIC) and block[8:] in pcapng.ORDERS:
-                    self._section = section = pcapng.Section(pcapng.ORDERS[block[8:]])
-                    self.interfaces = None
+                if settled:
+                    continue  # meanwhile somebody may have read on
+                self._more()
+                continue
+            self._used = used
+            if block.startswith(pcapng.MAGIC) and block[8:] in pcapng.ORDERS:
+                self._section = section = pcapng.Section(pcapng.ORDERS[block[8:]])
+                self.interfaces = None
                 kind, need = struct.unpack_from(section.order + "II", block)
-                if not pcapng.is_sound(kind, need, block[8:]):
-                    self._corrupt(self._used, f"damaged block of type {kind:#x} and {need} octets")
+            damaged = not pcapng.is_sound(kind, need, block[8:])
+            damaged = damaged or (need <= left and not section.ends(stream.buffer, self._used, need))
+            if block and (damaged or (stream.ended and need > left)):
+                if not self._resync(f"of type {kind:#x} and {need:,} octets" if damaged else ""):
                     return
-                if need <= left:
-                    if kind == pcapng.INTERFACE:
-                        section.describe(bytes(stream.buffer[self._used : self._used + need]))
-                        self.interfaces = section.plain()
-                    self._used += need
-                    continue
-            if self._ended(left, "block"):
+            elif block and need <= left:
+                self._describe(kind)
+                if kind == pcapng.INTERFACE:
+                    section.describe(bytes(stream.buffer[self._used : self._used + need]))
+                    self.interfaces = section.plain()
+                self._used += need
+            elif self._ended(left, "block"):
                 return
-            stream.advance(self._used, max(need, self._batch_octets))
-            self._used = 0
+            else:
+                self._more()
+
+    def _settled(self, rows: Ints, whole: bool) -> tuple[Batch, int]:
+        """The packets of blocks, with corrected times, and how many blocks these are: up to the first that is undecided."""
+        section, before = self._section, self._section.last_ns
+        batch, kept, faults = section.batch(self._stream.buffer, rows)
+        decided, jumps = settle_times(batch.time_ns, self._last_ns, whole)
+        many = len(rows) if decided == len(batch) else int(np.flatnonzero(kept)[decided])
+        for what, wrong in faults.items():
+            for at in rows[:many][wrong[:many]].tolist():
+                length = struct.unpack_from(section.order + "I", self._stream.buffer, at + 4)[0]
+                self.damage.skip(self._stream.start + at, self._stream.start + at + length, what)
+        self.damage.mend(JUMP, jumps)
+        if decided:
+            self._last_ns = int(batch.time_ns[decided - 1])
+        section.last_ns = self._last_ns if decided else before
+        return batch.part(0, decided), many
+
+    def _resync(self, damage: str) -> bool:
+        """Go on at the next block that is sound behind the one at hand; whether there is one. No `damage`: it is cut off."""
+        began = self._stream.start + self._used
+        found, self._used = block_after(self._stream, self._used, self._batch_octets, big=self._section.order == ">")
+        if found:
+            self.damage.skip(began, self._stream.start + self._used, BLOCK)
+        elif damage:
+            self.damage.lose(began, BLOCK, damage, self._stream.damage)
+        else:
+            self._cut_off(began - self._stream.start, "block")
+        return found
+
+    def _describe(self, kind: int) -> None:
+        """Count sections and interfaces. Raises DecodeError where there are more than any capture has."""
+        self._described += kind in (pcapng.SECTION, pcapng.INTERFACE)
+        if self._described > pcapng.MOST_DESCRIBED:
+            place, most = self.damage.place(self._stream.start + self._used), f"{pcapng.MOST_DESCRIBED:,}"
+            raise DecodeError(f"{place}: more than {most} sections and interfaces, the limit of a capture")
 
 
 def read(path: str | Path, *, batch_octets: int = 1 << 20) -> Capture:
-    """Open a capture, `-` for standard input; pcap or pcapng, plain, gzip or zstd, told by its first octets.
+    """Open a capture, `-` for standard input. The first octets decide: pcap or pcapng; plain, gzip or zstd.
 
-    A batch spans about `batch_octets` of the uncompressed file. A capture that is cut off or damaged gives the packets
-    before that point and a warning with the offset in the uncompressed file. Raises DecodeError where there is no capture.
+    A batch spans about `batch_octets` of the uncompressed file. A capture that is cut off gives the packets before that point,
+    and damaged records are skipped, both with a warning. Raises DecodeError for a file that is no capture.
     """
     name = "standard input" if str(path) == "-" else str(path)
     try:
@@ -218,7 +296,7 @@ def write(
         for time_ns, frame, wire in packets:
             seconds, rest = divmod(time_ns, SECOND)
             if not 0 <= seconds < 1 << 32:
-                raise ValueError(f"time {time_ns} ns does not fit a pcap")
+                raise ValueError(f"packet time {time_ns} ns: a pcap holds times from 1970 to 2106 only")
             kept = frame[:snaplen]
             file.write(record.pack(seconds, rest // unit, len(kept), wire) + kept)
             count += 1
@@ -248,7 +326,7 @@ class Writer:
         seconds = time_ns // SECOND
         wrong = (seconds < 0) | (seconds >= 1 << 32)
         if wrong.any():
-            raise ValueError(f"time {time_ns[wrong][0]} ns does not fit a pcap")
+            raise ValueError(f"packet time {time_ns[wrong][0]} ns: a pcap holds times from 1970 to 2106 only")
         rows = np.empty((len(time_ns), 16 + octets.shape[1]), np.uint8)
         head = np.stack([seconds, time_ns % SECOND, captured, wire], axis=1).astype("<u4")
         rows[:, :16], rows[:, 16:] = head.view(np.uint8), octets

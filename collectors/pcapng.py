@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.batch import Batch, Octets, words
-from collectors.record import Ints
+from collectors.damage import TOO_LONG, UNDESCRIBED
+from collectors.record import Ints, Mask
 
 MAGIC = b"\x0a\x0d\x0d\x0a"  # of a section's block type, the same in either order
 ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
@@ -21,6 +22,7 @@ SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6  # block
 LEAST = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}  # octets of such a block; of others 12
 MAX_BLOCK = MAX_SNAPLEN = 1 << 24
 MOST_PLAIN = 64  # interfaces
+MOST_DESCRIBED = 1 << 16  # sections and interfaces of a file; merged captures have some thousands
 SECOND = 1_000_000_000
 _ALL = 0xFFFFFFFFFFFFFFFF
 
@@ -56,6 +58,10 @@ class Section:
             at += 4 + (length + 3 & ~3)
         self.interfaces.append(interface)
 
+    def ends(self, buffer: bytearray, at: int, length: int) -> bool:
+        """Whether the block at a place has its length at its end too."""
+        return buffer[at + length - 4 : at + length] == struct.pack(self.order + "I", length)
+
     def plain(self) -> Ints | None:
         """Link type, ns per unit of time and ns of the offset of all interfaces, [n, 3].
 
@@ -67,8 +73,8 @@ class Section:
         rows = [(i.link_type, 10 ** (9 - i.resolution), i.offset * SECOND & _ALL) for i in self.interfaces]
         return np.array(rows, np.uint64).view(np.int64)
 
-    def batch(self, buffer: Octets, offset: Ints) -> tuple[Batch, str]:
-        """The packets of the blocks at these offsets, up to the first faulty one; what is wrong with that, if any."""
+    def batch(self, buffer: Octets, offset: Ints) -> tuple[Batch, Mask, dict[str, Mask]]:
+        """The packets of the blocks at these offsets, which blocks they are from, and which other blocks have which fault."""
         kind, length, interface, high, low, captured, wire = words(buffer, offset, self.order, 7)
         simple = kind == SIMPLE
         interface[kind == OBSOLETE] >>= 16 if self.order == ">" else 0  # half of it counts drops
@@ -76,23 +82,25 @@ class Section:
         wire[simple], interface[simple] = interface[simple], 0
         if simple.any() and self.interfaces:
             captured[simple] = np.minimum(np.minimum(wire, length - 16), self.interfaces[0].snaplen or MAX_SNAPLEN)[simple]
-        faults = {
-            "damaged block (with two lengths)": words(buffer, offset + length - 4, self.order, 1)[0] != length,
-            "packet of an undescribed interface": interface >= len(self.interfaces),
-            "packet longer than its block": captured > length - np.where(simple, 16, 32),
-        }
-        wrong = np.logical_or.reduce(list(faults.values()))
-        good = int(np.argmax(wrong)) if wrong.any() else len(offset)
-        fault = next((what for what, rows in faults.items() if good < len(offset) and rows[good]), "")
+        undescribed = interface >= len(self.interfaces)
+        too_long = ~undescribed & (captured > length - np.where(simple, 16, 32))
+        good = ~undescribed & ~too_long
         ticks = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
         time_ns, link_type = np.zeros(len(offset), np.int64), np.zeros(len(offset), np.int64)
-        for number in np.unique(interface[:good]):
-            mine, described = interface == number, self.interfaces[number]
-            link_type[mine] = described.link_type
-            time_ns[mine] = _nanoseconds(ticks[mine], described)
-        self._inherit(time_ns[:good], simple[:good])
+        at = np.flatnonzero(good)
+        numbers, which = np.unique(interface[at], return_inverse=True)
+        described = [self.interfaces[number] for number in numbers.tolist()]
+        link_type[at] = np.array([one.link_type for one in described], np.int64)[which]
+        offset_ns = np.array([one.offset * SECOND & _ALL for one in described], np.uint64)[which]
+        resolution = np.array([one.resolution for one in described], np.int64)[which]
+        for unit in np.unique(resolution).tolist():
+            mine = np.flatnonzero(resolution == unit)
+            time_ns[at[mine]] = _nanoseconds(ticks[at[mine]], unit, offset_ns[mine])
         data_at = offset + np.where(simple, 12, 28)
-        return Batch(buffer, link_type[:good], time_ns[:good], data_at[:good], captured[:good], wire[:good]), fault
+        columns = [column if good.all() else column[good] for column in (link_type, time_ns, data_at, captured, wire)]
+        self._inherit(columns[1], simple[good])
+        faults = {UNDESCRIBED: undescribed, TOO_LONG: too_long}
+        return Batch(buffer, *columns), good, faults
 
     def _inherit(self, time_ns: Ints, simple: NDArray[np.bool_]) -> None:
         """Give simple packets, which have no time, that of the packet before."""
@@ -108,10 +116,10 @@ def is_sound(kind: int, length: int, mark: bytes) -> bool:
     return LEAST.get(kind, 12) <= length <= MAX_BLOCK and length % 4 == 0 and (kind != SECTION or mark in ORDERS)
 
 
-def _nanoseconds(ticks: NDArray[np.uint64], interface: Interface) -> Ints:
+def _nanoseconds(ticks: NDArray[np.uint64], resolution: int, offset_ns: NDArray[np.uint64]) -> Ints:
     """Ticks as ns since the epoch; draft-ietf-opsawg-pcapng, options if_tsresol and if_tsoffset."""
-    power = np.uint64(interface.resolution & 0x7F)
-    if interface.resolution & 0x80:  # parts of 2 ** power; 34 bits of them times 10 ** 9 just fit
+    power = np.uint64(resolution & 0x7F)
+    if resolution & 0x80:  # parts of 2 ** power; 34 bits of them times 10 ** 9 just fit
         seconds = ticks >> power
         excess = max(int(power) - 34, 0)
         fraction = ticks - (seconds << power) >> np.uint64(excess)
@@ -120,4 +128,4 @@ def _nanoseconds(ticks: NDArray[np.uint64], interface: Interface) -> Ints:
         since = ticks * np.uint64(10) ** (np.uint64(9) - power)
     else:
         since = ticks // np.uint64(10 ** (int(power) - 9)) if power <= 28 else ticks * np.uint64(0)
-    return (since + np.uint64(interface.offset * SECOND & _ALL)).view(np.int64)
+    return (since + offset_ns).view(np.int64)

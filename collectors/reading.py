@@ -72,11 +72,11 @@ def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, m
     followed: Any = np.int64(0)
     whole = True
     while whole and room_for(t, means, known):
-        begin, at, end = window[ADDRESS], window[AT], window[END]
+        begin, at, end, last_ns = window[ADDRESS], window[AT], window[END], window[LAST]
         if len(interfaces):
-            n, at, fault = glance_blocks(begin, at, end, interfaces, hints, t.near)
+            n, at, fault = glance_blocks(begin, at, end, interfaces, last_ns, hints, t.near, means.seen)
         else:
-            n, at, fault = glance_records(begin, at, end, how, hints, t.near)
+            n, at, fault = glance_records(begin, at, end, how, last_ns, hints, t.near, means.seen)
         if n == 0:
             if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
                 break

@@ -57,7 +57,9 @@ def endpoint(kind: str, text: str) -> Endpoint:
             return Endpoint(kind, "", number)
         return Endpoint(kind, str(ipaddress.ip_address(host or "127.0.0.1")), number)
     except ValueError:
-        raise ValueError(f"{text!r} is no place to listen: say PORT, ADDRESS:PORT, [ADDRESS]:PORT or *:PORT") from None
+        raise ValueError(
+            f"{text!r} is not an address to listen on; write PORT, ADDRESS:PORT, [ADDRESS]:PORT or *:PORT"
+        ) from None
 
 
 def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
@@ -97,6 +99,12 @@ def drops(sock: socket.socket) -> int:
     Datagrams that it had joined count as one: see `bound`.
     """
     return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
+
+
+def pressed(sock: socket.socket, *, share: float = 0.75) -> bool:
+    """Whether so much of the kernel's receive buffer is in use that datagrams will soon be lost."""
+    used, room = _MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[:2]
+    return bool(used >= share * room)
 
 
 class Receiver:

@@ -54,7 +54,7 @@ COLUMNS = (
     Column("cnp", np.int64, "UInt32", "congestion notifications"),
     Column("tcp_flags", np.uint8, "UInt8", "union of the TCP flags seen (IPFIX tcpControlBits)"),
     Column("busy_ns", np.int64, "UInt64", "time between start and end in which packets came back to back; 0 where unknown"),
-    Column("sampling_rate", np.int64, "UInt32", "one packet in so many was seen", 1),
+    Column("sampling_rate", np.int64, "UInt32", "one packet in so many was seen; 0 where it is sampled at an unknown rate", 1),
     Column("exporter", np.int32, "LowCardinality(String)", "switch nearest to the sender that saw it, a code into exporters"),
     Column("path", np.int32, "LowCardinality(String)", "switches in order, a code into paths"),
 )

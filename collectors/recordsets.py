@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
 from collectors import ledger, recordwalks
-from collectors.accounts import Accounts
+from collectors.clocks import Clocks, Raw
 from collectors.datagrams import octets_of
 from collectors.endpoints import Endpoints
 from collectors.exportrows import Column, Context, Members, Numbers, flow_columns, rates, reverse_columns
@@ -16,10 +17,25 @@ from collectors.exportsets import Sets
 from collectors.framed import ETHERNET, RAW_IP, Frames
 from collectors.grouping import grouped
 from collectors.record import COLUMNS, ROCE_PORT, Flows, Ints, Mask
+from collectors.templates import MOST, STORE, UNIT
+from collectors.totals import ADDED, RESET, Increase, Totals, added
 
-NO_ADDRESSES, NO_FLOW = "no addresses", "no flow in the frame"
+NO_ADDRESSES, NO_FLOW, NO_INCREASE = "no addresses in the template", "frame not decoded", "running total did not increase"
 EMITTED = ledger.counter(ledger.RECORDS, ledger.EMITTED)
-Rates = Callable[[Ints, Ints, Members, Ints | None], Ints]
+
+
+class Told(Protocol):
+    """What options said, as it held when each set came (`options.Told`)."""
+
+    @property
+    def identities(self) -> Ints:
+        """A number for each source, the same over batches."""
+
+    def rates(self, source: Ints, position: Ints, template: Ints, members: Members, numbers: Numbers) -> Ints:
+        """The sampling rate of each record; 0: unknown."""
+
+    def boots(self, source: Ints, position: Ints) -> Ints:
+        """The boot time of the exporter of each set, ns; -1: unknown."""
 
 
 class RecordSets:
@@ -62,20 +78,31 @@ class RecordSets:
     def numbers(self, number: int) -> tuple[Numbers, Members]:
         """The numbers of the records of a layout, and which set each is of."""
         layout, members = self.sets.layouts[number], self.members(number)
+        return Numbers(layout, self._read(number, layout.slots), int(members.count.sum())), members
+
+    def raw(self, number: int, slot: int) -> Raw:
+        """The numbers of one slot of a layout as they came, of up to 64 bits."""
+        slots = self.sets.layouts[number].slots[:, [slot]]
+        slots[STORE], slots[MOST], slots[UNIT] = 8, 0, 1
+        return self._read(number, slots)[0]
+
+    def _read(self, number: int, slots: Ints) -> list[Column]:
+        """The numbers of the slots of the records of a layout."""
+        layout, members = self.sets.layouts[number], self.members(number)
         begin, count = self.sets.begin[members.rows], members.count
-        values = recordwalks.columns_of(layout.slots, int(count.sum()))
+        values = recordwalks.columns_of(slots, int(count.sum()))
         places = recordwalks.addresses_of(values)
         if layout.fixed:
             start = self._octets.ctypes.data
-            recordwalks.fixed_records(start, begin, count, layout.size, layout.slots, places)
+            recordwalks.fixed_records(start, begin, count, layout.size, slots, places)
         else:
             end = self.sets.end[members.rows]
-            recordwalks.varying_records(self._octets, begin, end, count, layout.lengths, layout.slots, places)
-        return Numbers(layout, values, int(count.sum())), members
+            recordwalks.varying_records(self._octets, begin, end, count, layout.lengths, slots, places)
+        return values
 
-    def flows(self, endpoints: Endpoints, frames: Frames, told: Rates, boot_ns: Ints, accounts: Accounts) -> list[Flows]:
+    def flows(self, endpoints: Endpoints, frames: Frames, told: Told, totals: Totals, clocks: Clocks) -> list[Flows]:
         """The flow records: of those with addresses of their own, and of those with a frame."""
-        parts = _Parts(self, endpoints, frames, told, boot_ns, accounts)
+        parts = _Parts(self, endpoints, frames, told, totals, clocks)
         for number, layout in enumerate(self.sets.layouts):
             if not layout.options:
                 parts.read(number)
@@ -86,10 +113,10 @@ class _Parts:
     """Columns of flow records, layout by layout."""
 
     def __init__(
-        self, records: RecordSets, endpoints: Endpoints, frames: Frames, told: Rates, boot_ns: Ints, accounts: Accounts
+        self, records: RecordSets, endpoints: Endpoints, frames: Frames, told: Told, totals: Totals, clocks: Clocks
     ) -> None:
-        self.records, self.sets, self.told, self.boot_ns = records, records.sets, told, boot_ns
-        self.endpoints, self.frames, self.accounts = endpoints, frames, accounts
+        self.records, self.sets, self.told, self.totals = records, records.sets, told, totals
+        self.endpoints, self.frames, self.clocks, self.accounts = endpoints, frames, clocks, clocks.accounts
         self.plain: list[dict[str, Column]] = []
         self.framed: list[dict[str, Column]] = []
 
@@ -102,7 +129,10 @@ class _Parts:
             self.accounts.add_all(ledger.dropped(NO_ADDRESSES), sets.exporter[members.rows], members.count)
             return
         numbers, members = self.records.numbers(number)
-        context = Context(members, sets.export_ns, sets.received_ns, sets.uptime_ms, self.boot_ns[sets.source])
+        since_boot = any(meaning.unit == "uptime" for meaning in sets.layouts[number].meanings)
+        boot_ns = self.told.boots(sets.source, sets.position) if since_boot else np.zeros(0, np.int64)
+        said = (sets.export_ns, sets.received_ns, sets.uptime_ms, boot_ns)
+        context = Context(members, *said, sets.exporter, self.clocks, partial(self.records.raw, number))
         columns = flow_columns(numbers, context, self.endpoints)
         columns["exporter"] = members.spread(sets.exporter)
         columns["sampling_rate"] = self.rates(numbers, members)
@@ -116,23 +146,54 @@ class _Parts:
                 return
             self.emit(self.plain, columns)
         else:
+            self.add(numbers, members, columns)
+            back = reverse_columns(numbers, columns, context)
+            if back is not None:
+                self.add_back(numbers, members, back)
+
+    def add(self, numbers: Numbers, members: Members, columns: dict[str, Column]) -> None:
+        """Take records with addresses of their own."""
+        increase = added(self.totals, numbers, columns, lambda: self.told.identities[self.sets.source[members.of]])
+        if increase is None:
             self.plain.append(columns)
-            self.accounts.add_all(EMITTED, sets.exporter[members.rows], members.count)
-        back = reverse_columns(numbers, columns, context) if "frame" not in known else None
-        if back is not None and back[1].any():
-            reverse = {name: column[back[1]] for name, column in back[0].items()}
+            self.accounts.add_all(EMITTED, self.sets.exporter[members.rows], members.count)
+            return
+        columns = self.increased(columns, increase)
+        more = _any(columns)
+        self.accounts.add_all(ledger.dropped(NO_INCREASE), columns["exporter"][~more])
+        self.emit(self.plain, {name: column[more] for name, column in columns.items()})
+
+    def add_back(self, numbers: Numbers, members: Members, columns: dict[str, Column]) -> None:
+        """Take the other direction of biflows, of those that have traffic in it."""
+        of = self.sets.source
+        increase = added(self.totals, numbers, columns, lambda: self.told.identities[of[members.of]], prefix="reverse_")
+        if increase is not None:
+            columns = self.increased(columns, increase)
+        some = _any(columns)
+        if some.any():
+            reverse = {name: column[some] for name, column in columns.items()}
             self.accounts.add_all(ledger.counter(ledger.RECORDS, ledger.RECEIVED), reverse["exporter"])
             self.accounts.add_all(ledger.counter(ledger.RECORDS, ledger.DECODED), reverse["exporter"])
             self.emit(self.plain, reverse)
 
+    def increased(self, columns: dict[str, Column], increase: Increase) -> dict[str, Column]:
+        """Columns with what running totals grew by, from the end of the flow's record before."""
+        self.accounts.add_all(ledger.TOTALS_RESTARTED, columns["exporter"], increase.found == RESET)
+        goes_on = (increase.found == ADDED) | (increase.found == RESET)
+        counts = {name: increase.counts[k] for k, name in enumerate(("octets", "packets")) if increase.bits[k]}
+        return {**columns, **counts, "start_ns": np.where(goes_on, increase.start_ns, columns["start_ns"])}
+
     def rates(self, numbers: Numbers, members: Members) -> Ints:
-        """One packet in so many."""
+        """One packet in so many; 0: unknown."""
         sets = self.sets
-        told = self.told(sets.source, sets.position, members, numbers.count("sampler"))
+        told = self.told.rates(sets.source, sets.position, sets.template, members, numbers)
         if sets.rate.any():
             header = members.spread(sets.rate)
             told = np.where(header > 0, header, told)
-        return rates(numbers, told)
+        found = rates(numbers, told)
+        if len(found) and (found[0] == 0 or (found.strides != (0,) and found.min() == 0)):
+            self.accounts.add_all(ledger.UNRATED, sets.exporter[members.of], found == 0)
+        return found
 
     def read_frames(self, numbers: Numbers, columns: dict[str, Column]) -> tuple[dict[str, Column], Ints]:
         """Records whose frame says what the packet was; the columns of the others, and which they are."""
@@ -160,6 +221,14 @@ class _Parts:
         """At most two: they have dictionaries of addresses of their own."""
         books = ((self.plain, self.endpoints.texts), (self.framed, self.frames.endpoints))
         return [_flows(parts, texts, self.records.senders) for parts, texts in books if parts or texts is books[0][1]]
+
+
+def _any(columns: dict[str, Column]) -> Mask:
+    """Which records have any traffic."""
+    found: Mask = np.zeros(len(columns["start_ns"]), np.bool_)
+    for name in ("octets", "packets"):
+        found |= columns[name] > 0 if name in columns else False
+    return found
 
 
 def _flows(parts: list[dict[str, Column]], endpoints: tuple[str, ...], exporters: tuple[str, ...]) -> Flows:

@@ -103,10 +103,12 @@ def _allowed(database: Database, keep_s: int) -> list[tuple[Table, dict[str, int
     for table in flowrows.kept_for(keep_s):
         known = there.get(table.name)
         if known is None:
-            raise StoreError(f"{database.where}: there is no table {table.name}")
+            raise StoreError(f"{database.where}: table {table.name} does not exist; create it with prism store init")
         if known["partition_ns"] * MOST_PARTITIONS < table.keep_s * 10**9:
             most = known["partition_ns"] * MOST_PARTITIONS // 10**9
-            raise StoreError(f"{database.where}: partitions are for at most {most} s; a longer time needs a new store")
+            raise StoreError(
+                f"{database.where}: its partitions allow at most {most} s of retention; a longer time needs a new store"
+            )
         found.append((table, known))
     return found
 

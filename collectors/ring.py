@@ -40,18 +40,21 @@ _HEADER = np.dtype(
     }
 )
 _LINK_TYPES = {1: 1, 772: 1, 65534: 101, 512: 101}  # ARPHRD_* of linux/if_arp.h: Ethernet, loopback; TUN, PPP: no header
+LIFTED = "run as root, or as the service deploy/prism-collect-capture.service, which grants only this one"
 
 
 def link_type_of(interface: str) -> int:
-    """The link type of an interface's frames. Raises OSError where there is none of that name, ValueError where not known."""
+    """The link type of an interface's frames. Raises OSError if there is no such interface, ValueError for an unknown type."""
     if "/" in interface or interface in ("", ".", ".."):
-        raise ValueError(f"{interface!r} is no name of an interface")
+        raise ValueError(f"{interface!r} is not an interface name; ip link lists the interfaces")
     try:
         kind = int(Path(f"/sys/class/net/{interface}/type").read_text())
     except FileNotFoundError:
-        raise OSError(errno.ENODEV, "no such interface", interface) from None
+        raise OSError(errno.ENODEV, "no such interface; ip link lists the interfaces", interface) from None
     if kind not in _LINK_TYPES:
-        raise ValueError(f"{interface}: frames of its kind (ARPHRD {kind}) are not decoded")
+        raise ValueError(
+            f"{interface}: hardware type {kind} (ARPHRD) is not decoded; capture on Ethernet, TUN, PPP or loopback"
+        )
     return _LINK_TYPES[kind]
 
 
@@ -75,7 +78,7 @@ class Ring:
         try:
             self._sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # receives nothing until it is bound
         except PermissionError as error:
-            raise PermissionError(error.errno, "capturing needs CAP_NET_RAW", interface) from None
+            raise PermissionError(error.errno, f"capturing needs the capability CAP_NET_RAW: {LIFTED}", interface) from None
         try:
             self._open(interface, program, promiscuous)
             self._memory = mmap.mmap(self._sock.fileno(), block * self.count)

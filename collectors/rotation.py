@@ -71,7 +71,7 @@ class Rotating:
                 self._write(name, by_start(self._parts))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            say("file refused", level=logging.ERROR, path=path, reason=reason, records=self.waiting)
+            say("file not written", level=logging.ERROR, path=path, reason=reason, records=self.waiting)
             self._again_ns = self._due_ns = now_ns + RETRY_NS
             if not last and self.waiting < PATIENCE * self.rows:
                 return
@@ -86,7 +86,7 @@ class Rotating:
         """What became of the records."""
         fates = {"kept": self.kept, **{f"dropped: {reason}": n for reason, n in self.dropped.items()}}
         yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))
-        yield Count(PREFIX + "sink_waiting", "flow records that wait for their file", {(): self.waiting}, level=True)
+        yield Count(PREFIX + "sink_waiting", "flow records waiting to be written", {(): self.waiting}, level=True)
         yield Count(PREFIX + "sink_files", "files written", {(): self.files})
 
 

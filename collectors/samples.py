@@ -7,8 +7,8 @@ import numpy as np
 from collectors import ledger
 from collectors import sflowwalk as walks
 from collectors.accounts import Accounts
+from collectors.addresstexts import address
 from collectors.datagrams import Datagrams
-from collectors.endpoints import address
 from collectors.framed import Columns
 from collectors.grouping import numbered_pairs
 from collectors.ledger import DATAGRAMS, RECORDS

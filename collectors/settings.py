@@ -19,10 +19,10 @@ def read_settings(path: str | Path, command: str, tables: Mapping[str, Collectio
         raise ValueError(f"{path}: {error}") from None
     for name, table in whole.items():
         if name not in tables or not isinstance(table, dict):
-            raise ValueError(f"{path}: there is no table [{name}]; tables are {', '.join(sorted(tables))}")
+            raise ValueError(f"{path}: unknown table [{name}]; known tables: {', '.join(sorted(tables))}")
         for key in table:
             if key not in tables[name]:
-                raise ValueError(f"{path}: [{name}] has no key {key!r}; its keys are {', '.join(sorted(tables[name]))}")
+                raise ValueError(f"{path}: [{name}]: unknown key {key!r}; known keys: {', '.join(sorted(tables[name]))}")
     found: dict[str, Any] = whole.get(command, {})
     return found
 

@@ -26,8 +26,8 @@ from collectors.record import TCP, UDP, Codes, Flows, Ints
 from collectors.samples import Samples
 from collectors.sequences import follow
 
-LINK_TYPES = {1: 1, 11: 228, 12: 229}  # header protocols: Ethernet, IPv4, IPv6; as link types of captures
-NO_FLOW, NO_PACKET, OTHER = "no flow in the frame", "no packet in the sample", "unknown sample"
+LINK_TYPES = {1: 1, 11: 228, 12: 229, 13: 219}  # header protocols: Ethernet, IPv4, IPv6, MPLS; as link types of captures
+NO_FLOW, NO_PACKET, OTHER = "frame not decoded", "no packet in the sample", "unknown type of sample"
 MOST_SEQUENCES = 256  # of one agent
 MOST_INTERFACES = 4096  # of one agent
 SOME = 256  # samples of a batch tell who is behind an interface: of many, all do in time
@@ -166,7 +166,7 @@ class SflowDecoder:
         which, columns = which[flows], {name: column[flows] for name, column in columns.items()}
         accounts.add_all(ledger.counter(RECORDS, ledger.EMITTED), samples.exporter[which])
         time = samples.time_ns(which)
-        rate = np.maximum(s[walks.RATE, which], 1)
+        rate = np.maximum(s[walks.RATE, which], 0)  # 0: the agent does not know it
         return {**columns, "start_ns": time, "end_ns": time, "sampling_rate": rate, "exporter": samples.exporter[which]}
 
     def _meet(self, samples: Samples, which: Ints, columns: Columns, books: list[_Agent | None]) -> None:
@@ -222,7 +222,7 @@ class SflowDecoder:
         self._keep(Counters.build(columns, exporters=samples.agents, endpoints=tuple(names)))
 
     def _keep(self, rows: Rows) -> None:
-        self.tally["evidence not taken"] += self._evidence.add(rows, self._most_evidence)
+        self.tally[ledger.EVIDENCE_DROPPED] += self._evidence.add(rows, self._most_evidence)
 
     def _follow(self, samples: Samples, books: list[_Agent | None], accounts: Accounts) -> None:
         """Follow the sequence numbers of datagrams, by agent, who sent them for it, and sub-agent."""

@@ -50,7 +50,7 @@ def show_records(path: str, kind: str, records: Records, out: Console) -> None:
     if records.exporters:
         out.print(_line(f"switches: {', '.join(records.exporters[:LAYERS])}"))
     for reason, n in records.skipped.items():
-        out.print(_line(f"not used: {reason} ({n:,})", "yellow"))
+        out.print(_line(f"skipped: {reason} ({n:,})", "yellow"))
     _talkers(records.talkers, out)
 
 
@@ -68,7 +68,7 @@ def _octets(n: int) -> str:
 
 def _span(first_ns: int, last_ns: int) -> str:
     if last_ns <= 0:
-        return "no time"
+        return "no time span"
     begin = _moment(first_ns)
     return f"{(last_ns - first_ns) / 1e9:,.3f} s from {begin}"
 
@@ -101,7 +101,7 @@ def _hierarchy(seen: Dissected) -> Table:
         share = f"{packets[stack] / seen.packets:.1%}"
         table.add_row(_line("  " * (len(stack) - 1) + stack[-1]), f"{packets[stack]:,}", share, _octets(octets[stack]))
     if len(packets) > len(shown):
-        table.add_row(_line(f"and {len(packets) - len(shown)} rarer", "dim"))
+        table.add_row(_line(f"and {len(packets) - len(shown)} less frequent", "dim"))
     return table
 
 

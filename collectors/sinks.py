@@ -76,4 +76,4 @@ class Nowhere:
 
     def counts(self) -> Iterator[Count]:
         """None is kept."""
-        yield Count(PREFIX + "sink_records", MEANING, {("dropped: asked for",): self.records}, ("fate",))
+        yield Count(PREFIX + "sink_records", MEANING, {("dropped: requested",): self.records}, ("fate",))

@@ -74,7 +74,10 @@ class Slab:
 
     def clear(self, *, wide: bool = False) -> None:
         """Make it empty, and its slots wide if there is room for some."""
-        self.headers["namelen"][: self.count], self.headers["controllen"][: self.count] = _NAME, _CONTROL
+        headers = self.headers[: self.count]
+        if self.stride == STRIDE and int(headers["length"].max(initial=0)) > STRIDE:
+            self.rest.madvise(mmap.MADV_DONTNEED)  # it was written to, and would stay in memory for good
+        headers["namelen"], headers["controllen"] = _NAME, _CONTROL
         self.count = 0
         stride = WIDE if wide and self._most * STRIDE >= 16 * WIDE else STRIDE
         if stride != self.stride:

@@ -1,15 +1,18 @@
-"""Flow records wait on disk until the store has them: a batch is a file, there whole or not at all, with a checksum.
+"""Keep flow records on disk until they are in the store. A batch is one file with a checksum, written wholly or not at all.
 
-`add` returns once the disk has the batch: from then on it is not lost, whatever process ends. Each batch has a token of its
-own, which no other ever has, so that the store can tell one that it has already.
+`add` returns when the batch is on disk: from then on it survives the end of any process. Each batch has a unique token. By it
+the store recognizes a batch that it has already.
 """
 
 from __future__ import annotations
 
 import heapq
 import json
+import logging
 import os
+import re
 import secrets
+import stat
 import struct
 import time
 import zlib
@@ -24,11 +27,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from collectors.locking import hold
+from collectors.logs import say
 from collectors.record import COLUMNS, Column, Flows
 
 MAGIC, VERSION, KNOWN = b"PRISMSP1", 2, (1, 2)
 HEADER = struct.Struct("<8sIQI")  # magic, schema version, octets of the body, crc32 of the body
 ENDING, BAD = ".rows", ".bad"
+NAMED = re.compile(r"[0-9]{20}-[0-9a-f]{16}-[0-9]{8,12}-[1-9][0-9]{0,7}\.rows", re.ASCII)  # time, source, number, records
 OCTETS = 4 << 30  # of all files
 BROKEN = (pa.ArrowException, ValueError, KeyError, TypeError, IndexError)
 DAMAGED, FULL = "spool file damaged", "spool full"
@@ -61,7 +66,10 @@ class Batch:
 
 
 class Spool:
-    """A folder of batches, which one process has at a time; at most `octets` of them. `dropped` counts records, by reason.
+    """A folder of batches, used by one process at a time; at most `octets` in all. `dropped` counts records by reason.
+
+    Anything else that ends in `.rows` is set aside at the start: it is renamed to end in `.bad`, logged and counted as a file
+    in `strange`. So is a batch that cannot be read.
 
     Raises StoreError where another process has the folder or it cannot be used.
     """
@@ -69,17 +77,20 @@ class Spool:
     def __init__(self, folder: str | Path, *, octets: int = OCTETS) -> None:
         self.folder, self.most = Path(folder), octets
         self.dropped: Counter[str] = Counter()
+        self.strange = 0
         self._held = hold(self.folder, "prism.lock")
         self._source, self._number = secrets.token_hex(8), 0
         self._sizes: dict[Batch, int] = {}
-        for path in sorted(self.folder.glob("*.part")):
-            path.unlink()  # nobody was told that it was there
+        for path in sorted(self.folder.glob(f"*{ENDING}.part")):
+            if path.is_file():
+                path.unlink()  # nobody was told that it was there
         for path in sorted(self.folder.glob(f"*{ENDING}")):
-            batch = Batch(path.name)
-            try:
-                self._sizes[batch] = path.stat().st_size if batch.token and batch.records and batch.made_ns else 0
-            except (ValueError, IndexError):
-                continue  # not one of ours
+            size = _size_of(path)
+            if size:
+                self._sizes[Batch(path.name)] = size
+            else:
+                self.strange += 1
+                self._set_aside(path, "not a batch of records: wrong name, no content, or no regular file")
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -135,17 +146,21 @@ class Spool:
         return batch
 
     def read(self, batch: Batch) -> Flows | None:
-        """The records of a batch; None where the file is damaged: it is put aside then, and they are dropped, once."""
+        """Read a batch. None if the file is damaged: it is set aside, and its records are counted as dropped once."""
         if batch not in self._sizes:
             return None  # put aside before
+        path, flows = self.folder / batch.name, None
         try:
-            octets = (self.folder / batch.name).read_bytes()
+            flows = _unpacked(path.read_bytes())
         except FileNotFoundError:
-            octets = b""
-        flows = _unpacked(octets)
+            say("spool file is missing, records lost", level=logging.ERROR, file=path, records=batch.records)
+        except OSError as error:
+            self._set_aside(path, error.strerror or str(error))
+        else:
+            if flows is None or len(flows) != batch.records:
+                self._set_aside(path, "its content is damaged (wrong checksum or format)")
         if flows is None or len(flows) != batch.records:
             self.dropped[DAMAGED] += batch.records
-            (self.folder / batch.name).rename(self.folder / (batch.name + BAD)) if octets else None
             self._sizes.pop(batch, None)
             return None
         return flows
@@ -159,12 +174,31 @@ class Spool:
         """Let go of the folder."""
         self._held.release()
 
+    def _set_aside(self, path: Path, why: str) -> None:
+        """Rename what cannot be read, so that it is looked at once, and say so; where that fails too it stays as it is."""
+        try:
+            short = self.folder / (path.name if len(os.fsencode(path.name)) < 240 else path.name[:50])  # names have 255 octets
+            aside = next(name for i in range(1000) if not os.path.lexists(name := f"{short}{BAD}{i or ''}"))
+            os.rename(path, aside)
+        except (OSError, StopIteration):
+            aside = ""
+        say("spool file set aside" if aside else "spool file ignored", level=logging.ERROR, file=path, why=why, now=aside)
+
     def _sync(self) -> None:
         handle = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _size_of(path: Path) -> int:
+    """Octets of a file that may be a batch; 0 of anything else: a strange name, a folder, a link, a file without content."""
+    try:
+        found = os.lstat(path) if NAMED.fullmatch(path.name) else None
+    except OSError:
+        return 0
+    return found.st_size if found is not None and stat.S_ISREG(found.st_mode) else 0
 
 
 def packed(flows: Flows) -> memoryview:
@@ -207,14 +241,24 @@ def _unpacked(octets: bytes) -> Flows | None:
         table = pa.ipc.open_stream(pa.py_buffer(body)).read_all()
         told = json.loads(table.schema.metadata[b"prism"])
         columns = {name: table[name].to_numpy() for name in table.column_names}
-        return Flows.build(
+        flows = Flows.build(
             {c.name: _whole(c, columns, told) for c in COLUMNS},
             endpoints=tuple(told["endpoints"]),
             exporters=tuple(told["exporters"]),
             paths=tuple(map(tuple, told["paths"])),
         )
+        return flows if _is_coded(flows) else None
     except BROKEN:
         return None
+
+
+def _is_coded(flows: Flows) -> bool:
+    """Whether every code names something."""
+    books = ((flows.src, flows.endpoints), (flows.dst, flows.endpoints), (flows.exporter, flows.exporters or "?"))
+    return all(
+        not len(codes) or (int(codes.min()) >= 0 and int(codes.max()) < len(names))
+        for codes, names in (*books, (flows.path, flows.paths))
+    )
 
 
 def _whole(column: Column, columns: Mapping[str, NDArray[Any]], told: Mapping[str, Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ Array = NDArray[Any]
 
 MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
+WORDS = 32  # numbers a flow remembers packets by that were overtaken, see `reorder`; a power of two
 BINS = 128  # of the histograms of paces
 LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `picking`
 LEAST_FLOWS = 1 << 12  # flows there is room for
@@ -31,7 +32,7 @@ FLOW = np.dtype(
         ("raw", np.uint64),  # the addresses themselves where they are IPv4 and `Table.near` leads here
         *((name, _LONG) for name in ("last_ns", "high", "ready")),  # highest number sent; up to which it may go on as it did
         ("expects", np.uint64),  # the sign of the packet that comes next if all goes on as it did, see `runs`
-        *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of its messages
+        *((name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")),  # of messages; the first two see `reorder`
         *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history")),  # up to here one line of the cache
         *((name, _INT) for name in ("kind", "head", "tail", "count")),  # the last three: of its units
         *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size")),
@@ -61,15 +62,16 @@ UNIT = np.dtype(
 _OCTETS = np.dtype(np.uint8)
 OUT = np.dtype([(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"], align=True)
 # flows; first free unit, units used; records that are done; packets counted and not kept
-COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS = range(9)
+COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES = range(11)
 
 
 class Table(NamedTuple):
     """The arrays: one row per flow, the record it is at, its messages before that (`held`, `MESSAGES` a flow), one row per unit
     that waits, and the records that are done.
 
-    `history`: paces and weights of the block before, [flows, 2, BLOCK]. `typical`: how often senders went at which pace.
-    `slots`: where flows are found, by hash. `near`: where some may be found by the octets of their headers.
+    `history`: paces and weights of the block before, [flows, 2, BLOCK]. `holes`: what was overtaken, see `reorder`, [flows,
+    WORDS]. `typical`: how often senders went at which pace. `slots`: where flows are found, by hash. `near`: where some may be
+    found by the octets of their headers.
     """
 
     flows: Array
@@ -79,6 +81,7 @@ class Table(NamedTuple):
     held: Array
     units: Array
     history: Array
+    holes: Array
     typical: Array
     out: Array
     counters: Array
@@ -96,6 +99,7 @@ def empty_table() -> Table:
         held=np.zeros(0, RECORD),
         units=np.zeros(0, UNIT),
         history=np.zeros((0, 2, BLOCK)),
+        holes=np.zeros((0, WORDS), np.uint32),
         typical=np.zeros((0, BINS), np.int64),
         out=np.zeros(0, OUT),
         counters=counters,
@@ -122,18 +126,20 @@ def _with_flows(t: Table, size: int) -> Table:
     """The table with room for so many flows; their slots are empty."""
     known, slots = int(t.counters[FLOWS]), 1 << (2 * size - 1).bit_length()
     rows = {"flows": size, "records": size, "slots": slots, "near": slots, "held": MESSAGES * size, "history": 2 * BLOCK * size}
+    rows |= {"holes": WORDS * size}
     kinds = {name: getattr(t, name).dtype for name in rows}
     memory, begin, arrays = large(sum(rows[name] * kinds[name].itemsize for name in rows), _OCTETS), 0, dict[str, Array]()
     for name, kind in kinds.items():
         end = begin + rows[name] * kind.itemsize
         arrays[name], begin = memory[begin:end].view(kind), end
-    for name in ("flows", "records", "held", "history"):
+    for name in ("flows", "records", "held", "history", "holes"):
         each = rows[name] // size * known
         # as octets: numpy copies records one by one
         arrays[name][:each].view(_OCTETS)[:] = getattr(t, name).reshape(-1)[:each].view(_OCTETS)
     for name in ("slots", "near"):
         arrays[name].fill(-1)
     arrays["history"] = arrays["history"].reshape(size, 2, BLOCK)
+    arrays["holes"] = arrays["holes"].reshape(size, WORDS)
     return t._replace(**arrays)
 
 
@@ -197,7 +203,8 @@ def renew(flow: Any) -> None:
     flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
     flow.head = flow.tail = -1
     flow.count = 0
-    flow.unit = flow.seen_ns = flow.bulk_ns = flow.bulk_size = 0
+    flow.unit = flow.seen_ns = flow.bulk_size = 0
+    flow.bulk_ns = -1 if flow.kind in (REQUESTS, ANSWERS) else 0
 
 
 @part
@@ -225,6 +232,8 @@ def new_out(t: Any, ends: Any) -> Any:
 
 @part
 def copy_history(t: Any, here: Any, there: Any) -> None:
-    """Give one flow the paces of another."""
+    """Give one flow the paces of another, and what it remembers of packets."""
+    for k in range(WORDS):
+        t.holes[there, k] = t.holes[here, k]
     for k in range(BLOCK):
         t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]

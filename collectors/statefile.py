@@ -1,4 +1,4 @@
-"""What decoders should know again after a restart, in a file: JSON, replaced as a whole or not at all."""
+"""Save the templates that decoders need after a restart: a JSON file, replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_OCTETS = 1 << 28
 
 
 def save(path: str | Path, state: Any) -> None:
-    """Write a plain value; the file has the old one or the new one, whatever happens. Raises OSError."""
+    """Write a plain value. The file holds the old or the new value, also after a crash. Raises OSError."""
     with written(str(path)) as name, open(name, "w", encoding="utf-8") as file:
         json.dump(state, file, separators=(",", ":"))
         file.flush()
@@ -27,9 +27,9 @@ def save(path: str | Path, state: Any) -> None:
 
 
 def load(path: str | Path) -> Any:
-    """The value that was saved, None where there is no such file.
+    """Read the saved value; None if the file does not exist.
 
-    Raises DecodeError, with the file, where it holds something else, OSError where it cannot be read.
+    Raises DecodeError, with the file, for other content, and OSError if it cannot be read.
     """
     try:
         with Path(path).open("rb") as file:
@@ -37,8 +37,10 @@ def load(path: str | Path) -> Any:
     except FileNotFoundError:
         return None
     if len(octets) > MOST_OCTETS:
-        raise DecodeError(f"{path}: too big for a state of templates")
+        raise DecodeError(
+            f"{path}: larger than {MOST_OCTETS >> 20} MiB, so not a file of templates; remove it to start without templates"
+        )
     try:
         return json.loads(octets)
     except (ValueError, RecursionError) as error:
-        raise DecodeError(f"{path}: not a state of templates: {error}") from None
+        raise DecodeError(f"{path}: not a file of templates ({error}); remove it to start without templates") from None

@@ -1,7 +1,7 @@
-"""A sink that keeps flow records in the store, each exactly once from the spool on.
+"""A sink that writes flow records to the store, each exactly once from the spool on.
 
-Records gather in memory for a second, go to the spool as a batch, and from there, by a thread of its own, into the store: the
-same batch again and again until it is in. The law, at any time and at `/metrics`:
+Records are collected in memory for a second and written to the spool as a batch. A separate thread inserts each batch into
+the store and repeats it until it succeeds. At any time, also at `/metrics`:
 
     taken = waiting + spooled + stored + deduplicated + dropped, by reason
 
@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import numpy as np
 
-from collectors import clickhouse, flowrows
+from collectors import clickhouse, flowrows, places
 from collectors.clickhouse_address import masked
 from collectors.clickhouse_tables import MOST
 from collectors.inserting import Inserting
@@ -37,7 +37,7 @@ ROWS, SECONDS = 500_000, 1.0
 PATIENCE = 4  # a full disk: so many batches' worth of records wait in memory before they are dropped
 AHEAD_S = 3600.0  # clocks of exporters may be ahead by so much
 RECENT_NS = 60 * 10**9  # for so long health tells of records that were dropped, and as long is between two lines of log
-EARLY, LATE, NAMELESS = "older than is kept", "from the future", "not from an address to an address"
+EARLY, LATE, NAMELESS = "older than the retention time", "timestamp in the future", "source or destination is not an IP address"
 
 
 class Storing:
@@ -93,7 +93,7 @@ class Storing:
             self._make(self._clock())
 
     def _fit(self, flows: Flows) -> Flows:
-        """The records that the store can keep; the others are dropped, by reason."""
+        """The records that the store can keep. The others are dropped and counted by reason."""
         now = self._clock()
         reasons = {
             NAMELESS: ~flowrows.addressed(flows),
@@ -154,7 +154,7 @@ class Storing:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             if reason != self._refused:
-                say("spool refused", level=logging.ERROR, folder=self.spool.folder, reason=reason, records=self.waiting)
+                say("spool not written", level=logging.ERROR, folder=self.spool.folder, reason=reason, records=self.waiting)
             self._refused = reason
             self._again_ns = self._due_ns = now_ns + int(1e9)
             full = isinstance(error, SpoolFullError) and self.waiting >= self.rows
@@ -174,7 +174,10 @@ class Storing:
         dropping = {reason: whose for reason, (at, whose) in self._unfit.items() if now - at < RECENT_NS}
         if dropping and now - self._fit_ns >= RECENT_NS and found["state"] == "ok":
             said = "; ".join(f"{reason}, {whose}" for reason, whose in dropping.items())
-            found |= {"state": "failed", "error": f"all records are dropped: {said}; do the clocks agree?"}
+            found |= {
+                "state": "failed",
+                "error": f"all records are dropped: {said}; check the clocks of this host and the exporters",
+            }
         batches, records, oldest = len(self.spool), self.spool.records, self.spool.oldest_s(now)
         spooled = {"spooled_batches": batches, "spooled_records": records, "oldest_s": oldest}
         return {**found, **spooled, "dropping": dropping}
@@ -184,7 +187,7 @@ class Storing:
         return max(self._found - sum(self.fates()[name] for name in ("stored", "deduplicated")), 0)
 
     def fates(self) -> dict[str, int]:
-        """What became of the records taken: the terms of the law."""
+        """Count the records taken by result: the terms of the sum above."""
         with self.inserting.lock:
             dropped = Counter(self.dropped) + self.spool.dropped
             tally = self.inserting.tally
@@ -198,22 +201,28 @@ class Storing:
         levels = {"waiting": fates.pop("waiting"), "spooled": fates.pop("spooled")}
         fates["kept"] = fates.pop("stored")
         yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))
-        yield Count(PREFIX + "sink_taken", "flow records taken, those found in the spool among them", {(): self.taken})
-        meaning = "flow records on their way to the store: in memory, in the spool"
+        yield Count(
+            PREFIX + "sink_taken", "flow records accepted, including those found in the spool at the start", {(): self.taken}
+        )
+        meaning = "flow records not yet in the store, in memory and in the spool"
         yield Count(PREFIX + "sink_waiting", meaning, keyed(levels), ("where",), level=True)
         yield Count(PREFIX + "spool_octets", "size of the spool", {(): self.spool.octets}, level=True)
+        yield Count(PREFIX + "spool_strange", "files set aside because they are not batches", {(): self.spool.strange})
         yield Count(
-            PREFIX + "spool_oldest_seconds", "age of the oldest batch", {(): self.spool.oldest_s(self._clock())}, level=True
+            PREFIX + "spool_oldest_seconds",
+            "age of the oldest batch in the spool",
+            {(): self.spool.oldest_s(self._clock())},
+            level=True,
         )
-        yield Count(PREFIX + "store_errors", "inserts that failed and are tried again", {(): self.inserting.errors})
+        yield Count(PREFIX + "store_errors", "failed inserts; they are retried", {(): self.inserting.errors})
         up = 1.0 if self.health()["state"] == "ok" else 0.0
-        yield Count(PREFIX + "store_up", "whether the store takes what it is given", {(): up}, level=True)
+        yield Count(PREFIX + "store_up", "1 if the store accepts records, else 0", {(): up}, level=True)
 
 
 def _whose(flows: Flows, row: int, now_ns: int) -> str:
-    """Which record that is, in words: how far its time is from ours tells a wrong clock."""
+    """Describe a record: exporter, endpoints, and how far its time is from the time here, which shows a wrong clock."""
     off = (int(flows.start_ns[row]) - now_ns) / 1e9
-    who = flows.exporters[flows.exporter[row]] if flows.exporters else "a switch without a name"
+    who = flows.exporters[flows.exporter[row]] if flows.exporters else "an exporter without a name"
     ends = " to ".join(flows.endpoints[end[row]] for end in (flows.src, flows.dst))
     return f"from {who}: {ends}, {abs(off):,.0f} s {'ahead' if off > 0 else 'ago'}"
 
@@ -227,14 +236,17 @@ def storing_to(out: str) -> Storing:
     """The sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, which may say `?spool=FOLDER`.
 
     Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be. Raises StoreError
-    where either folder is named by nothing.
+    where either folder is named by nothing, or that of the store is one of something else.
     """
     if out.startswith("chdb:"):
-        return Storing(out, Path(clickhouse.folder_of(out)) / "spool")
+        folder = Path(clickhouse.folder_of(out))
+        if not places.is_stored(folder):
+            places.check_new(folder)  # before a spool is in it
+        return Storing(out, folder / "spool")
     parts = urlsplit(out)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if options.get("spool") == "":
-        raise StoreError(f"{masked(out)}: spool= names no folder; an unset variable, perhaps")
+        raise StoreError(f"{masked(out)}: spool= is empty; is a shell variable not set?")
     state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     spool = options.pop("spool", None) or Path(state).expanduser() / "prism-spool"
     return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

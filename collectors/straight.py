@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.addresses import codes_of
 from collectors.commonframes import common
+from collectors.cuts import keep, slot_of
 from collectors.following import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
 from collectors.glances import (
     ACKNOWLEDGES,
@@ -22,15 +23,17 @@ from collectors.glances import (
     UNCOMMON,
     captured_of,
     glance_frames,
+    length_of,
     near_slot,
+    packet_of,
     seek,
     syndrome,
     told_of,
-    wire_of,
 )
-from collectors.links import KEPT
 from collectors.messages import MEANING, goes_on
+from collectors.protocols import KEPT
 from collectors.runs import expect_packet, expect_segment, runs_on
+from collectors.signs import UNKNOWN
 from collectors.unpacking import unpack_one
 from collectors.wire import compiled, part, rare
 
@@ -39,7 +42,9 @@ TAKEN, SKIPPED, LATE = range(3)  # what becomes of a frame
 
 
 class Means(NamedTuple):
-    """What frames are followed with: the tables of an address book, room for a row, verdicts counted, exporter and path."""
+    """What frames are followed with: the tables of an address book, room for a row, verdicts counted, what mirrors cut
+    (`cuts.array`), exporter and path.
+    """
 
     keys: NDArray[np.uint64]
     slots: NDArray[np.int32]
@@ -47,6 +52,7 @@ class Means(NamedTuple):
     rows: NDArray[Any]
     places: NDArray[Any]
     counts: NDArray[np.int64]
+    seen: NDArray[np.int64]
     exporter: int
     path: int
     settings: Settings
@@ -67,7 +73,7 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
     whole = True
     while start < many and whole and room_for(t, means, known):
         stop = min(many, start + _AHEAD)
-        glance_frames(data, frames, start, stop, means.scratch.hints, t.near)
+        glance_frames(data, frames, start, stop, means.scratch.hints, t.near, means.seen)
         upto, taken, known, clock = follow_some(t, means.scratch.hints, stop - start, means, known, clock)
         whole = upto == stop - start
         followed += taken
@@ -88,20 +94,29 @@ def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) 
     A call would hand over a hundred numbers, every field of every array: as much work as a frame or two.
     """
     seek(t, hints, n, means.pairs)
-    skipped, idle_ns = np.int64(0), means.settings.idle_ns
+    skipped, idle_ns, seen = np.int64(0), means.settings.idle_ns, means.seen
     for k in range(n):
         hint = hints[k]
         if hint.flow >= 0 and hint.time_ns >= clock and runs_on(t.flows[np.uint64(hint.flow)], hint, idle_ns):
             clock = hint.time_ns
+            _note(hint, seen)
             continue
         done, known = _take(t, hint, clock, means, known)
         if done == LATE:
             return k, np.int64(k) - skipped, known, clock
         if done == TAKEN:
             clock = hint.time_ns
+            _note(hint, seen)
         else:
             skipped += 1
     return n, np.int64(n) - skipped, known, clock
+
+
+@part
+def _note(hint: Any, seen: Any) -> None:
+    """Take note of the length of a frame that was taken at a glance."""
+    if length_of(hint) > seen[0] and hint.sign != UNKNOWN:
+        keep(seen, packet_of(hint), length_of(hint))
 
 
 @part
@@ -143,12 +158,15 @@ def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) 
     """Any frame; its flow will be found by the octets of its headers if it is of a kind that can be."""
     row, begin = means.rows[_0], hint.at
     book = means.keys, means.slots, known, means.pairs
-    end, wire_end = begin + captured_of(hint), begin + max(wire_of(hint), captured_of(hint))
-    verdict, known = unpack_one(begin, end, wire_end, hint.link_type, row, means.places[_0], book)
+    end, wire_end = begin + captured_of(hint), begin + length_of(hint)
+    slot = slot_of(length_of(hint))
+    longest, cut = means.seen[0], means.seen[slot]
+    verdict, known = unpack_one(begin, end, wire_end, hint.link_type, row, means.places[_0], book, means.seen)
     if verdict != KEPT:
         means.counts[verdict] += 1
         return SKIPPED, known
-    if hint.time_ns < clock:
+    if hint.time_ns < clock:  # it will come again
+        means.seen[0], means.seen[slot] = longest, cut
         return LATE, known
     row.time_ns = hint.time_ns
     i = follow_one(t, row, means.scratch.keys[_0], means.exporter, means.path, means.settings, means.scratch, means.seed)

@@ -96,22 +96,24 @@ class Cluster:
 def plain_form(version: tuple[int, ...]) -> bool:
     """Whether a server of a version gets the plain form. Raises StoreError where it is too old for that too."""
     if version < OLDEST:
-        raise StoreError(f"ClickHouse {'.'.join(map(str, version))} is too old: {'.'.join(map(str, OLDEST))} is the oldest")
+        raise StoreError(
+            f"ClickHouse {'.'.join(map(str, version))} is too old; the oldest supported version is {'.'.join(map(str, OLDEST))}"
+        )
     return version < FULL
 
 
 def refuse_newer(table: Table, version: int, where: str) -> None:
     """Raises StoreError where a table has a newer schema than it has here."""
     if version > table.version:
-        known_here = f"has schema {version}, this Prism knows {table.version}: it needs a newer Prism"
+        known_here = f"has schema {version}, this version knows {table.version}; use a newer Prism"
         raise StoreError(f"{where}: table {table.name} {known_here}")
 
 
 def refuse_unparted(table: Table, partition_ns: int, where: str) -> None:
     """Raises StoreError where it is noted of a table in partitions that they have no length."""
     if table.partition_ns and partition_ns <= 0:
-        noted = f"the partition of table {table.name} is noted as of {partition_ns} ns"
-        raise StoreError(f"{where}: {noted}: somebody changed it")
+        noted = f"the partition of table {table.name} has an invalid length of {partition_ns} ns"
+        raise StoreError(f"{where}: {noted}: it was changed from outside")
 
 
 def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:

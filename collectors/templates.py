@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.elements import Elements, Meaning
+from collectors.elements import TOTAL, Elements, Meaning
 from collectors.record import COLUMNS, Ints
 
 V5, V9, IPFIX = 5, 9, 10
@@ -169,9 +169,11 @@ def _chosen(fields: list[Field], lengths: Ints, elements: Elements, *, options: 
         meaning = elements.get(field.enterprise, field.element)
         if meaning is None or not _fits(meaning, int(lengths[i])) or (meaning.column == "evidence" and not options):
             continue
-        key = (meaning.column, {"src": meaning.unit, "dst": meaning.unit, "evidence": meaning.name}.get(meaning.column, ""))
+        several = {"src": meaning.unit, "dst": meaning.unit, "evidence": meaning.name, "key": meaning.name}
+        key = (meaning.column, several.get(meaning.column, ""))
         best[key] = min(best.get(key, (meaning.place, i, meaning)), (meaning.place, i, meaning))
-    return [(i, meaning) for _, i, meaning in best.values()]
+    totals = any(meaning.unit == TOTAL for _, _, meaning in best.values())
+    return [(i, meaning) for _, i, meaning in best.values() if totals or meaning.column != "key"]
 
 
 def _fits(meaning: Meaning, length: int) -> bool:
@@ -199,4 +201,4 @@ def _stored(meaning: Meaning) -> tuple[int, int, int]:
     unit = 1_000 if meaning[:2] == ("duration", "us") else _UNITS.get(meaning.unit, 0)
     if unit:
         return COUNT, ((1 << 62) - 1) // unit, unit
-    return (COUNT, (1 << 63) - 1, 1) if meaning.unit == "" or meaning.column == "frame" else (8, 0, 1)
+    return (COUNT, (1 << 63) - 1, 1) if meaning.unit in ("", TOTAL) or meaning.column == "frame" else (8, 0, 1)

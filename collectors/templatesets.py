@@ -31,8 +31,13 @@ class _Reader:
             source = int(self.sorter.source[datagram])
             version = self.sorter.versions[source]
             options = number == OPTIONS[version]
+            octets = bytes(self.sorter.datagrams.data[begin:end])
+            if not self._may_read(octets, datagram, version, options):
+                self.accounts.add("templates refused: too many new ones", 1, self.sorter.owners[source])
+                self._withdraw(s, source, (OPTIONS if options else TEMPLATES)[IPFIX])  # which of them these change is not known
+                continue
             try:
-                found = self.sorter.layouts.read(bytes(self.sorter.datagrams.data[begin:end]), version, options=options)
+                found = self.sorter.layouts.read(octets, version, options=options)
             except TemplateError as error:
                 found = templates_of(error.good)
                 self.sorter.status[datagram] = self.sorter.status[datagram] or BAD_TEMPLATE
@@ -42,6 +47,13 @@ class _Reader:
                     self._define(s, source, which, template)
                 else:
                     self._withdraw(s, source, which)
+
+    def _may_read(self, octets: bytes, datagram: int, version: int, options: bool) -> bool:
+        """Whether a set of templates is known, or its exporter may have more that are new."""
+        if self.sorter.layouts.has_read(octets, version, options=options):
+            return True
+        exporter = self.sorter.member(self.sorter.owners[int(self.sorter.source[datagram])])
+        return exporter.may_define(len(octets), int(self.sorter.datagrams.received_ns[datagram]))
 
     def _define(self, position: int, source: int, number: int, template: Template) -> None:
         exporter = self.sorter.member(self.sorter.owners[source])

@@ -8,10 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import headers, packet
+from collectors import cuts, headers
 from collectors.addresses import code_of, codes_of
 from collectors.commonframes import COMMON, ENDS_AT, common
-from collectors.links import BAD, FRAGMENT, KEPT, NESTED, NOT_TCP_OR_UDP, TRUNCATED, gre, link, of_type
+from collectors.links import link
+from collectors.peeling import behind
+from collectors.protocols import (
+    BAD,
+    BEYOND,
+    FRAGMENT,
+    KEPT,
+    MOST_LAYERS,
+    MOST_TUNNELS,
+    NESTED,
+    NETWORK,
+    PLAIN,
+    PROTOCOL,
+    REFUSED,
+    TRUNCATED,
+)
 from collectors.record import ROCE_PORT, TCP, UDP, Packets
 from collectors.wire import compiled, double, long, octet, part, plain, short
 
@@ -45,8 +60,7 @@ PLACE = np.dtype([(name, np.uint64) for name in ("src_high", "src_low", "dst_hig
 _EXTENDED_OCTETS, _RETH_AT = np.array(headers.EXTENDED_OCTETS, np.int64), np.array(headers.RETH_AT, np.int64)
 _AETH_AT = np.array(headers.AETH_AT, np.int64)
 _HOP_BY_HOP, _ROUTING, _, _, _DESTINATION = headers.EXTENSIONS
-_GRE, _VXLAN, _VXLAN_FRAME = 1, 2, 8 + headers.VXLAN_OCTETS  # where, after an UDP header, the frame starts
-_MOST_TUNNELS = packet.MOST_TUNNELS
+_LENGTH_AT = 16  # where the length of IPv4 is in a bare frame of Ethernet
 _MAPPED, _NONE, _1, _32 = np.uint64(0xFFFF << 32), np.uint64(0), np.uint64(1), np.uint64(32)
 _LOWER = np.uint64(0xFFFFFFFF)
 
@@ -65,11 +79,12 @@ def rows_of(packets: Packets) -> NDArray[Any]:
 
 
 @compiled
-def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, counts: Any) -> Any:
+def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, counts: Any, seen: Any) -> Any:
     """Write the rows of frames that have one; how many those are, and how many addresses are known then.
 
     `data` is the address of a buffer, in which all frames must lie; `frames`: link type, time, offset, captured and wire
     length of each; `book`: `AddressBook.tables`, `pairs`. Counts the verdicts on frames without a row in `counts`.
+    `seen`: see `cuts.array`.
     """
     link_type, time_ns, offset, captured, wire = frames
     keys, slots, known, pairs = book
@@ -77,7 +92,8 @@ def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, cou
     for i in range(np.uint64(len(link_type))):
         begin = data + offset[i]
         end, wire_end = begin + captured[i], begin + max(wire[i], captured[i])
-        verdict, known = unpack_one(begin, end, wire_end, link_type[i], rows[n], place, (keys, slots, known, pairs))
+        book = keys, slots, known, pairs
+        verdict, known = unpack_one(begin, end, wire_end, link_type[i], rows[n], place, book, seen)
         if verdict == KEPT:
             rows[n].time_ns = time_ns[i]
             n += _1
@@ -87,98 +103,87 @@ def unpack_frames(data: int, frames: Any, rows: Any, book: Any, places: Any, cou
 
 
 @part
-def unpack_one(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, place: Any, book: Any) -> Any:
+def unpack_one(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, place: Any, book: Any, seen: Any) -> Any:
     """The verdict on one frame, and how many addresses are known; writes its row but for the time."""
     keys, slots, known, pairs = book
-    if link_type == 1 and end - begin >= COMMON and common(begin, end, row):
+    bare = link_type == 1 and end - begin >= COMMON and cuts.fits(short(begin + _LENGTH_AT), wire_end - begin, seen)
+    if bare and common(begin, end, row):
+        cuts.keep(seen, short(begin + _LENGTH_AT), wire_end - begin)
         ends, known = codes_of(plain(begin + ENDS_AT), pairs, keys, slots, known)
         row.src, row.dst = np.int32(ends >> _32), np.int32(ends & _LOWER)
         return KEPT, known
-    verdict = _unpack(begin, end, wire_end, link_type, row, place)
+    verdict = unpack_any(begin, end, wire_end, link_type, seen, row, place)
     if verdict == KEPT:
         row.src, known = code_of(place.src_high, place.src_low, keys, slots, known)
         row.dst, known = code_of(place.dst_high, place.dst_low, keys, slots, known)
     return verdict, known
 
 
-@part
-def _unpack(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, place: Any) -> Any:
-    """The verdict on one frame; writes its row but for the time."""
-    verdict, version, at = link(begin, end, link_type)
-    if verdict != KEPT:
-        return verdict
-    for depth in range(_MOST_TUNNELS + 1):
-        verdict, protocol, at, room = _network(version, at, end, wire_end, row, place)
-        if verdict != KEPT:
+@compiled
+def unpack_any(begin: Any, end: Any, wire_end: Any, link_type: Any, seen: Any, row: Any, place: Any) -> Any:
+    """The verdict on one frame, header by header; writes its row but for the time and the codes of addresses."""
+    kind, number, at = link(begin, end, link_type)
+    until, networks, beyond = wire_end, 0, False
+    for _ in range(MOST_LAYERS):
+        if kind == REFUSED:
+            return number
+        if kind == PLAIN:
+            verdict = _tcp(at, end, until - at, row) if number == TCP else _udp(at, end, until - at, row)
+            if verdict == KEPT and not beyond and wire_end - begin > seen[0]:
+                seen[0] = wire_end - begin
             return verdict
-        if protocol == TCP:
-            return _tcp(at, end, room, row)
-        verdict, tunnel = _tunnel(protocol, at, end, room)
-        if verdict != KEPT:
-            return verdict
-        if not tunnel:
-            return _udp(at, end, room, row)
-        if depth < _MOST_TUNNELS:
-            if tunnel == _VXLAN:
-                verdict, version, at = of_type(at + _VXLAN_FRAME + 12, at + _VXLAN_FRAME + 14, end)
-            else:
-                verdict, version, at = gre(at, end, at + room)
-            if verdict != KEPT:
-                return verdict
+        if at > until:
+            return BAD
+        if kind != NETWORK:
+            kind, number, at = behind(kind, number, at, end, until)
+        elif networks > MOST_TUNNELS:
+            return NESTED
+        else:
+            networks += 1
+            start, most = at, min(until, wire_end)
+            kind, number, at, until, octets = _network(number, at, end, until, row, place)
+            if kind != REFUSED and start + octets > most:
+                if octets > cuts.MOST_PACKET or not (beyond or cuts.is_cut(seen, wire_end - begin)):
+                    return BEYOND
+                beyond = True
     return NESTED
 
 
 @part
-def _tunnel(protocol: Any, at: Any, end: Any, room: Any) -> Any:
-    """Verdict, and in which tunnel, if any, IP carries a packet or frame."""
-    if protocol == headers.GRE:
-        return KEPT, _GRE
-    if protocol != UDP:
-        return NOT_TCP_OR_UDP, 0
-    if at + 4 > end:
-        return TRUNCATED, 0
-    if short(at + 2) != headers.VXLAN_PORT or room < _VXLAN_FRAME:
-        return KEPT, 0
-    if at + _VXLAN_FRAME > end:
-        return TRUNCATED, 0
-    return KEPT, _VXLAN if octet(at + 8) & headers.VXLAN_VALID else 0
-
-
-@part
-def _network(version: Any, at: Any, end: Any, wire_end: Any, row: Any, place: Any) -> Any:
-    """Verdict, protocol, where what IP carries starts and how many octets that has."""
+def _network(version: Any, at: Any, end: Any, until: Any, row: Any, place: Any) -> Any:
+    """What IP carries and where, where that ends, and how many octets the packet has."""
     if version == 4:
-        return _ipv4(at, end, wire_end, row, place)
-    return _ipv6(at, end, wire_end, row, place)
+        return _ipv4(at, end, until, row, place)
+    return _ipv6(at, end, until, row, place)
 
 
 @part
-def _ipv4(at: Any, end: Any, wire_end: Any, row: Any, place: Any) -> Any:
+def _ipv4(at: Any, end: Any, until: Any, row: Any, place: Any) -> Any:
     if at + 20 > end:
-        return TRUNCATED, 0, at, at
+        return REFUSED, TRUNCATED, at, at, 0
     first = octet(at)
     length = short(at + 2)
     header = (first & 0x0F) * 4
     if length == 0:
-        length = wire_end - at
+        length = until - at
     if first >> 4 != 4 or header < 20 or length < header:
-        return BAD, 0, at, at
+        return REFUSED, BAD, at, at, 0
     if short(at + 6) & 0x3FFF:
-        return FRAGMENT, 0, at, at
+        return REFUSED, FRAGMENT, at, at, 0
     row.ecn = octet(at + 1) & 3 == headers.CONGESTION_EXPERIENCED
     row.ip_id = short(at + 4)
     place.src_high = place.dst_high = _NONE
     place.src_low, place.dst_low = _MAPPED | np.uint64(long(at + 12)), _MAPPED | np.uint64(long(at + 16))
-    return KEPT, octet(at + 9), at + header, length - header
+    return PROTOCOL, octet(at + 9), at + header, at + length, length
 
 
 @part
-def _ipv6(at: Any, end: Any, wire_end: Any, row: Any, place: Any) -> Any:
+def _ipv6(at: Any, end: Any, until: Any, row: Any, place: Any) -> Any:
     if at + 40 > end:
-        return TRUNCATED, 0, at, at
+        return REFUSED, TRUNCATED, at, at, 0
     label, length, protocol = long(at), short(at + 4), octet(at + 6)
     if label >> 28 != 6:
-        return BAD, 0, at, at
+        return REFUSED, BAD, at, at, 0
     row.ecn = label >> 20 & 3 == headers.CONGESTION_EXPERIENCED
     row.ip_id = label & 0xFFFFF
     place.src_high, place.src_low, place.dst_high, place.dst_low = (
@@ -187,21 +192,22 @@ def _ipv6(at: Any, end: Any, wire_end: Any, row: Any, place: Any) -> Any:
         double(at + 24),
         double(at + 32),
     )
+    octets = length + 40 if length else until - at
+    until = at + octets
     at += 40
-    until = at + length if length else wire_end
     while True:
         fragmented, authentication = protocol == headers.FRAGMENTED, protocol == headers.AUTHENTICATION
         others = protocol in (_HOP_BY_HOP, _ROUTING, _DESTINATION)
         if not (fragmented or authentication or others):
-            return KEPT, protocol, at, until - at
+            return PROTOCOL, protocol, at, until, octets
         if at + 4 > end:
-            return TRUNCATED, 0, at, at
+            return REFUSED, TRUNCATED, at, at, 0
         if fragmented and short(at + 2) & 0xFFF9:
-            return FRAGMENT, 0, at, at
+            return REFUSED, FRAGMENT, at, at, 0
         protocol, words = octet(at), octet(at + 1)
         at += 8 if fragmented else (words + 2) * 4 if authentication else (words + 1) * 8
         if at > until:
-            return BAD, 0, at, at
+            return REFUSED, BAD, at, at, 0
 
 
 @part

@@ -43,16 +43,16 @@ def opened(file: BinaryIO) -> Octets:
     return compression.opened(file) if is_packed(head) else Plain(file, at)
 
 
-def window(stream: Stream, used: int) -> Ints | None:
+def window(stream: Stream, used: int, last_ns: int) -> Ints | None:
     """What there is to know for reading on in a stream from the octets on that are not yet used; None where that cannot be.
 
     The file's descriptor, address and size of a buffer, from where to where it holds octets not yet looked at, and the place in
-    the file of the first octet after these; then the time of the last packet that it went past.
+    the file of the first octet after these; then the time of the last packet that was read, `last_ns` at first.
     """
     if not isinstance(stream.source, Plain):
         return None
     room, source = min(AT_ONCE, len(stream.buffer) - len(PAD)), stream.source
-    return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at, 0], np.int64)
+    return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at, last_ns], np.int64)
 
 
 def moved(stream: Stream, window: Ints) -> int:

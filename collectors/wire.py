@@ -6,16 +6,16 @@ do, before each header.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import _Intrinsic
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from collectors.compiled import Function, made
 
 SEED = np.uint64(hash(b"collectors") & 0xFFFFFFFFFFFFFFFF)  # another one in each process: nobody can choose what collides
 
@@ -23,23 +23,53 @@ _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _32, _29 = np.uint64(32), np.uint64(29)
 
 
+_NUMBERS: dict[int, Any] = {1: ctypes.c_uint8, 2: ctypes.c_uint16, 4: ctypes.c_uint32, 8: ctypes.c_uint64}  # by octets
+
 # Nothing here makes arrays, so numba can do without its run time, whose counting of references took most of the time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
-def compiled(function: _Function) -> _Function:
+def compiled(function: Function) -> Function:
     """The function, compiled when first called; kept on disk for the next process."""
-    return cast(_Function, numba.njit(cache=True, **_OPTIONS)(function))
+    return made(function, _OPTIONS, kept=True)
 
 
-def part(function: _Function) -> _Function:
+def part(function: Function) -> Function:
     """A part of compiled functions, put in its place there: a call would hand over every array, field by field."""
-    return cast(_Function, numba.njit(forceinline=True, **_OPTIONS)(function))
+    return made(function, {"forceinline": True, **_OPTIONS}, kept=False)
 
 
-def rare(function: _Function) -> _Function:
+def rare(function: Function) -> Function:
     """A part of compiled functions that is called, as it is seldom needed and big."""
-    return cast(_Function, numba.njit(**_OPTIONS)(function))
+    return made(function, _OPTIONS, kept=False)
+
+
+class Instruction(_Intrinsic):  # type: ignore[misc]
+    """A few instructions of the processor, generated inside compiled code. `plain_twin` does the same in plain Python."""
+
+    plain_twin: Callable[..., Any] = staticmethod(lambda *_: None)
+
+
+def _instruction(definition: Callable[..., Any], plain_twin: Callable[..., Any]) -> Any:
+    """An instruction that numba generates by a definition, as for `numba.extending.intrinsic`."""
+    made = Instruction(definition.__name__, definition)
+    made.plain_twin = plain_twin
+    made._register()
+    return made
+
+
+class External(types.ExternalFunction):  # type: ignore[misc]
+    """A function of the C library."""
+
+    plain_twin: Callable[..., Any] = staticmethod(lambda *_: 0)
+
+
+def _external(name: str, result: Any, *arguments: Any) -> Any:
+    made = External(name, types.int64(*[types.int64] * len(arguments)))
+    twin = getattr(ctypes.CDLL(None, use_errno=True), name)
+    twin.restype, twin.argtypes = result, arguments
+    made.plain_twin = lambda *args: twin(*map(int, args))
+    return made
 
 
 def _loader(octets: int, *, swap: bool = True) -> Any:
@@ -57,7 +87,11 @@ def _loader(octets: int, *, swap: bool = True) -> Any:
 
         return answer(types.int64), generate
 
-    return intrinsic(load)
+    kind = _NUMBERS[octets]
+    if octets > 1:
+        kind = kind.__ctype_be__ if swap else kind.__ctype_le__
+    found: Any = np.uint64 if octets == 8 else int
+    return _instruction(load, lambda address: found(kind.from_address(int(address)).value))
 
 
 octet, short, long, double = (_loader(octets) for octets in (1, 2, 4, 8))
@@ -71,7 +105,7 @@ def _swapped(_: Any, value: Any) -> Any:  # noqa: ARG001 - numba knows arguments
     return types.uint64(types.uint64), generate
 
 
-swapped: Any = intrinsic(_swapped)  # 64 bits, their octets the other way round
+swapped: Any = _instruction(_swapped, lambda value: np.uint64(value).byteswap())  # 64 bits, their octets the other way round
 
 
 def _storer(octets: int) -> Any:
@@ -86,14 +120,17 @@ def _storer(octets: int) -> Any:
 
         return types.void(types.int64, types.uint64), generate
 
-    return intrinsic(store)
+    def twin(address: Any, value: Any) -> None:
+        _NUMBERS[octets].from_address(int(address)).value = int(value) & (1 << 8 * octets) - 1
+
+    return _instruction(store, twin)
 
 
 store_octet, store_short, store_long, store_double = (_storer(octets) for octets in (1, 2, 4, 8))
 
 # pread(2) and memmove(3) of the C library
-read_at: Any = types.ExternalFunction("pread", types.int64(types.int64, types.int64, types.int64, types.int64))
-move: Any = types.ExternalFunction("memmove", types.int64(types.int64, types.int64, types.int64))
+read_at: Any = _external("pread", ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
+move: Any = _external("memmove", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def _fetcher(line: int) -> Any:
@@ -113,7 +150,7 @@ def _fetcher(line: int) -> Any:
 
         return types.void(array, index), generate
 
-    return intrinsic(fetch)
+    return _instruction(fetch, lambda _array, _index: None)
 
 
 prefetch, prefetch_second = _fetcher(0), _fetcher(1)
@@ -130,7 +167,8 @@ def _soon(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba knows arguments 
     return types.void(types.int64), generate
 
 
-soon: Any = intrinsic(_soon)  # has the 64 octets at an address fetched into the cache; any address will do
+# has the 64 octets at an address fetched into the cache; any address will do
+soon: Any = _instruction(_soon, lambda _address: None)
 
 
 @part

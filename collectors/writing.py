@@ -1,4 +1,4 @@
-"""Flow records to files, all at once or in parts: CSV and JSON Lines, plain, .gz or .zst; Parquet where the name says so."""
+"""Flow records to files, all at once or in parts: CSV and JSON Lines, plain, .gz or .zst; Parquet or Arrow IPC by the name."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from collectors.lines import Field, Words, lines
 from collectors.record import COLUMNS, Flows
 
 if TYPE_CHECKING:
-    from collectors import parquet
+    from collectors import arrowfile, parquet
 
 TEXT = ("src", "dst", "exporter", "path")
+BINARY = (".parquet", ".arrow")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 BETWEEN = (f'{{"{COLUMNS[0].name}":'.encode(), *(f',"{c.name}":'.encode() for c in COLUMNS[1:]), b"}\n")
 ROWS = 20_000  # written at once: what fits into a processor's cache
 
 
 def write(path: str | Path, flows: Flows, *, rows_at_once: int = ROWS) -> None:
-    """Write records as the name says: .parquet; .jsonl, .ndjson or .json; else as CSV; text compressed after .gz or .zst.
+    """Write records as the name says: .parquet; .arrow; .jsonl, .ndjson, .json; else as CSV; text compressed after .gz or .zst.
 
     Raises ValueError where the name of a switch holds the bar that separates switches in a path, or the end of a line.
     """
-    with writer(path) if str(path).lower().endswith(".parquet") else Writer(path, rows_at_once=rows_at_once) as file:
+    with writer(path) if str(path).lower().endswith(BINARY) else Writer(path, rows_at_once=rows_at_once) as file:
         file.add(flows)
 
 
-def writer(path: str | Path) -> Writer | parquet.Writer:
+def writer(path: str | Path) -> Writer | parquet.Writer | arrowfile.Writer:
     """A dump to add records to, in the form its name says."""
-    if not str(path).lower().endswith(".parquet"):
+    if not str(path).lower().endswith(BINARY):
         return Writer(path)
-    from collectors import parquet
+    from collectors import arrowfile, parquet
 
-    return parquet.Writer(path)
+    return arrowfile.Writer(path) if str(path).lower().endswith(".arrow") else parquet.Writer(path)
 
 
 class Writer:
@@ -98,9 +99,9 @@ def check_names(flows: Flows) -> None:
     """Raises ValueError where the name of a switch could not be read back."""
     for switch in {*flows.exporters, *(switch for way in flows.paths for switch in way)}:
         if "\n" in switch or "\r" in switch:
-            raise ValueError(f"a switch's name may not contain the end of a line: {switch!r}")
+            raise ValueError(f"the name of a switch must not contain a line end: {switch!r}")
     if any("|" in switch for way in flows.paths for switch in way):
-        raise ValueError("a switch's name may not contain |")
+        raise ValueError("the name of a switch must not contain |")
 
 
 def _created(stack: ExitStack, path: str | Path, name: str, level: int) -> BinaryIO:

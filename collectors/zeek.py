@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from collectors.delimited import Delimited, Part
+from collectors.gather import lacking
 from collectors.mapping import UNITS, Columns, Place
 from collectors.packet import DecodeError
 from collectors.record import ACK, FIN, PSH, RST, SYN
@@ -87,7 +88,9 @@ class Log:
             code = text.removeprefix("separator ").strip()
             separator = chr(int(code[2:4], 16)) if re.fullmatch(r"\\x[0-9a-fA-F]{2}", code) else code
             if len(separator) != 1 or not (separator.isascii() and separator not in '\n\r"\0'):
-                raise DecodeError(f"{self._name}, line {line}: {code!r} separates no columns")
+                raise DecodeError(
+                    f"{self._name}, line {line}: {code!r} is not a column separator; it is one character, such as \\x09"
+                )
             self._said["separator"] = separator
         key, _, value = text.partition(self._said["separator"])
         if key in ("unset_field", "empty_field"):
@@ -98,7 +101,7 @@ class Log:
         there = self.columns.present(names)
         if missing := [n for n in there.missing() if n not in self.columns.optional]:
             missing = [self.columns.theirs(ours) for ours in missing]
-            raise DecodeError(f"{self._name}, line {line}: no column {', '.join(missing)}")
+            raise DecodeError(f"{self._name}, line {line}: {lacking(missing, names)}")
         self._table = Delimited(
             names,
             self.columns.wanted(),
@@ -111,7 +114,9 @@ class Log:
         if not block:
             return
         if self._table is None:
-            raise DecodeError(f"{self._name}, line {line}: rows before #fields")
+            raise DecodeError(
+                f"{self._name}, line {line}: rows before the line #fields with the column names; keep the header of the log"
+            )
         for part in self._table.parts(line, block):
             absent = {name: pa.nulls(len(part.at)) for name in self.columns.wanted() if name not in part.columns}
             yield part._replace(columns={**absent, **part.columns})

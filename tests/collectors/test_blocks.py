@@ -35,11 +35,11 @@ def test_lines_are_those_of_the_text(octets, chunk, size):
 def test_compression_is_taken_off(pack):
     packed = Blocks(pieces(pack(TEXT), 100), 512)
     assert b"".join(block for _, block in packed) == TEXT
-    assert not packed.early
+    assert (packed.damage, packed.line) == ("", 1001)
     if pack is not bytes:
         cut = Blocks(pieces(pack(TEXT)[:-9], 100), 512)
         assert TEXT.startswith(b"".join(block for _, block in cut)[:-1])
-        assert cut.early
+        assert cut.damage
 
 
 def test_a_line_that_does_not_end_is_left_out(monkeypatch):

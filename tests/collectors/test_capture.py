@@ -77,7 +77,7 @@ def test_what_is_no_packet_of_a_flow_is_counted():
     frame = frames.ethernet(bytes(50), 0x0806)
     capturer = Capturer(Played(Batch.of([(time.time_ns(), frame, 60)] * 5)), OneSwitch("leaf0"), Kept())
     run(capturer, enough=lambda: capturer.packets == 5)
-    assert flat(capturer.counts())["packets_fate_not_ip"] == 5
+    assert flat(capturer.counts())["packets_fate_not_IP_ARP_(EtherType_0x0806)"] == 5
 
 
 def test_switches_that_mirror_one_packet_are_its_path():

@@ -89,9 +89,9 @@ def test_mirrors_of_two_switches_are_one_record_with_a_path():
     [
         (("capture", "nosuch0"), "nosuch0: no such interface"),
         (("capture", "lo", "--filter", "x y z"), "filter 'x y z'"),
-        (("capture", "lo", "--filter", "udp", "--roce-ends"), "either"),
-        (("capture", "lo", "--name", "a|b"), "may not contain"),
-        (("erspan", "lo", "--switch", "a"), "names no switch"),
+        (("capture", "lo", "--filter", "udp", "--roce-ends"), "cannot be combined"),
+        (("capture", "lo", "--name", "a|b"), "must not contain"),
+        (("erspan", "lo", "--switch", "a"), "does not name a switch"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_2(arguments, complaint):
@@ -108,4 +108,4 @@ def test_without_the_capability_it_says_what_it_needs():
 
     with Child("capture", "lo", command=("setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", *COLLECT)) as child:
         assert child.end(None) == 2
-        assert "lo: capturing needs cap_net_raw" in child.said[-1].lower()
+        assert "lo: capturing needs the capability CAP_NET_RAW" in child.said[-1]

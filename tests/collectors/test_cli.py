@@ -48,7 +48,7 @@ def test_standard_input():
 
 
 def test_one_switch_name_for_two_files_is_refused_with_both_named(two):
-    with pytest.raises(ValueError, match="are both switch 'leaf0'") as caught:
+    with pytest.raises(ValueError, match="both belong to switch 'leaf0'") as caught:
         cli.named_inputs(two)
     assert two[0] in str(caught.value)
     assert two[1] in str(caught.value)
@@ -97,7 +97,7 @@ def test_captures_become_a_dump(tmp_path):
     for name in ("flows.csv.gz", "flows.jsonl"):
         result = CliRunner().invoke(cli.app, ["flows", *files, "-o", str(tmp_path / name)])
         assert result.exit_code == 0
-        assert "packets became" in result.stderr
+        assert "flow records from" in result.stderr
         flows, skipped = dump.read(tmp_path / name)
         assert len(flows) > 1000
         assert not skipped

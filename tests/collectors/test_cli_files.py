@@ -21,7 +21,7 @@ def test_convert(tmp_path):
         file.write("1,2\n")
     result = run("convert", tmp_path / "a.csv", tmp_path / "b.parquet")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "9 flow records\ncolumns are missing: 1\n"
+    assert result.stderr == "wrote 9 flow records\nskipped: columns are missing: 1\n"
     assert rows_of(inputs.opened(tmp_path / "b.parquet").flows()) == rows_of(flows(0, 9))
 
 
@@ -31,7 +31,8 @@ def test_columns(tmp_path):
     result = run("convert", tmp_path / "a.csv", tmp_path / "b.csv")
     assert (result.exit_code, result.stderr) == (
         2,
-        f"prism-collect: {tmp_path}/a.csv, line 1: no column start_ns, end_ns, src, dst, octets\n",
+        f"prism-collect: {tmp_path}/a.csv, line 1: missing column start_ns, end_ns, src, dst, octets; "
+        "its columns: at, from, to, n; map them with --columns\n",
     )
     result = run("convert", "--columns", tmp_path / "c.yaml", f"leaf7={tmp_path}/a.csv", tmp_path / "b.csv")
     assert result.exit_code == 0

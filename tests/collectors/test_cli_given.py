@@ -58,7 +58,7 @@ def test_what_is_given_goes_on():
 def test_an_empty_text_is_refused_by_name(words, name):
     found = run(*words)
     assert found.exit_code == 2
-    assert f"{name}: it is empty; an unset variable, perhaps" in found.stderr
+    assert f"{name}: the value is empty; is a shell variable not set?" in found.stderr
 
 
 def test_one_in_a_settings_file_too(tmp_path):
@@ -87,7 +87,7 @@ def test_none_of_ours_is_ignored(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = run(*words, of=prism)
     assert found.exit_code == 2
-    assert f"Invalid value for '{words[-2]}': it is empty" in found.stderr
+    assert f"Invalid value for '{words[-2]}': the value is empty" in found.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -40,9 +40,9 @@ def test_settings_are_defaults_and_the_command_line_goes_before_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[serve]\nconfig = 'b.toml'\n", "[serve] has no key 'config'"),
-        ("[serve]\nport = 1\n", "[serve] has no key 'port'"),
-        ("[third]\n", "there is no table [third]; tables are other, serve"),
+        ("[serve]\nconfig = 'b.toml'\n", "[serve]: unknown key 'config'"),
+        ("[serve]\nport = 1\n", "[serve]: unknown key 'port'"),
+        ("[third]\n", "unknown table [third]; known tables: other, serve"),
         ("serve", "a.toml"),
         ("[serve]\nport_number = 'x'\n", "--port-number"),
     ],

@@ -25,16 +25,16 @@ def test_what_is_not_said_is_as_usual():
 @pytest.mark.parametrize(
     ("rest", "said"),
     [
-        (":0/prism", "not a port"),
-        (":70000/prism", "not a port"),
-        ("/prism?nope=1", "no option nope; there are compression"),
-        ("/prism?nope=", "no option nope"),
-        ("/prism?compression=foo", "compression=foo: there are lz4, lz4hc, zstd"),
-        ("/prism?connect_timeout=1e30", "connect_timeout=1e30: not seconds, more than 0 and at most 86400"),
-        ("/prism?connect_timeout=", "connect_timeout=: not seconds"),
-        ("/prism?send_receive_timeout=nan", "send_receive_timeout=nan: not seconds"),
-        ("/prism?connect_timeout=0", "connect_timeout=0: not seconds"),
-        ("/prism?verify=perhaps", "verify=perhaps: there are true and false"),
+        (":0/prism", "the port must be"),
+        (":70000/prism", "the port must be"),
+        ("/prism?nope=1", "unknown option nope; known options: compression"),
+        ("/prism?nope=", "unknown option nope"),
+        ("/prism?compression=foo", "compression=foo: must be one of lz4, lz4hc, zstd"),
+        ("/prism?connect_timeout=1e30", "connect_timeout=1e30: must be seconds, more than 0 and at most 86400"),
+        ("/prism?connect_timeout=", "connect_timeout=: must be seconds"),
+        ("/prism?send_receive_timeout=nan", "send_receive_timeout=nan: must be seconds"),
+        ("/prism?connect_timeout=0", "connect_timeout=0: must be seconds"),
+        ("/prism?verify=perhaps", "verify=perhaps: must be true or false"),
         ("/prism?ca_certs=/nope/ca.pem", "ca_certs=/nope/ca.pem: no such file or directory"),
         ("/prism?ca_certs=", "ca_certs=: no such file or directory"),
         ("/prism?ca_certs=/", "ca_certs=/: is a directory"),
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_named_and_the_password_is_not(rest, said):
 def test_what_holds_no_certificates_is_refused(tmp_path):
     path = tmp_path / "ca.pem"
     path.write_text("nothing")
-    with pytest.raises(StoreError, match=r"ca\.pem: no certificates"):
+    with pytest.raises(StoreError, match=r"ca\.pem: contains no certificates"):
         parsed(f"clickhouses://db/prism?ca_certs={path}")
     kept = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     kept.load_default_certs()

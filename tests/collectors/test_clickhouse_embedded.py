@@ -32,7 +32,7 @@ def test_a_folder_that_another_process_has_is_refused_by_its_number(tmp_path):
 
 def test_one_process_shares_a_folder_and_has_one(tmp_path):
     first, second = opened(str(tmp_path / "a")), opened(f"chdb:{tmp_path / 'a'}")
-    with pytest.raises(StoreError, match="the engine allows one"):
+    with pytest.raises(StoreError, match="the engine allows only one"):
         opened(str(tmp_path / "b"))
     first.close()
     first.close()
@@ -60,7 +60,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").touch()
     for where, words in (
         (tmp_path / "file", "file exists"),
-        (tmp_path / "a?b", "may not contain"),
+        (tmp_path / "a?b", "must not contain"),
         ("/proc/none", "no such file"),
     ):
         with pytest.raises(StoreError, match=words) as caught:
@@ -73,7 +73,9 @@ def test_tables_of_an_old_server_are_told_from_those_that_somebody_changed(tmp_p
     database = opened(str(tmp_path))
     for table in flowrows.TABLES:
         database.query(tables.create(table, plain=True)[0])
-        with pytest.raises(StoreError, match=r"the form for servers before 22\.3, which this one was: a new data"):
+        with pytest.raises(
+            StoreError, match=r"the form for servers before 22\.3; after an upgrade of the server use a new data"
+        ):
             database.create(table)
     database.close()
 
@@ -84,7 +86,7 @@ def test_why_the_engine_does_not_start_is_said(tmp_path):
     database.close()
     path = next((tmp_path / "s" / "store").rglob("flows.sql"))
     path.write_text("")
-    with pytest.raises(StoreError, match=r"store/.*/flows\.sql is empty, as a disk leaves it that was full"):
+    with pytest.raises(StoreError, match=r"store/.*/flows\.sql is empty: the disk was full; remove the store"):
         opened(str(tmp_path / "s"))
 
 

@@ -92,7 +92,8 @@ def test_an_answer_that_is_late_is_told_in_words(server):
 def test_a_compression_whose_package_is_not_there_says_which(kind, package, monkeypatch):
     monkeypatch.setitem(sys.modules, f"clickhouse_driver.compression.{kind}", None)
     with pytest.raises(
-        StoreError, match=rf"compression={kind} needs packages: pip install 'clickhouse-driver\[{package}\]'"
+        StoreError,
+        match=rf"compression={kind} needs a package that is missing; install it: pip install 'clickhouse-driver\[{package}\]'",
     ) as caught:
         opened(f"clickhouse://127.0.0.1:1/prism?compression={kind}")
     assert not caught.value.transient
@@ -100,7 +101,7 @@ def test_a_compression_whose_package_is_not_there_says_which(kind, package, monk
 
 def test_a_database_that_is_not_there_is_made_only_where_that_is_asked(server):
     url = server.url.removesuffix("prism") + "typo"
-    with pytest.raises(StoreError, match="typo: no store is there") as caught:
+    with pytest.raises(StoreError, match="typo: no store exists here") as caught:
         opened(url, make=False)
     assert not caught.value.transient
     database = opened(server.url)
@@ -132,7 +133,9 @@ def test_what_does_not_fit_a_column_that_somebody_changed_meanwhile_is_refused(s
     database = opened(server.url)
     database.create(table)
     database.query(f"ALTER TABLE narrowed MODIFY COLUMN n {kind}")
-    with pytest.raises(StoreError, match=rf"column narrowed\.n is {kind}, not UInt64: somebody changed it") as caught:
+    with pytest.raises(
+        StoreError, match=rf"column narrowed\.n is {kind}, expected UInt64: it was changed from outside"
+    ) as caught:
         database.insert(table, {"n": [1 << 40], "m": [1]}, token="x")
     assert not caught.value.transient
     assert database.query("SELECT count() AS n FROM narrowed")["n"][0] == 0

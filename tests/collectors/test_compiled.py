@@ -1,4 +1,14 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collectors import compiled as module
 from collectors.compiled import compiled
+
+ROOT = Path(__file__).parents[2]
 
 
 @compiled
@@ -13,3 +23,96 @@ def total(n: int) -> int:
 def test_a_compiled_loop_is_the_loop():
     assert total(10) == 45
     assert total.__doc__ == "The sum of the numbers below n."
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    monkeypatch.setattr(module, "_patient", False)
+    monkeypatch.setattr(module, "_wanted", None)
+    wanted = []
+    module.be_patient(lambda: wanted.append(1))
+    return wanted
+
+
+def fresh(monkeypatch):
+    """A loop without compiled code, and what is interpreted of it."""
+
+    def double(values, by=2):
+        return len(values) * by
+
+    loop = compiled(double)
+    monkeypatch.setattr(type(loop), "is_ready", lambda *_: False)
+    return loop
+
+
+def test_who_is_patient_interprets_and_says_so_once(monkeypatch, patient):
+    loop = fresh(monkeypatch)
+    assert loop(np.zeros(3)) == 6
+    assert loop(np.zeros(3), 3) == 9
+    assert not loop.overloads
+    assert patient == [1]
+    assert module.is_patient()
+
+
+def test_large_inputs_are_compiled_for(monkeypatch, patient):
+    loop = fresh(monkeypatch)
+    assert loop(np.zeros(module.MANY)) == 2 * module.MANY
+    assert len(loop.overloads) == 1
+    assert not patient
+
+
+@pytest.mark.usefixtures("patient")
+def test_code_that_another_process_compiled_is_taken(monkeypatch):
+    loop = fresh(monkeypatch)
+    assert loop(np.zeros(3)) == 6
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "_patient", True)
+    monkeypatch.setattr(type(loop), "is_ready", lambda *_: True)
+    assert loop(np.zeros(3)) == 6
+    assert not loop.overloads  # it looks again after a while
+    loop._look_at = 0.0
+    assert loop(np.zeros(3)) == 6
+    assert len(loop.overloads) == 1
+
+
+def test_what_nobody_compiles_is_compiled_after_a_while(monkeypatch, patient):
+    loop = fresh(monkeypatch)
+    assert loop(np.zeros(3)) == 6
+    loop._look_at, loop._wanted_since = 0.0, -2 * module.WAIT_S
+    assert loop(np.zeros(3)) == 6
+    assert len(loop.overloads) == 1
+    assert patient == [1]
+
+
+def test_who_is_not_patient_waits(monkeypatch):
+    monkeypatch.setattr(module, "_patient", False)
+    loop = fresh(monkeypatch)
+    assert loop(np.zeros(3)) == 6
+    assert len(loop.overloads) == 1
+
+
+def test_types_are_recorded_where_somebody_wants_to_know(monkeypatch):
+    monkeypatch.setattr(module, "recorded", {})
+    loop = fresh(monkeypatch)
+    for values in (np.zeros(3), np.zeros(3, np.int32), np.zeros(4)):
+        loop(values)
+    ((name, found),) = module.recorded.items()
+    assert name.endswith(".double")
+    assert len(found) == 2
+
+
+INDEX = """
+import sys
+import numpy as np
+from tests.collectors.test_compiled import total
+for kind in sys.argv[1:]:
+    total(np.dtype(kind).type(5))
+"""
+
+
+def test_processes_that_compile_side_by_side_keep_all_code(tmp_path):
+    kinds = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    running = [subprocess.Popen([sys.executable, "-c", INDEX, kind], env=environment, cwd=ROOT) for kind in kinds]
+    assert [process.wait() for process in running] == [0] * len(kinds)
+    assert len(list(tmp_path.rglob("test_compiled.total-*.nbc"))) == len(kinds)

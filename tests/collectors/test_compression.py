@@ -42,8 +42,8 @@ def test_damage_in_a_gzip_stream_costs_nothing_before_it(tmp_path: Path) -> None
         capture = read(saved(tmp_path / "a.gz", packed))
         found = len(rows(capture))
         assert found == len(PACKETS) * 201 if at > len(sound) // 2 else found > 0
-        (warning,) = capture.warnings
-        assert "at offset" in warning
+        assert len(capture.warnings) == 1 or at == len(sound) // 2  # what is unpacked wrongly has damage of its own
+        assert any("offset " in warning and "damage" in warning for warning in capture.warnings)
 
 
 def test_damage_in_the_middle_of_a_gzip_stream_costs_nothing_before_it(tmp_path: Path) -> None:

@@ -30,12 +30,12 @@ def test_a_user_s_lines_come_first_and_may_take_meanings_away():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "mine, line 1: not enterprise,"),
+        ("", "mine, line 1: the header must be enterprise,"),
         (f"{LINE}\n1,2,a,octets\n", "line 2: 4 columns"),
-        (f"{LINE}\n\n-1,2,a,octets,\n", "line 3: enterprise and element"),
-        (f"{LINE}\n1,65536,a,octets,\n", "16 bits"),
-        (f"{LINE}\n1,2,a,octet,\n", "no column 'octet'"),
-        (f"{LINE}\n1,2,a,start,minutes\n", "unit of start is s or ms"),
+        (f"{LINE}\n\n-1,2,a,octets,\n", "line 3: enterprise must be"),
+        (f"{LINE}\n1,65536,a,octets,\n", "element 0 to 65535"),
+        (f"{LINE}\n1,2,a,octet,\n", "unknown column 'octet'"),
+        (f"{LINE}\n1,2,a,start,minutes\n", "unit of start must be s or ms"),
         (f'{LINE}\n1,2,"a\n', "line"),
     ],
 )

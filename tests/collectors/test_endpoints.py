@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors import endpoints
-from collectors.endpoints import MAPPED, Endpoints, address
+from collectors.addresstexts import address
+from collectors.endpoints import MAPPED, Endpoints
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from([0, 1 << 63]), st.integers(0, 40)), max_size=30), max_size=4))

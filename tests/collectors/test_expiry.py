@@ -61,7 +61,7 @@ def test_what_repeats_a_message_that_is_over_is_counted():
     rows = [*write(0, 0, 3), roce(5 * SECOND, MIDDLE, 1), roce(9 * SECOND, MIDDLE, 1)]
     parts, tally = drained(rows, [3, 4])
     assert concatenated(parts).octets.sum() == 2 * 4096 + 100
-    assert tally["repeats of what is over"] == 2
+    assert tally["repeated after the flow ended"] == 2
 
 
 @given(

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from collectors.exporters import MOST_SAMPLERS, MOST_SOURCES, Exporter, Exporters, Source, Template
+from collectors.exporters import MOST_SOURCES, Exporter, Exporters, Template
 from collectors.packet import DecodeError
+from collectors.rates import ALL, Scope
 from collectors.templates import Definition, Field
 
 ONE = Template.of(Definition(300, -1, (Field(0, 8, 4), Field(9, 7, 65535))))
@@ -37,21 +38,6 @@ def test_all_exporters_together_have_a_bound():
     assert sum(e.octets for e in members.values()) <= 10 * ONE.octets
 
 
-def test_rates_of_samplers():
-    source = Source()
-    assert source.rate() == 1
-    assert source.told(1, 100)
-    assert not source.told(1, 100)
-    assert (source.rate(), source.rate(1), source.rate(2)) == (100, 100, 100)
-    source.told(2, 50)
-    assert (source.rate(), source.rate(2), source.rate(3)) == (1, 50, 1)
-    source.told(-1, 7)
-    assert (source.rate(), source.rate(2), source.rate(3)) == (7, 50, 7)
-    for n in range(1000):
-        source.told(n, 2)
-    assert len(source.rates) == MOST_SAMPLERS
-
-
 def test_sources_are_bounded():
     exporter = Exporter("a", most_templates=3, most_octets=1 << 20)
     first = exporter.source(10, 0)
@@ -67,13 +53,23 @@ def test_the_state_is_plain_and_comes_back():
     exporters = Exporters()
     members, _ = exporters.admit(["a", "b"])
     members["a"].define((10, 1, 300), ONE)
-    members["a"].source(10, 1).told(4, 512)
+    members["a"].announce(10, 1, Scope(sampler=4), 512)
+    members["a"].announce(10, 1, Scope(interface=2), 64)
     members["b"].source(10, 1).boot_ns = 77
     again = Exporters()
     again.from_state(json.loads(json.dumps(exporters.to_state())))
     assert again.to_state() == exporters.to_state()
+    assert again.known["a"].rated
     with pytest.raises(DecodeError, match="damaged"):
         again.from_state({"schema": "prism-templates/1"})
     few = Exporters(most=1)
     few.from_state(exporters.to_state())
     assert list(few.known) == ["b"]
+
+
+def test_a_state_with_samplers_alone_comes_back():
+    exporters = Exporters()
+    exporters.from_state(
+        {"schema": "prism-templates/1", "exporters": {"a": {"templates": [], "sources": [[9, 3, -1, [[-1, 7], [5, 9]]]]}}}
+    )
+    assert exporters.known["a"].source(9, 3).rates.announced == {ALL: 7, Scope(sampler=5): 9}

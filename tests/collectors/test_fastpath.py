@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 from collectors import headers, packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
+from collectors.cuts import Cuts
 from collectors.fastpath import Decoder
 from collectors.packet import DecodeError
 from collectors.pcap import read
 from collectors.record import Packets
 from tests.collectors import frames
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, ipv6, tcp
+from tests.collectors.tunnelled import TUNNELLED, UNKNOWN
 
-LINK_TYPES = (1, 113, 276, 101, 12, 14, 228, 229, 0, 108, 147)
+ALL = (*SAMPLES, *((1, frame) for frame in (*TUNNELLED.values(), *UNKNOWN.values())))
+LINK_TYPES = (1, 113, 276, 101, 12, 14, 228, 229, 0, 108, 147, 219)
 OTHERS = Path(__file__).parents[3] / "shared"  # captures of other makers, where they are at hand
 Row = tuple[object, ...]
 
@@ -27,10 +30,11 @@ Row = tuple[object, ...]
 def plain_rows(batch: Batch) -> tuple[list[Row], Counter[str]]:
     """What `packet.unpack` says, frame by frame: addresses as octets."""
     rows: list[Row] = []
+    cuts = Cuts()
     skipped: Counter[str] = Counter()
     columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
     for link_type, time_ns, offset, captured, wire in zip(*(c.tolist() for c in columns), strict=True):
-        found = packet.unpack(batch.data[offset : offset + captured], wire, link_type)
+        found = packet.unpack(batch.data[offset : offset + captured], wire, link_type, cuts)
         if isinstance(found, str):
             skipped[found] += 1
         else:
@@ -63,7 +67,7 @@ def join(samples: list[tuple[int, bytes]], wire: list[int]) -> Batch:
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[int, bytes]:
     """A sample, perhaps cut, perhaps with a few octets changed, perhaps announced as another link type."""
-    link_type, frame = draw(st.sampled_from(SAMPLES))
+    link_type, frame = draw(st.sampled_from(ALL))
     octets = bytearray(frame)
     for at, value in draw(st.lists(st.tuples(st.integers(0, min(len(frame), 100) - 1), st.integers(0, 255)), max_size=4)):
         octets[at] = value
@@ -72,7 +76,7 @@ def mutated(draw: st.DrawFn) -> tuple[int, bytes]:
 
 
 def test_every_sample_and_every_cut_of_it() -> None:
-    for link_type, frame in SAMPLES:
+    for link_type, frame in ALL:
         cuts = [(link_type, frame[:captured]) for captured in range(len(frame) + 1)]
         assert_same(join(cuts, [len(frame)] * len(cuts)))
         for wire in (0, len(frame) + 70_000):
@@ -80,7 +84,7 @@ def test_every_sample_and_every_cut_of_it() -> None:
 
 
 def test_every_bit_of_every_sample() -> None:
-    for link_type, frame in SAMPLES:
+    for link_type, frame in ALL:
         flipped = []
         for bit in range(8 * min(len(frame), 110)):
             octets = bytearray(frame)

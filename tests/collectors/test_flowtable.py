@@ -159,7 +159,7 @@ def test_segments_handed_over_at_once_are_cut_like_the_frame_they_were():
 
 
 def test_a_retransmission_is_no_payload_and_an_overlap_counts_once():
-    rows = [*stream(10, 1000), tcp(100_000, 1000, 3000), tcp(110_000, 1000, 9500), tcp(120_000, 1, 10_499)]
+    rows = [*stream(10, 1000), tcp(100_000, 1000, 3000), tcp(110_000, 1000, 9500), tcp(120_000, 2, 10_498)]
     flows, _, _ = table({"a": rows})
     assert flows.octets.sum() == 10_500
     assert flows.packets.sum() == 11

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collectors import pcap
-from collectors.exported import exports, split
+from collectors.exported import Extractor, split
 from collectors.netflow import NetflowDecoder
 from collectors.packet import DecodeError
 from collectors.sflow import SflowDecoder
@@ -69,12 +69,12 @@ def test_all_valid_payloads_decode(data):
 
 @pytest.mark.skipif(not OTHERS.exists(), reason="captures of other makers are not there")
 def test_odd_captures_are_decoded_or_refused():
-    tally, refused = Counter(), 0
+    refused = 0
     for path in sorted([*OTHERS.glob("odd/*"), *OTHERS.glob("sflow/*.pcap")]):
-        netflow, sflow = NetflowDecoder(), SflowDecoder()
+        netflow, sflow, extractor = NetflowDecoder(), SflowDecoder(), Extractor(range(1 << 16))
         try:
             for captured in pcap.read(path):
-                for decoder, datagrams in zip((netflow, sflow), split(exports(captured, tally, range(1 << 16))), strict=True):
+                for decoder, datagrams in zip((netflow, sflow), split(extractor.exports(captured)), strict=True):
                     decoder.decode(datagrams)
                     check_laws(decoder.tally, decoder.exporters)
         except DecodeError:
@@ -84,9 +84,9 @@ def test_odd_captures_are_decoded_or_refused():
 
 @pytest.mark.parametrize("name", [p.stem for p in OTHERS.glob("sflow/*.pcap")])
 def test_sflow_counters_as_tcpdump_shows_them(name):
-    decoder = SflowDecoder()
+    decoder, extractor = SflowDecoder(), Extractor()
     for captured in pcap.read(OTHERS / "sflow" / f"{name}.pcap"):
-        decoder.decode(exports(captured, Counter()))
+        decoder.decode(extractor.exports(captured))
     text = (OTHERS / "sflow" / f"{name}.out").read_text()
     got = [
         c

@@ -20,7 +20,7 @@ def test_frames_to_columns(monkeypatch):
     book = Frames()
     found = decode(book, [WRITE, frames.ethernet(bytes(40), 0x0806), NOTICE])
     assert found.rows.tolist() == [0, 2]
-    assert found.reasons == {"not ip": 1}
+    assert found.reasons == {"not IP: ARP (EtherType 0x0806)": 1}
     assert [book.endpoints[c] for c in found.columns["dst"]] == ["10.0.0.2", "10.0.0.9"]
     got = {name: found.columns[name].tolist() for name in ("octets", "packets", "cnp", "src_port", "dst_qp")}
     assert got == {"octets": [64, 0], "packets": [1, 0], "cnp": [0, 1], "src_port": [0, 0], "dst_qp": [0x123456] * 2}

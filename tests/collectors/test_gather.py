@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collectors.gather import EARLY, MISSING, Gatherer, address
+from collectors.gather import Gatherer, address, lacking
 from collectors.mapping import OURS, Columns, Place
 from collectors.packet import DecodeError
 
@@ -13,8 +13,8 @@ def table(*rows, names=NAMES):
     return {name: pa.array([row[i] for row in rows]) for i, name in enumerate(names)}
 
 
-def gathered(*rows, columns=None, exporter="", names=NAMES, nothing="bad number"):
-    found = Gatherer("x.csv", (columns or OURS).present(names), exporter, nothing=nothing)
+def gathered(*rows, columns=None, exporter="", names=NAMES):
+    found = Gatherer("x.csv", (columns or OURS).present(names), exporter)
     found.add(table(*rows, names=names), np.arange(1, len(rows) + 1))
     return found
 
@@ -45,19 +45,27 @@ GOOD = (1, 2, "10.0.0.1", "10.0.0.2", 5)
 
 def test_reasons():
     found = gathered(GOOD, (3, 2, "10.0.0.1", "10.0.0.2", 5), (1, 2, "10.0.0.1", None, 5), (1, None, "10.0.0.1", "x", 5), GOOD)
-    assert dict(found.skipped) == {"end before start": 1, "bad address": 2}
+    assert dict(found.skipped) == {"end before start": 1, "bad address in dst": 1, "no value in end_ns": 1}
     assert len(found.taken()) == 2
     assert len(found.taken()) == 0
-    with pytest.raises(DecodeError, match=r"x\.csv, row 2: end before start, and 3 of 5 rows are bad"):
+    with pytest.raises(DecodeError, match=r"x\.csv, row 2: end before start; 3 of 5 rows are bad, more than half, so the file"):
         found.check("row")
-    found.skipped[EARLY] += 9
     found.good += 1
     found.check()
 
 
-def test_what_is_not_there_may_have_a_reason_of_its_own():
-    found = gathered(GOOD, (None, 2, "10.0.0.1", "10.0.0.2", 5), (1, 2, "10.0.0.1", "10.0.0.2", None), nothing=MISSING)
-    assert dict(found.skipped) == {MISSING: 2}
+def test_reasons_name_the_column_as_the_file_does():
+    columns = Columns({**OURS.present(NAMES).places, "octets": Place("bytes")})
+    names = (*NAMES[:4], "bytes")
+    found = gathered(
+        GOOD, (None, 2, "10.0.0.1", "10.0.0.2", 5), (1, 2, "10.0.0.1", "10.0.0.2", -5), columns=columns, names=names
+    )
+    assert dict(found.skipped) == {"no value in start_ns": 1, "bad number in bytes": 1}
+
+
+def test_what_columns_lack():
+    assert lacking(["octets"], ["a", "b"]) == "missing column octets; its columns: a, b; map them with --columns"
+    assert ", c39 and 3 more; " in lacking(["octets"], [f"c{i}" for i in range(43)])
 
 
 def test_bad_texts_are_not_remembered():
@@ -89,7 +97,7 @@ def test_both_ways_are_two_records():
         *[("10.0.0.1", 5)] * 3,
         ("10.0.0.2", 7),
     ]
-    assert dict(found.skipped) == {"bad address": 1}
+    assert dict(found.skipped) == {"bad address in src": 1}
 
 
 def test_spans():
@@ -112,4 +120,4 @@ def test_words_and_lenient_columns():
     assert flows.protocol.tolist() == [6, 0, 17]
     assert flows.tcp_flags.tolist() == [25, 0, 31]
     assert flows.dst_port.tolist() == [80, 0, 0]
-    assert dict(found.skipped) == {"bad number": 1}
+    assert dict(found.skipped) == {"bad number in flg": 1}

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors import packet
+from collectors import cuts, packet
 from collectors.addresses import AddressBook
 from collectors.batch import Batch
 from collectors.commonframes import COMMON
@@ -30,8 +30,8 @@ NEAR = np.full(1024, -1, np.int32)
 
 
 @compiled
-def hints_of(data, frames, hints, near):
-    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near)
+def hints_of(data, frames, hints, near, seen):
+    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near, seen)
 
 
 @compiled
@@ -64,7 +64,7 @@ def hinted(frames):
     batch, hints = Batch.of((7, frame, len(frame)) for frame in frames), np.zeros(len(frames), HINT)
     columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
     octets = np.frombuffer(batch.data, np.uint8)
-    hints_of(octets.ctypes.data, columns, hints, NEAR)
+    hints_of(octets.ctypes.data, columns, hints, NEAR, cuts.array())
     return octets, hints
 
 

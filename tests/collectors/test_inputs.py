@@ -43,11 +43,11 @@ def test_captures_and_what_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("head", "match"),
     [
-        (b"\x0c\xa5\2\0\0\1\7\1", "a file of nfcapd; what can be read is made by nfdump -r .*odd -o json > .*odd.json"),
-        (b"snoop\0\0\0\0\0\0\2", "a capture of snoop.*editcap"),
+        (b"\x0c\xa5\2\0\0\1\7\1", "an nfcapd file cannot be read; convert it: nfdump -r .*odd -o json > .*odd.json"),
+        (b"snoop\0\0\0\0\0\0\2", "a snoop capture.*editcap"),
         (b"ARROW1\0\0", "an Arrow file"),
         (b"SQLite format 3\0", "SQLite"),
-        (gzip.compress(b"PAR1\0\0"), "a Parquet file inside another compression"),
+        (gzip.compress(b"PAR1\0\0"), "a compressed Parquet file"),
         (zstandard.compress(b"\x0c\xa5\2\0\0\1\7\1"), "nfcapd"),
     ],
 )
@@ -78,5 +78,5 @@ def test_standard_input_is_told_without_taking_it(monkeypatch):
 def test_columns_of_a_file(tmp_path):
     path = made(tmp_path, "c.yaml", b"{start_ns: a, end_ns: a, src: b, dst: c, octets: d}")
     assert read_columns(str(path)).wanted() == ["a", "b", "c", "d"]
-    with pytest.raises(ValueError, match=r"c\.yaml: not UTF-8 text at offset 1"):
+    with pytest.raises(ValueError, match=r"c\.yaml: offset 1"):
         read_columns(str(made(tmp_path, "c.yaml", b"a\xff")))

@@ -109,3 +109,18 @@ def brought(folder, spool):
     Inserting(str(folder / "store"), spool, keep_s=86_400).stop(60)
     assert len(spool) == 0
     spool.close()
+
+
+def test_the_password_of_a_server_is_in_no_log_line_and_not_in_health(tmp_path, caplog, monkeypatch):
+    pytest.importorskip("clickhouse_driver")
+    monkeypatch.setattr("collectors.logs._log.propagate", True)
+    spool = Spool(tmp_path / "spool")
+    inserting = Inserting("clickhouse://me:secret@127.0.0.1:1/prism", spool, keep_s=86_400)
+    deadline = time.monotonic() + 30
+    while not inserting.errors and time.monotonic() < deadline:
+        time.sleep(0.05)
+    inserting.stop(0.1)
+    spool.close()
+    assert inserting.health()["store"] == "clickhouse://me@127.0.0.1:1/prism"
+    assert "store=clickhouse://me@127.0.0.1:1/prism" in caplog.text
+    assert "secret" not in caplog.text

@@ -55,7 +55,7 @@ def test_what_tshark_cannot_open(tmp_path, octets):
     (tmp_path / "a.pcap").write_bytes(octets)
     seen = dissect(str(tmp_path / "a.pcap"), 10)
     assert seen.packets == 0
-    assert hints(seen, decode(str(tmp_path / "a.pcap"), 10)) == ["there are no packets"]
+    assert hints(seen, decode(str(tmp_path / "a.pcap"), 10)) == ["the capture contains no packets"]
 
 
 def test_without_tshark(tmp_path, monkeypatch):
@@ -77,13 +77,13 @@ def test_without_pyshark(tmp_path):
 def test_what_prism_would_use(tmp_path):
     path = capture(tmp_path, [*(roce(i, 50_000) for i in range(10)), ARP])
     found = decode(path, 100)
-    assert (found.used, found.rdma, dict(found.skipped), found.refused) == (10, 10, {"not ip": 1}, "")
+    assert (found.used, found.rdma, dict(found.skipped), found.refused) == (10, 10, {"not IP: ARP (EtherType 0x0806)": 1}, "")
     assert found.gaps == 0
     assert decode(path, 4).used == 4
     every_third = decode(capture(tmp_path, [roce(i) for i in range(0, 60, 3)]), 100)
     assert every_third.gaps == 1
     (tmp_path / "b.pcap").write_bytes(b"no capture at all")
-    assert "not a capture" in decode(str(tmp_path / "b.pcap"), 10).refused
+    assert "neither a capture" in decode(str(tmp_path / "b.pcap"), 10).refused
 
 
 def seen(*stacks, **more):
@@ -100,10 +100,10 @@ def seen(*stacks, **more):
         (seen(("eth", "ip", "udp", "cflow")), Decoded(used=1), "NetFlow or IPFIX"),
         (seen(("eth", "ip", "gre", "erspan", "eth", "ip", "tcp")), Decoded(used=1, payload=1), "ERSPAN"),
         (seen(("eth", "ip", "esp")), Decoded(), "IPsec"),
-        (seen(("eth", "infiniband")), Decoded(), "not RoCEv2"),
+        (seen(("eth", "infiniband")), Decoded(), "other than RoCEv2"),
         (seen(("eth", "ip", "tcp"), snapped=1), Decoded(used=1, payload=1), "cut off by the snap length"),
-        (seen(("eth", "ip", "tcp")), Decoded(used=1, payload=1, gaps=0.5), "50% of the packets come behind a gap"),
-        (seen(("eth", "ip", "tcp")), Decoded(used=1, payload=1, sides=30, both=1), "only one direction"),
+        (seen(("eth", "ip", "tcp")), Decoded(used=1, payload=1, gaps=0.5), "50% of the packets follow a gap"),
+        (seen(("eth", "ip", "tcp")), Decoded(used=1, payload=1, sides=30, both=1), "one direction only"),
         (seen(("eth", "ip", "tcp")), Decoded(used=1), "no packet carries payload"),
         (seen(("erf",)), Decoded(refused="not a capture"), "editcap"),
     ],

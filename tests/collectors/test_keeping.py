@@ -28,7 +28,7 @@ def test_a_disk_that_refuses_is_told_of_once(tmp_path, monkeypatch):
     keeper = Keeper(str(tmp_path / "gone" / "templates.json"), lambda: 1, every_s=0)
     keeper.save()
     keeper.save()
-    assert said == [("templates not kept", keeper.path)]
+    assert said == [("templates not saved, trying again", keeper.path)]
     (tmp_path / "gone").mkdir()
     keeper.save()
     assert (tmp_path / "gone" / "templates.json").read_text() == "1"

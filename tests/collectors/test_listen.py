@@ -1,15 +1,21 @@
 import threading
+import time
+from collections import Counter
+from pathlib import Path
 from struct import pack
+from urllib.request import urlopen
 
 import pytest
 
-from collectors.admission import Admission
+from collectors import intake
+from collectors.admission import CROWDED, Admission
 from collectors.evidence import REASONS
 from collectors.inbox import Inbox
 from collectors.intake import Intake
 from collectors.listen import FAILED, Listener
-from collectors.metrics import flat
-from collectors.receiving import Endpoint, bound
+from collectors.metrics import flat, served
+from collectors.receiving import Endpoint, bound, pressed
+from collectors.rotation import Rotating
 from collectors.sflow import SflowDecoder, warm
 from collectors.testimony import waits
 from tests.collectors import frames
@@ -122,3 +128,84 @@ def test_a_sink_that_fails_ends_the_listener_and_leaves_nothing(listening):
     send(port, [b"x"] * 50)
     until(lambda: not listener.intake.is_alive())
     assert [type(error) for error in end()] == [BrokenPipeError]
+
+
+def accounted(text):
+    """What a reading of /metrics says: datagrams received, and what became of them; records passed on, and what of those."""
+    counts = Counter()
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, value = line.rsplit(" ", 1)
+            counts[name.replace("prism_collect_", "")] += int(float(value))
+    fates = sum(n for name, n in counts.items() if name.startswith(("datagrams_refused_total", 'ipfix_total{what="datagrams ')))
+    fates += counts["datagrams_failed_total"] + counts["inbox_datagrams"] - counts['ipfix_total{what="datagrams received"}']
+    kept = sum(n for name, n in counts.items() if name.startswith(("sink_records_total", "sink_waiting")))
+    return counts["datagrams_received_total"], fates, counts["records_total"], kept, counts["inbox_datagrams"]
+
+
+def test_every_reading_of_the_metrics_adds_up_amid_a_load(listening, tmp_path):
+    class Slow(Lengths):
+        def decode(self, datagrams):
+            flows = super().decode(datagrams)
+            time.sleep(0.002)
+            if self.tally["datagrams received"] % 7 == 0:
+                self.tally["datagrams received"] -= len(datagrams)
+                self.tally["datagrams decoded"] -= len(datagrams)
+                raise RuntimeError("now and then")
+            return flows
+
+    sink = Rotating(tmp_path, lambda path, _flows: Path(path).write_bytes(b""), suffix=".x", rows=500, seconds=100.0)
+    listener, _, port, end = listening(decoder=Slow(), sink=sink, rate=100)
+    over, readings = threading.Event(), []
+
+    def load():
+        for i in range(60):
+            send(port, [b"x" * (50 + i)] * 50, sender=f"127.0.0.{1 + i % 3}")
+        over.set()
+
+    with served("127.0.0.1", 0, listener.counts) as at:
+        sender = threading.Thread(target=load)
+        sender.start()
+        while not over.is_set() or len(readings) < 20:
+            with urlopen(f"http://127.0.0.1:{at}/metrics") as answer:
+                readings.append(accounted(answer.read().decode()))
+        sender.join()
+        assert end() == []
+        with urlopen(f"http://127.0.0.1:{at}/metrics") as answer:
+            last = accounted(answer.read().decode())
+    for received, fates, records, kept, waiting in [*readings, last]:
+        assert (received, records) == (fates, kept)
+        assert waiting >= 0
+    assert any(reading[-1] for reading in readings)
+    assert last[0] == 3000
+    assert last[-1] == 0
+    assert listener.intake.taken().refused
+
+
+def test_one_exporter_that_floods_does_not_push_out_another(listening, monkeypatch):
+    """The decoder is slow, so that more comes than it can take: what is too much is all of the flood."""
+
+    class Slow(Lengths):
+        def decode(self, datagrams):
+            time.sleep(50e-6 * len(datagrams))
+            return super().decode(datagrams)
+
+    monkeypatch.setattr(intake, "Receiver", lambda sock, make=intake.Receiver: make(sock, slots=256, slabs=3))
+    monkeypatch.setattr(intake, "pressed", lambda sock: pressed(sock, share=0.25))
+    listener, _, port, end = listening(decoder=Slow())
+    listener.inbox.shares.most = 2000
+    flood = threading.Thread(target=send, args=(port, [b"x" * 200] * 30_000), kwargs={"sender": "127.0.0.2"})
+    flood.start()
+    sent = 0
+    while flood.is_alive():
+        send(port, [b"good"] * 10)
+        sent += 10
+        time.sleep(0.01)
+    flood.join()
+    assert end() == []
+    taken = listener.intake.taken()
+    assert taken.limited["127.0.0.1"] == 0
+    assert taken.limited["127.0.0.2"] == taken.refused[CROWDED] > 1000
+    if not listener.intake.lost()["ipfix"]:
+        assert taken.by_exporter["127.0.0.1"] == sent
+    assert taken.received == taken.refused[CROWDED] + sum(listener.decoders["ipfix"].batches)

@@ -109,17 +109,17 @@ def test_sighup_reads_the_allow_list_and_the_settings_again(tmp_path):
         until(lambda: refused(child) == 1)
         (tmp_path / "allow").write_text("127.0.0.9\n127.0.0.1  # it too\n")
         child.process.send_signal(signal.SIGHUP)
-        child.expect("event=reloaded networks=2")
+        child.expect('event="settings reloaded" networks=2')
         send(port, [netflow5(2)])
         until(lambda: child.wrote.count(b"\n") == 2)
         (tmp_path / "allow").write_text("127.0.0.300\n")
         child.process.send_signal(signal.SIGHUP)
-        child.expect("not reloaded.*127.0.0.300")
+        child.expect("settings not reloaded.*127.0.0.300")
         send(port, [netflow5(1)])
         until(lambda: child.wrote.count(b"\n") == 3)
         settings.write_text("[listen]\nallow = []\nallow_file = ''\n")
         child.process.send_signal(signal.SIGHUP)
-        child.expect("event=reloaded networks=0")
+        child.expect('event="settings reloaded" networks=0')
         send(port, [netflow5(1)])
         assert child.end() == 0
         assert stopped(child)["datagrams_refused_sender_not_allowed"] == 2
@@ -142,7 +142,7 @@ def test_templates_are_known_again_after_a_restart(tmp_path):
         assert json.loads(child.wrote)["octets"] == 1500
     (tmp_path / "templates.json").write_text("[")
     with Child("listen", "--ipfix", "0", *kept) as child:
-        child.expect("templates.json: not a state")
+        child.expect("templates.json: not a file")
         assert child.process.wait(20) == 2
 
 
@@ -158,9 +158,11 @@ def test_an_empty_list_in_the_settings_is_nobody(tmp_path):
 
 def test_it_says_when_the_buffer_is_small_or_anybody_may_send():
     with Child("listen", "--ipfix", "*:0", "--buffer", "1024") as child:
-        child.expect('level=WARNING event="anybody may send"')
+        child.expect('level=WARNING event="any host may send records"')
         granted = int(child.expect(r"buffer=(\d+)")[1])
-        assert any('level=WARNING event="small receive buffer"' in line for line in child.said) == (granted < 1 << 30)
+        assert any('level=WARNING event="receive buffer smaller than requested"' in line for line in child.said) == (
+            granted < 1 << 30
+        )
         assert child.end() == 0
 
 
@@ -177,11 +179,11 @@ def test_a_reader_that_leaves_ends_it():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "nowhere to listen"),
-        (("--ipfix", "x:1"), "no place to listen"),
+        ((), "no port to listen on"),
+        (("--ipfix", "x:1"), "is not an address to listen on"),
         (("--ipfix", "192.0.2.77:1"), "192.0.2.77:1: cannot assign"),
         (("--ipfix", "0", "--allow", "10.0.0.1/8"), "10.0.0.1/8"),
-        (("--ipfix", "0", "-o", "/no/such"), "/no/such: there is no such folder"),
+        (("--ipfix", "0", "-o", "/no/such"), "/no/such: the folder does not exist"),
         (("--ipfix", "0", "--allow-file", "/no/such"), "/no/such: no such file"),
         (("--ipfix", "0", "--config", "/no/such"), "/no/such: no such file"),
     ],

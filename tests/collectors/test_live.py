@@ -25,7 +25,7 @@ def test_signals_are_events_while_the_context_lasts():
 def test_where_records_go(tmp_path):
     assert isinstance(live.sink_to("-", rows=1, seconds=1), JsonLines)
     assert isinstance(live.sink_to(str(tmp_path), rows=1, seconds=1), Rotating)
-    with pytest.raises(ValueError, match="no such folder"):
+    with pytest.raises(ValueError, match="the folder does not exist"):
         live.sink_to(str(tmp_path / "no"), rows=1, seconds=1)
 
 

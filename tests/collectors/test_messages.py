@@ -1,5 +1,6 @@
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,72 @@ def test_messages_that_overtake_each_other_keep_their_packets():
         assert flows.octets.tolist() == [9 * 4096 + 100] * 3
         assert (flows.end_ns - flows.start_ns).tolist() == [9000] * 3
         assert flows.retransmits.sum() == 0
+
+
+@pytest.mark.parametrize("begin", [0, 2**24 - 5, 2**23])
+@pytest.mark.parametrize(
+    "order",
+    [
+        (0, 2, 1, 4, 3, 5, 8, 6, 7, 9),
+        (0, 4, 3, 2, 1, 9, 8, 7, 6, 5),
+        (3, 0, 1, 2, 4, 7, 5, 6, 8, 9),
+        (1, 0, 3, 2, 5, 4, 7, 6, 9, 8),
+        (5, 0, 6, 1, 7, 2, 8, 3, 9, 4),
+    ],
+)
+def test_packets_that_were_overtaken_are_no_retransmissions(begin, order):
+    """Two messages of four packets, each with a signal after it, sprayed over several paths: each PSN comes once."""
+    sent = []
+    for psn in (0, 5):
+        sent += write(0, begin + psn, 4)
+        sent.append(roce(0, ONLY, begin + psn + 4, 0, dma_length=0))
+    rows = [sent[k] | {"time_ns": i * 1000} for i, k in enumerate(order)]
+    flows, _ = records(write(-(10**6), begin - 3, 3) + rows)
+    assert flows.retransmits.sum() == 0
+    assert flows.octets.sum() == 2 * (3 * 4096 + 100) + 2 * 4096 + 100
+    assert flows.messages.sum() == 5
+    again = [row | {"time_ns": row["time_ns"] + 20_000, "ip_id": 5} for row in rows]
+    flows, _ = records(write(-(10**6), begin - 3, 3) + rows + again)
+    assert flows.retransmits.sum() == 10
+    assert flows.octets.sum() == 2 * (3 * 4096 + 100) + 2 * 4096 + 100
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_spraying_over_paths_of_different_length(seed):
+    """Packets of three queue pairs come up to 200 places late: octets are whole, nothing was sent again, until some is."""
+    rng = random.Random(seed)
+    rows, psn = [], [2**24 - 100, 0, 77]
+    for k in range(60):
+        qp, count = rng.randrange(3), rng.choice([2, 5, 40])
+        rows += write(k * 20_000, psn[qp], count, qp=qp)
+        psn[qp] += count
+    size = sum(row["octets"] for row in rows)
+    sprayed = [row | {"time_ns": row["time_ns"] + rng.choice([0, 0, 3000, 9000])} for row in rows]
+    sprayed.sort(key=lambda row: row["time_ns"])
+    flows, _ = records(sprayed)
+    assert flows.retransmits.sum() == 0
+    assert flows.octets.sum() == size
+    some = sorted(rng.sample(range(len(sprayed)), 30))
+    again = [sprayed[k] | {"time_ns": sprayed[-1]["time_ns"] + 1 + i, "ip_id": 9} for i, k in enumerate(some)]
+    flows, _ = records(sprayed + again)
+    assert flows.octets.sum() == size
+    assert flows.retransmits.sum() == 30
+
+
+@pytest.mark.parametrize("lag", [100, 1100, 3500])
+def test_packets_that_a_mirror_saw_twice_are_no_retransmissions(lag):
+    """A copy has the same IP identification; what is sent again has another."""
+    once = [row | {"ip_id": 10 + k} for k, row in enumerate([*write(0, 0, 10), *write(20_000, 10, 2), *write(30_000, 12, 5)])]
+    twice = [row | {"time_ns": row["time_ns"] + lag} for row in once]
+    flows, tally = records(sorted(once + twice, key=lambda row: row["time_ns"]))
+    assert flows.octets.tolist() == [9 * 4096 + 100, 4096 + 100, 4 * 4096 + 100]
+    assert (flows.retransmits.sum(), tally["seen twice by a mirror"]) == (0, 17)
+    for other in (lambda row: row["ip_id"] + 500, lambda _: 0, lambda _: 70_000):
+        known = [row | {"ip_id": other(row) if other(row) in (0, 70_000) else row["ip_id"]} for row in once]
+        again = [row | {"ip_id": other(row)} for row in twice]
+        flows, _ = records(sorted(known + again, key=lambda row: row["time_ns"]))
+        assert flows.octets.sum() == 14 * 4096 + 300
+        assert flows.retransmits.sum() == 17
 
 
 def test_lost_ends_and_a_capture_that_starts_and_stops_in_a_message():

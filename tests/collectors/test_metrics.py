@@ -3,7 +3,7 @@ import urllib.request
 
 import pytest
 
-from collectors.metrics import PREFIX, Count, flat, keyed, served, summed
+from collectors.metrics import PREFIX, Count, Published, flat, keyed, served, summed
 
 
 def counts():
@@ -34,3 +34,19 @@ def test_one_line_of_numbers():
 
 def test_sums_of_tallies():
     assert summed({"a": 1, "b": 2}, {}, {"b": 3}) == {"a": 1, "b": 5}
+
+
+def test_what_is_published_is_of_one_moment_until_it_is_refreshed():
+    numbers = [0, 0]
+
+    def counts():
+        yield Count("a", "", {(): numbers[0]})
+        yield Count("b", "", {(): numbers[1]})
+
+    told = Published(counts)
+    numbers[:] = 1, 1
+    assert [count.values[()] for count in told()] == [0, 0]
+    told.refresh(every_s=600)
+    assert [count.values[()] for count in told()] == [0, 0]
+    told.refresh()
+    assert [count.values[()] for count in told()] == [1, 1]

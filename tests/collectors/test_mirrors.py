@@ -80,5 +80,5 @@ def test_names():
     "text", ["", "a", "a=", "=192.0.2.1", "a=b", "a=192.0.2.1/1024", "a=192.0.2.1/x", "a|b=192.0.2.1", "a=1.2.3.4/-5"]
 )
 def test_what_names_no_switch(text):
-    with pytest.raises(ValueError, match="names no switch"):
+    with pytest.raises(ValueError, match="does not name a switch"):
         named_switches([text])

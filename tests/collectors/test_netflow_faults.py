@@ -56,7 +56,9 @@ def test_what_waited_in_vain_is_an_error():
     decoder.decode(batch(ipfix(template(301)), when=x.WHEN + 5))
     assert decoder.tally["datagrams waiting"] == decoder.tally["records waiting"] == 1
     decoder.decode(batch(ipfix(), when=x.WHEN + 20))
-    assert Ledger.of(decoder.tally, DATAGRAMS).errors == Ledger.of(decoder.tally, RECORDS).errors == {"no template": 1}
+    assert (
+        Ledger.of(decoder.tally, DATAGRAMS).errors == Ledger.of(decoder.tally, RECORDS).errors == {"template did not arrive": 1}
+    )
     check_laws(decoder.tally, decoder.exporters)
 
 
@@ -66,7 +68,7 @@ def test_the_room_for_waiting_is_bounded():
         decoder.decode(batch(ipfix(set_(300 + i, bytes(100)))))
         check_laws(decoder.tally, decoder.exporters)
     assert decoder.waiting.octets <= 4000
-    assert decoder.tally["records error: too much waits"] > 40
+    assert decoder.tally["records error: too many records wait for a template"] > 40
     _, decoder = decoded(ipfix(*(set_(300 + i, bytes(8)) for i in range(200))))
     assert Ledger.of(decoder.tally, RECORDS).errors == {"too many sets without a template": 200}
 

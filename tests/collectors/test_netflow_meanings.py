@@ -23,6 +23,8 @@ def test_reduced_sizes_totals_and_both_families():
 
 
 NTP = 2_208_988_800
+MONTHS_UP = 120 * 86_400 * 1000  # ms; the count of 32 bits has wrapped twice
+MONTHS = MONTHS_UP % (1 << 32)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,9 @@ NTP = 2_208_988_800
         (((158, 4), (159, 4)), (500, 200), -500_000, -200_000),
         (((22, 4), (21, 4)), (10_000, 14_000), -4 * 10**9, 0),  # the exporter's boot is not known: its duration is
         (((22, 4), (21, 4), (160, 8)), (10_000, 14_000, (x.WHEN - 100) * 1000), -90 * 10**9, -86 * 10**9),
+        (((22, 4), (21, 4), (160, 8)), (MONTHS - 5000, MONTHS - 1000, x.WHEN * 1000 - MONTHS_UP), -5 * 10**9, -(10**9)),
+        (((22, 4), (21, 4), (160, 8)), ((1 << 32) - 3000, 1000, x.WHEN * 1000 - (3 << 32) - 2000), -5 * 10**9, -(10**9)),
+        (((22, 4), (21, 4), (160, 8)), (10_000, 14_000, 0), -4 * 10**9, 0),  # a boot time that nobody set
         (((152, 8), (161, 4)), (x.WHEN * 1000 - 9, 5), -9_000_000, -4_000_000),
         (((153, 8), (162, 4)), (x.WHEN * 1000 - 9, 5), -9_005_000, -9_000_000),
         (((x.OCTETS, 4),), (1,), 0, 0),
@@ -49,6 +54,28 @@ def test_times(elements, values, start, end):
     got = row(flows)
     if start is not None:
         assert (got["start_ns"] - x.WHEN * 10**9, got["end_ns"] - x.WHEN * 10**9) == (start, end)
+
+
+@pytest.mark.parametrize("uptime", [0, 5_000])
+def test_times_since_boot_next_to_the_uptime_in_the_header(uptime):
+    """The uptime has just wrapped, or nobody sets it and the boot time is in the record."""
+    boot = x.WHEN * 1000 - (3 << 32) - 5_000
+    fields = ((8, 4), (12, 4), (22, 4), (21, 4), (160, 8))
+    body = bytes(8) + struct.pack(">IIQ", (1 << 32) - 2_000, 1_000, boot)
+    flows, _ = decoded(v9(template(300, fields, version=9), set_(300, body), uptime=uptime))
+    got = row(flows)
+    assert (got["start_ns"] - x.WHEN * 10**9, got["end_ns"] - x.WHEN * 10**9) == (-7 * 10**9, -4 * 10**9)
+
+
+def test_an_exporter_that_has_been_up_for_60_days():
+    """The given input: the boot time is in options. Start and end are 5 s and 1 s before the export."""
+    up = 60 * 86_400 * 1000
+    options = ipfix(options_template(400, ((144, 4),), ((160, 8),)), set_(400, struct.pack(">IQ", 1, x.WHEN * 1000 - up)))
+    fields = ((8, 4), (12, 4), (22, 4), (21, 4), (1, 4), (1, 4, 29305), (22, 4, 29305), (21, 4, 29305))
+    values = [(up - ago) % (1 << 32) for ago in (5000, 1000)] + [9, 7] + [(up - ago) % (1 << 32) for ago in (4000, 2000)]
+    flows, _ = decoded(options, ipfix(template(300, fields), set_(300, bytes(8) + struct.pack(">6I", *values))))
+    assert (flows.start_ns - x.WHEN * 10**9).tolist() == [-5 * 10**9, -4 * 10**9]
+    assert (flows.end_ns - x.WHEN * 10**9).tolist() == [-(10**9), -2 * 10**9]
 
 
 def test_without_any_time_it_is_when_it_was_received():
@@ -91,7 +118,7 @@ def test_sampling_rates_from_options_hold_from_then_on(version):
         message(options_template(400, scope, sampler, version=version), told, sequence=1),
         message(data, sequence=2),
     )
-    assert sorted(flows.sampling_rate.tolist()) == [1, 512]
+    assert sorted(flows.sampling_rate.tolist()) == [0, 512]  # of the first one a sampler is named, and not its rate
     assert decoder.tally["records merged"] == 1
     again = NetflowDecoder(state=decoder.state)
     assert again.decode(batch(message(data))).sampling_rate.tolist() == [512]
@@ -146,7 +173,7 @@ def test_a_frame_is_decoded_down_to_the_bth():
         "packets": 1,
     }
     assert (notified["cnp"], notified["octets"]) == (1, 0)
-    assert decoder.tally["records dropped: no flow in the frame"] == 1
+    assert decoder.tally["records dropped: frame not decoded"] == 1
 
 
 def test_an_element_of_one_s_own():

@@ -91,7 +91,7 @@ def test_the_families_of_later_versions(tmp_path):
 
 
 def test_a_statistic_is_no_table_of_flows(tmp_path):
-    with pytest.raises(DecodeError, match="no column start_ns"):
+    with pytest.raises(DecodeError, match="missing column start_ns"):
         read(tmp_path, "ts,te,td,pr,val,fl,flP,pkt,pktP,byt,bytP,pps,bps,bpp", "1,2,3,4,5,6,7,8,9,10,11,12,13,14")
     assert nfdump.columns(["start_ns", "src"]) is None
 

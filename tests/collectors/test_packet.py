@@ -21,7 +21,7 @@ from scapy.layers.l2 import ARP, GRE, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q,
 from scapy.packet import Packet as Layers
 from scapy.packet import Raw
 
-from collectors import headers, packet
+from collectors import headers, packet, protocols
 from collectors.packet import BAD, FRAGMENT, NESTED, NOT_IP, NOT_TCP_OR_UDP, TRUNCATED, Packet
 from tests.collectors import frames
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, ipv6, reth, roce, tcp, udp
@@ -113,9 +113,9 @@ def test_scapy_builds_mirrored_packets_we_read(built: Layers) -> None:
 
 def test_tunnels_in_tunnels_end_somewhere() -> None:
     inner = ipv4(tcp(b"x"))
-    for depth in range(5):
+    for depth in range(8):
         found = packet.unpack(inner, len(inner), 101)
-        assert found == NESTED if depth > packet.MOST_TUNNELS else isinstance(found, Packet)
+        assert found == NESTED if depth > protocols.MOST_TUNNELS else isinstance(found, Packet)
         inner = ipv4(frames.gre(inner, headers.IPV4), headers.GRE)
 
 
@@ -198,11 +198,13 @@ def test_without_a_length_in_the_ip_header_the_wire_length_counts(network: bytes
 @pytest.mark.parametrize(
     ("reason", "frame"),
     [
-        (NOT_IP, bytes(Ether() / ARP())),
-        (NOT_IP, ethernet(b"\x42\x42\x03" + bytes(40), 43)),
-        (NOT_TCP_OR_UDP, ethernet(ipv4(bytes(8), 1))),
-        (NOT_TCP_OR_UDP, ethernet(ipv6(bytes(8), 58), headers.IPV6)),
-        (NOT_TCP_OR_UDP, ethernet(ipv6(b"", 59, length=0), headers.IPV6)),
+        (f"{NOT_IP}: ARP (EtherType 0x0806)", bytes(Ether() / ARP())),
+        (f"{NOT_IP}: {protocols.LLC_NAME}", ethernet(b"\x42\x42\x03" + bytes(40), 43)),
+        (f"{NOT_IP}: EtherType 0x1234", ethernet(bytes(40), 0x1234)),
+        (f"{NOT_TCP_OR_UDP}: ICMP (protocol 1)", ethernet(ipv4(bytes(8), 1))),
+        (f"{NOT_TCP_OR_UDP}: protocol 200", ethernet(ipv4(bytes(8), 200))),
+        (f"{NOT_TCP_OR_UDP}: ICMPv6 (protocol 58)", ethernet(ipv6(bytes(8), 58), headers.IPV6)),
+        (f"{NOT_TCP_OR_UDP}: no next header (protocol 59)", ethernet(ipv6(b"", 59, length=0), headers.IPV6)),
         (FRAGMENT, ethernet(ipv4(tcp(), fragment=0x2000))),
         (FRAGMENT, ethernet(ipv4(b"x" * 80, fragment=100))),
         (FRAGMENT, ethernet(ipv6(bytes((6, 0, 0, 1)) + bytes(4) + tcp(), 44), headers.IPV6)),
@@ -225,7 +227,7 @@ def test_reasons(reason: str, frame: bytes) -> None:
 
 @pytest.mark.parametrize("link_type", [2, 105, 147, -1, 2**31])
 def test_other_link_types_have_their_number_as_reason(link_type: int) -> None:
-    assert packet.unpack(bytes(64), 64, link_type) == f"link type {link_type}"
+    assert packet.unpack(bytes(64), 64, link_type) == f"unknown link type {link_type}"
 
 
 @pytest.mark.parametrize(("link_type", "frame"), SAMPLES)
@@ -247,7 +249,8 @@ def test_a_frame_cut_anywhere_is_the_same_or_truncated(link_type: int, frame: by
 def test_arbitrary_octets_have_a_row_or_a_reason(frame: bytes, wire: int, link_type: int) -> None:
     found = packet.unpack(frame, wire, link_type)
     if isinstance(found, str):
-        assert found in packet.REASONS or found == f"link type {link_type}"
+        named = found.startswith((f"{NOT_IP}: ", f"{NOT_TCP_OR_UDP}: "))
+        assert named or found in packet.REASONS or found == f"unknown link type {link_type}"
     else:
         assert found.octets >= 0
         assert found.protocol in (6, 17)

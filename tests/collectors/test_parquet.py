@@ -117,7 +117,7 @@ def test_foreign_types_and_nulls(tmp_path):
     table = {**FOREIGN, "dst_port": pa.array([1, 2, 3, None], pa.int32())}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     flows, skipped = read_parquet(tmp_path / "a.parquet", exporter="leaf9")
-    assert dict(skipped) == {"bad address": 1, "columns are missing": 1}
+    assert dict(skipped) == {"bad address in dst": 1, "no value in start_ns": 1}
     assert flows.start_ns.tolist() == [1000, 4000]
     assert flows.end_ns.tolist() == [2000, 4000]
     assert [flows.endpoints[i] for i in flows.src] == ["10.0.0.1", "10.0.0.2"]
@@ -128,16 +128,19 @@ def test_foreign_types_and_nulls(tmp_path):
 
 def test_more_than_half_bad_rows_are_an_error_with_file_and_row(tmp_path):
     pq.write_table(pa.table(FOREIGN), tmp_path / "a.parquet")
-    with pytest.raises(DecodeError, match=r"a\.parquet, row 2: bad address, and 3 of 4 rows are bad"):
+    with pytest.raises(
+        DecodeError,
+        match=r"a\.parquet, row 2: bad address in dst; 3 of 4 rows are bad, more than half, so the file is rejected",
+    ):
         read_parquet(tmp_path / "a.parquet")
 
 
 def test_a_missing_column_is_named(tmp_path):
     pq.write_table(pa.table({"start_ns": [1], "bytes": [5]}), tmp_path / "a.parquet")
-    with pytest.raises(DecodeError, match=r"a\.parquet: no column end_ns, src, dst, octets; there are start_ns, bytes"):
+    with pytest.raises(DecodeError, match=r"a\.parquet: missing column end_ns, src, dst, octets; its columns: start_ns, bytes"):
         read_parquet(tmp_path / "a.parquet")
     mapped = parse("{start_ns: t, end_ns: t, src: a, dst: b, octets: bytes}", "columns.yaml")
-    with pytest.raises(DecodeError, match=r"a\.parquet: no column t \(start_ns\), t \(end_ns\), a \(src\), b \(dst\)"):
+    with pytest.raises(DecodeError, match=r"a\.parquet: missing column t \(start_ns\), t \(end_ns\), a \(src\), b \(dst\)"):
         read_parquet(tmp_path / "a.parquet", mapped)
 
 

@@ -20,12 +20,17 @@ from collectors.pcap import Writer, read, write
 from tests.collectors.captures import (
     COMPRESSIONS,
     PACKETS,
+    START,
     ends,
+    enhanced,
     expected,
+    interface,
+    option,
     pcap,
     pcapng,
     rows,
     saved,
+    section,
 )
 
 
@@ -51,7 +56,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows(read("-")) == expected()
     assert not stdin.closed
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    with pytest.raises(DecodeError, match="standard input: empty"):
+    with pytest.raises(DecodeError, match="standard input: the file is empty"):
         read("-")
 
 
@@ -70,7 +75,7 @@ def test_write_cuts_to_snaplen_and_refuses_times(tmp_path: Path) -> None:
     write(tmp_path / "a", PACKETS, snaplen=20)
     assert rows(read(tmp_path / "a")) == [(1, t, frame[:20], wire) for t, frame, wire in PACKETS]
     for time_ns in (-1, 2**32 * 10**9):
-        with pytest.raises(ValueError, match="does not fit"):
+        with pytest.raises(ValueError, match="from 1970 to 2106"):
             write(tmp_path / "a", [(time_ns, b"", 0)])
 
 
@@ -100,48 +105,138 @@ def test_cut_off_anywhere(tmp_path: Path, name: str, octets: bytes) -> None:
         between += not capture.warnings
         for warning in capture.warnings:
             assert warning.startswith(f"{path}: ")
-            assert "at offset" in warning
+            assert ": offset " in warning
         if name == "plain":
             assert len(found) == sum(end <= size for end in ends(octets))
     assert between <= (2 * len(PACKETS) if name == "plain" else 0)
+
+
+REST, UNREAD = "what is before it was read", "the rest of the file is not read"
 
 
 def test_the_warning_names_file_and_offset(tmp_path: Path) -> None:
     path = saved(tmp_path / "leaf0.pcap", pcap()[:-1])
     capture = read(path)
     assert len(rows(capture)) == len(PACKETS) - 1
-    assert capture.warnings == [f"{path}: cut off in the packet record at offset {ends(pcap())[-2]}"]
+    assert capture.warnings == [f"{path}: offset {ends(pcap())[-2]}: the file ends inside this packet record; {REST}"]
 
 
-@pytest.mark.parametrize("claimed", [2**32 - 1, 2**31, 65536 * 5])
+@pytest.mark.parametrize("claimed", [2**32 - 1, 2**31, 65536 * 5, 200_000, 999, 1, 0])
 @pytest.mark.parametrize("batch_octets", [1, 1 << 20])
-def test_a_damaged_record_stops_the_reading(tmp_path: Path, claimed: int, batch_octets: int) -> None:
+@pytest.mark.parametrize("tail", [b"", bytes(400_000)])
+def test_reading_goes_on_behind_a_damaged_length(tmp_path: Path, claimed: int, batch_octets: int, tail: bytes) -> None:
+    """A length that a packet may have is corrected where it is too long. One that is longer than any may be is skipped."""
     octets, at = bytearray(pcap()), ends(pcap())[9]
     octets[at + 8 : at + 12] = struct.pack("<I", claimed)
-    capture = read(saved(tmp_path / "a", bytes(octets) + bytes(400_000)), batch_octets=batch_octets)
-    assert rows(capture) == expected()[:10]
-    assert capture.warnings == [f"{tmp_path / 'a'}: damaged packet record of {claimed} octets at offset {at}: read no further"]
+    capture = read(saved(tmp_path / "a", bytes(octets) + tail), batch_octets=batch_octets)
+    possible, (link_type, time_ns, frame, wire) = claimed <= 262_144, expected()[10]
+    damaged = [(link_type, time_ns, frame[:claimed], wire)] if possible else []
+    assert rows(capture) == [*expected()[:10], *damaged, *expected()[11:]]
+    assert capture.skipped["damaged packet record"] == (claimed < 2 or not possible) + (tail != b"")
+    what = "damaged packet record" if claimed < 2 or not possible else "damaged length of a packet record"
+    assert capture.warnings[0].startswith(f"{tmp_path / 'a'}: offset {at + (16 + claimed) * (claimed < 2)}: {what}")
+    assert f"reading continues at offset {ends(pcap())[10]}" in capture.warnings[0] or what.endswith("a packet record")
 
 
-def test_an_impossible_fraction_of_a_second_is_damage(tmp_path: Path) -> None:
-    octets, at = bytearray(pcap()), ends(pcap())[9]
-    octets[at + 4 : at + 8] = struct.pack("<I", 10**9 + 1)
-    capture = read(saved(tmp_path / "a", bytes(octets)))
+def test_what_follows_damage_and_is_no_record_is_not_read(tmp_path: Path) -> None:
+    octets, at = bytearray(pcap()[: ends(pcap())[9]]), ends(pcap())[9]
+    capture = read(saved(tmp_path / "a", bytes(octets) + b"\xff" * 5000))
     assert rows(capture) == expected()[:10]
-    assert f"at offset {at}" in capture.warnings[0]
+    what = f"damaged packet record of {2**32 - 1:,} octets; no valid one follows, the rest of the file is not read"
+    assert capture.warnings == [f"{tmp_path / 'a'}: offset {at}: {what}"]
+    assert capture.skipped == {"damaged packet record": 1}
+
+
+@pytest.mark.parametrize("batch_octets", [1, 1 << 20])
+@pytest.mark.parametrize("which", [{0}, {9}, {9, 10, 11}, set(range(40)), {39}])
+def test_an_impossible_fraction_of_a_second_is_left_out(tmp_path: Path, which: set[int], batch_octets: int) -> None:
+    """The whole second counts, or the packet before in the same second."""
+    octets, places = bytearray(pcap()), [24, *ends(pcap())]
+    for k in which:
+        octets[places[k] + 4 : places[k] + 8] = struct.pack("<I", 4 * 10**9 + 1)
+    capture, wanted = read(saved(tmp_path / "a", bytes(octets)), batch_octets=batch_octets), list[tuple[int, int, bytes, int]]()
+    for k, row in enumerate(expected()):
+        before = wanted[-1][1] if wanted else row[1] // 10**9 * 10**9
+        wanted.append((row[0], before if k in which else row[1], *row[2:]))
+    assert rows(capture) == wanted
+    what = f"{len(which)} packet{'s'[: len(which) - 1]} with a fraction of a second over one second"
+    assert capture.warnings == [f"{tmp_path / 'a'}: {what}; read with a corrected time"]
+
+
+@pytest.mark.parametrize("batch_octets", [1, 1 << 20])
+@pytest.mark.parametrize("name", ["pcap", "pcapng"])
+@pytest.mark.parametrize("which", [{0}, {9}, {9, 10}, {39}, {3, 5, 7, 20}])
+@pytest.mark.parametrize("years", [-40, 1, 40])
+def test_a_clock_that_jumps_and_comes_back(tmp_path: Path, name: str, which: set[int], years: int, batch_octets: int) -> None:
+    """A time far from the packets before and after is corrected; at the end of the file nothing says that it is wrong."""
+    jump = years * 31_536_000
+    path, octets = tmp_path / "a", bytearray(pcap() if name == "pcap" else pcapng())
+    for k in which:
+        if name == "pcap":
+            at = [24, *ends(pcap())][k]
+            octets[at : at + 4] = struct.pack("<I", struct.unpack_from("<I", octets, at)[0] + jump)
+        else:
+            at = ends(pcapng())[k] - struct.unpack_from("<I", octets, ends(pcapng())[k] - 4)[0] + 12
+            ticks = PACKETS[k][0] + jump * 10**9
+            octets[at : at + 8] = struct.pack("<II", ticks >> 32, ticks & 0xFFFFFFFF)
+    capture = read(saved(path, bytes(octets)), batch_octets=batch_octets)
+    found = rows(capture)
+    assert [row[2:] for row in found] == [row[2:] for row in expected()]
+    times = [time_ns for _, time_ns, _, _ in found]
+    if which != {39}:
+        assert max(times) - min(times) < 10**9
+        packets = f"{len(which)} packet{'s'[: len(which) - 1]}"
+        what = "with a time more than a day from that of the packets before and after; read with a corrected time"
+        assert capture.warnings == [f"{path}: {packets} {what}"]
+
+
+@pytest.mark.parametrize("batch_octets", [1, 1 << 20])
+@pytest.mark.parametrize("name", ["pcap", "pcapng"])
+def test_a_clock_that_is_set_for_good_is_right(tmp_path: Path, name: str, batch_octets: int) -> None:
+    times = [START + (k >= 20) * 40 * 31_536_000 * 10**9 + k for k in range(40)]
+    if name == "pcap":
+        write(tmp_path / "a", [(time_ns, b"x", 1) for time_ns in times])
+    else:
+        head = section() + interface(options=option("<", 9, b"\x09"))
+        saved(tmp_path / "a", head + b"".join(enhanced("<", time_ns, b"x", 1) for time_ns in times))
+    capture = read(tmp_path / "a", batch_octets=batch_octets)
+    assert [row[1] for row in rows(capture)] == times
+    assert capture.warnings == []
+
+
+@pytest.mark.parametrize("name", ["pcap", "pcapng"])
+def test_damage_at_many_places_has_few_lines(tmp_path: Path, name: str) -> None:
+    one = pcap() if name == "pcap" else pcapng()
+    begin = 24 if name == "pcap" else ends(one)[0]
+    octets, places = one[:begin], 50
+    body = one[begin : ends(one)[9]]
+    capture = read(saved(tmp_path / "a", octets + (body + b"\xff" * 40) * places + body))
+    many = 10 * (places + 1) if name == "pcap" else 9 * (places + 1) + 1
+    assert len(rows(capture)) == many
+    assert len(capture.warnings) == 6
+    assert capture.warnings[-1].endswith(f"damage at {places - 5} more places, {40 * (places - 5):,} octets skipped")
+    assert capture.skipped.total() == places
+
+
+def test_an_offset_in_a_compressed_capture_says_so(tmp_path: Path) -> None:
+    path = saved(tmp_path / "a.pcap.gz", gzip.compress(pcap()[:-1]))
+    capture = read(path)
+    rows(capture)
+    place = f"{path}: offset {ends(pcap())[-2]} of the uncompressed data"
+    assert capture.warnings == [f"{place}: the file ends inside this packet record; {REST}"]
 
 
 @pytest.mark.parametrize(
     ("octets", "message"),
     [
-        (b"Not a capture", "not a capture: starts with 4e 6f 74 20"),
-        (b"N", "not a capture: starts with 4e"),
-        (b"", "empty"),
-        (gzip.compress(b""), "empty"),
-        (gzip.compress(b"Not a capture"), "not a capture: starts with 4e 6f 74 20"),
-        (b"\x0a\x0d\x0d\x0a" * 9, "not a capture: starts with 0a 0d 0d 0a"),
-        (b"\x1f\x8b" + bytes(30), "cannot be read: "),
-        (b"\x28\xb5\x2f\xfd" + b"\xff" * 30, "cannot be read: "),
+        (b"Not a capture", "neither a capture nor a file of flow records (starts with 4e 6f 74 20"),
+        (b"N", "neither a capture nor a file of flow records (starts with 4e"),
+        (b"", "the file is empty"),
+        (gzip.compress(b""), "the file is empty"),
+        (gzip.compress(b"Not a capture"), "neither a capture nor a file of flow records (starts with 4e 6f 74 20"),
+        (b"\x0a\x0d\x0d\x0a" * 9, "neither a capture nor a file of flow records (starts with 0a 0d 0d 0a"),
+        (b"\x1f\x8b" + bytes(30), "offset 0 of the uncompressed data: cannot be read: invalid "),
+        (b"\x28\xb5\x2f\xfd" + b"\xff" * 30, "offset 0 of the uncompressed data: cannot be read: invalid "),
     ],
 )
 def test_what_is_no_capture_is_refused(tmp_path: Path, octets: bytes, message: str) -> None:
@@ -202,5 +297,5 @@ def test_many_frames_at_once(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("time_ns", [-1, 2**32 * 10**9])
 def test_a_time_beyond_a_pcap_is_refused(tmp_path: Path, time_ns: int) -> None:
-    with Writer(tmp_path / "a.pcap") as file, pytest.raises(ValueError, match="does not fit"):
+    with Writer(tmp_path / "a.pcap") as file, pytest.raises(ValueError, match="from 1970 to 2106"):
         file.add(np.array([time_ns]), np.zeros((1, 20), np.uint8), np.array([20]), np.array([20]))

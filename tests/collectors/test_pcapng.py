@@ -111,9 +111,22 @@ def test_broken_options_of_an_interface_are_left_out(tmp_path: Path, options: by
     ],
 )
 @pytest.mark.parametrize("batch_octets", [1, 1 << 20])
-def test_a_damaged_block_stops_the_reading(tmp_path: Path, wrong: bytes, batch_octets: int) -> None:
+def test_reading_continues_after_a_damaged_block(tmp_path: Path, wrong: bytes, batch_octets: int) -> None:
     before = section() + interface() + enhanced("<", 7, b"x", 1)
-    capture = read(saved(tmp_path / "a", before + wrong + enhanced("<", 7, b"x", 1)), batch_octets=batch_octets)
+    after = enhanced("<", 8, b"y", 1) + interface() + enhanced("<", 9, b"z", 1, 1)
+    capture = read(saved(tmp_path / "a", before + wrong + after), batch_octets=batch_octets)
+    assert rows(capture) == [(1, 7000, b"x", 1), (1, 8000, b"y", 1), (1, 9000, b"z", 1)]
+    (warning,) = capture.warnings
+    assert f": offset {len(before)}: " in warning
+    assert warning.endswith(f"; {len(wrong)} octets skipped, reading continues at offset {len(before + wrong)}")
+    assert capture.skipped.total() == 1
+
+
+@pytest.mark.parametrize("batch_octets", [1, 1 << 20])
+def test_what_follows_damage_and_is_no_block_is_not_read(tmp_path: Path, batch_octets: int) -> None:
+    before = section() + interface() + enhanced("<", 7, b"x", 1)
+    capture = read(saved(tmp_path / "a", before + b"\x06" * 5000), batch_octets=batch_octets)
     assert rows(capture) == [(1, 7000, b"x", 1)]
     (warning,) = capture.warnings
-    assert f"at offset {len(before)}: read no further" in warning
+    assert f": offset {len(before)}: damaged block of type 0x6060606" in warning
+    assert warning.endswith("; no valid one follows, the rest of the file is not read")

@@ -27,7 +27,7 @@ def test_places(text, host, port):
     "text", ["", ":", "localhost:1", "1.2.3.4", "1.2.3.4:", ":65536", ":-1", "[::1:5", "::1:5", "[1.2.3.4]x:5", ":x"]
 )
 def test_what_is_no_place(text):
-    with pytest.raises(ValueError, match="no place to listen"):
+    with pytest.raises(ValueError, match="is not an address to listen on"):
         endpoint("sflow", text)
 
 

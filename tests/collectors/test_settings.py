@@ -17,10 +17,10 @@ def test_a_table_per_command(tmp_path):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[lisen]", r"no table \[lisen\]; tables are capture, listen"),
-        ("rate = 5", r"no table \[rate\]"),
-        ("[listen]\nrat = 5", r"\[listen\] has no key 'rat'; its keys are allow, rate"),
-        ("[capture]\nrate = 5", r"\[capture\] has no key 'rate'"),
+        ("[lisen]", r"unknown table \[lisen\]; known tables: capture, listen"),
+        ("rate = 5", r"unknown table \[rate\]"),
+        ("[listen]\nrat = 5", r"\[listen\]: unknown key 'rat'; known keys: allow, rate"),
+        ("[capture]\nrate = 5", r"\[capture\]: unknown key 'rate'"),
         ("[listen", "collect.toml"),
         (b"\xff", "collect.toml"),
     ],

@@ -25,6 +25,7 @@ from tests.collectors.exports import (
     rows,
     sflow,
 )
+from tests.collectors.tunnelled import LABEL, TUNNELLED
 
 WRITE = frames.ethernet(frames.ipv4(frames.roce(10, frames.reth(64) + b"x" * 64, dst_qp=0x77), 17, tos=3), tags=(0x8100,))
 
@@ -34,6 +35,25 @@ def decoded(*payloads):
     flows = decoder.decode(batch(*payloads))
     check_laws(decoder.tally, decoder.exporters)
     return flows, decoder
+
+
+@pytest.mark.parametrize("name", ["MPLS", "IPIP", "Geneve, options", "VN-Tag", "GTP-U", "SRv6"])
+def test_a_sampled_header_is_decoded_inside_of_tunnels(name):
+    flows, _ = decoded(sflow(flow_sample(raw_header(TUNNELLED[name]))))
+    assert (row(flows)["src"], row(flows)["dst_port"], row(flows)["octets"]) == ("10.0.0.1", 50_000, 77)
+
+
+def test_a_sampled_header_of_mpls():
+    labelled = bytes(LABEL) + WRITE[18:]
+    flows, _ = decoded(sflow(flow_sample(raw_header(labelled, protocol=13))))
+    assert (row(flows)["dst_qp"], row(flows)["octets"]) == (0x77, 64)
+
+
+def test_what_is_sampled_and_cannot_be_read_is_named():
+    _, decoder = decoded(sflow(flow_sample(raw_header(frames.ethernet(bytes(40), 0x8847)))))
+    assert decoder.tally["frames: not IP: MPLS (EtherType 0x8847)"] == 0
+    _, decoder = decoded(sflow(flow_sample(raw_header(frames.ethernet(b"\0\0\x11\x40\x10" + bytes(40), 0x8847)))))
+    assert decoder.tally["frames: not IP: MPLS (EtherType 0x8847)"] == 1
 
 
 @pytest.mark.parametrize("expanded", [False, True])
@@ -76,6 +96,8 @@ def test_addresses_and_ports_as_the_switch_tells_them():
     first, second = (dict(zip(x.KEPT, r, strict=True)) for r in rows(flows))
     assert (first["src"], first["dst_port"], first["octets"], first["tcp_flags"]) == ("10.0.0.1", 2000, 1500, 0x18)
     assert (second["dst"], second["src_port"], second["octets"], second["sampling_rate"]) == ("fd00::2", 3000, 1400, 5)
+    unknown, _ = decoded(sflow(flow_sample(flow_record(3, four), rate=0)))
+    assert unknown.sampling_rate.tolist() == [0]
     both, _ = decoded(sflow(flow_sample(flow_record(3, four), raw_header(WRITE))))
     assert row(both)["dst_qp"] == 0x77  # the header knows more
 
@@ -100,7 +122,7 @@ def test_transit_delay_and_queue_depth_are_kept():
     assert (delays.depth.tolist(), delays.queue.tolist(), delays.dst_qp.tolist()) == ([7000, -1], [5, -1], [0x77, 0])
     assert (delays.in_interface.tolist(), delays.out_interface.tolist()) == ([3, 3], [4, 4])
     assert [delays.endpoints[code] if code >= 0 else None for code in delays.dst] == ["10.0.0.2", None]
-    assert (len(flows), decoder.tally["records dropped: no flow in the frame"]) == (2, 1)
+    assert (len(flows), decoder.tally["records dropped: frame not decoded"]) == (2, 1)
     assert len(decoder.take_evidence()) == 0
 
 
@@ -164,7 +186,7 @@ def test_bad_datagrams_are_errors_by_reason(payload, datagrams, records):
 
 def test_other_samples_and_samples_without_a_packet_are_dropped():
     _, decoder = decoded(sflow(flow_record(4300 << 12 | 1002, bytes(20)), flow_sample(flow_record(1001, bytes(16)))))
-    assert Ledger.of(decoder.tally, RECORDS).dropped == {"unknown sample": 1, "no packet in the sample": 1}
+    assert Ledger.of(decoder.tally, RECORDS).dropped == {"unknown type of sample": 1, "no packet in the sample": 1}
 
 
 def test_gaps_are_losses_of_each_agent_and_sender():
@@ -182,7 +204,7 @@ def test_agents_and_evidence_are_bounded():
     crowd = [sflow(counters(), agent=f"10.0.1.{i}") for i in range(5)]
     decoder.decode(batch(*crowd))
     assert decoder.tally["datagrams error: too many exporters"] == 2
-    assert (len(decoder.exporters), decoder.tally["evidence not taken"]) == (3, 3)
+    assert (len(decoder.exporters), decoder.tally["evidence rows dropped"]) == (3, 3)
     check_laws(decoder.tally, decoder.exporters)
     decoder.decode(batch(sflow(agent="10.0.2.1")))
     assert decoder.tally["exporters forgotten"] == 1

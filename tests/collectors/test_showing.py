@@ -21,7 +21,7 @@ def captured(most=100):
         seen.octets_of[stack] = 1000 * n
     seen.talkers["10.0.0.1", "10.0.0.2\x1b[31m"] = 3000
     out = console()
-    show_capture("a.pcap", seen, Decoded(used=3, payload=2, skipped={"not ip": 1}), ["a hint"], out, most=most)
+    show_capture("a.pcap", seen, Decoded(used=3, payload=2, skipped={"not IP": 1}), ["a hint"], out, most=most)
     return out.file.getvalue()
 
 
@@ -35,7 +35,7 @@ def test_a_capture():
     assert order == ["eth", "ip", "tcp", "udp", "arp"]
     assert ["eth", "4", "100.0%", "4", "kB"] in words
     assert ["ip", "3", "75.0%", "3", "kB"] in words
-    assert ["skip", "1", "not", "ip"] in words
+    assert ["skip", "1", "not", "IP"] in words
     assert "• a hint" in text
     assert "\x1b" not in text
 
@@ -50,7 +50,7 @@ def test_a_rare_protocol_is_left_out():
         seen.stacks["eth", f"p{i}"] = 1
     out = console()
     show_capture("a.pcap", seen, Decoded(), [], out, most=1000)
-    assert "and 61 rarer" in out.file.getvalue()
+    assert "and 61 less frequent" in out.file.getvalue()
 
 
 def test_records():
@@ -62,7 +62,7 @@ def test_records():
     assert "a.parquet: flow records (Parquet), the first 15" in text
     assert "15 records, 105 GB, 1.000 s from" in text
     assert "switches: leaf0" in text
-    assert "not used: bad number (2)" in text
+    assert "skipped: bad number (2)" in text
     assert "and 5 pairs more" in text
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.record import COLUMNS, Flows
-from collectors.spool import DAMAGED, Spool, SpoolFullError
+from collectors.spool import DAMAGED, HEADER, Spool, SpoolFullError
 from collectors.tables import StoreError
 from tests.collectors import stores
 
@@ -71,12 +71,76 @@ def test_a_batch_that_is_cut_short_or_gone_is_counted(tmp_path):
     spool.close()
 
 
-def test_a_part_that_nobody_was_told_of_is_removed_and_strangers_are_left(tmp_path):
-    for name in ("1-2-3-4.rows.part", "notes.rows", "notes.txt"):
+STRANGE = (
+    "notes.rows",
+    ".rows",
+    "1-2-3-4.rows",
+    f"{NOW:020}-0123456789abcdef-00000001-0.rows",
+    f"{NOW:020}-0123456789abcdef-00000001-{'9' * 200}.rows",
+    f"{NOW:020}-0123456789abcdef-00000001--5.rows",
+    f"{'9' * 220}-0123456789abcdef-00000001-5.rows",
+    f"{NOW:020}-0123456789abcdef-00000001-\u0665.rows",
+    "line\nbreak.rows",
+)
+
+
+def test_parts_are_removed_and_other_files_are_left(tmp_path):
+    for name in ("1-2-3-4.rows.part", "notes.txt", "notes.part"):
         (tmp_path / name).write_bytes(b"x")
     spool = Spool(tmp_path)
-    assert len(spool) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"notes.rows", "notes.txt", "prism.lock"}
+    assert (len(spool), spool.strange) == (0, 0)
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "notes.part", "prism.lock"}
+    spool.close()
+
+
+def test_files_that_are_no_batches_are_set_aside_once_and_the_others_go_on(tmp_path, caplog):
+    for name in STRANGE:
+        (tmp_path / name).write_bytes(b"x")
+    whole = f"{NOW:020}-0123456789abcdef-{{:08}}-5.rows"
+    (tmp_path / whole.format(1)).write_bytes(b"")
+    (tmp_path / whole.format(2)).mkdir()
+    (tmp_path / whole.format(3)).symlink_to("/dev/zero")
+    (tmp_path / "notes.rows.bad").write_bytes(b"from before")
+    count = len(STRANGE) + 3
+    spool = Spool(tmp_path)
+    assert (len(spool), spool.records, spool.strange) == (0, 0, count)
+    assert len([one for one in caplog.records if "spool file set aside" in one.getMessage()]) == count
+    assert not list(tmp_path.glob("*.rows"))
+    assert (tmp_path / "notes.rows.bad").read_bytes() == b"from before"
+    assert (tmp_path / "notes.rows.bad1").read_bytes() == b"x"
+    batch = spool.add(stores.flows(10, now_ns=NOW))
+    assert len(spool.read(batch)) == 10
+    spool.close()
+    again = Spool(tmp_path)
+    assert (again.strange, again.records) == (0, 10)
+    again.close()
+
+
+def test_a_batch_that_may_not_be_read_is_set_aside(tmp_path, caplog):
+    spool = Spool(tmp_path)
+    made = [spool.add(stores.flows(10 + i, now_ns=NOW)) for i in range(2)]
+    (tmp_path / made[0].name).unlink()
+    (tmp_path / made[0].name).mkdir()  # an error of the disk, also for root
+    assert spool.read(made[0]) is None
+    assert spool.dropped == {DAMAGED: 10}
+    assert "spool file set aside" in caplog.text
+    assert len(spool.read(spool.first())) == 11
+    spool.close()
+
+
+def test_codes_that_name_nothing_are_damage(tmp_path):
+    spool = Spool(tmp_path)
+    flows = stores.flows(10, now_ns=NOW)
+    batch = spool.add(flows)
+    table = pa.ipc.open_stream((tmp_path / batch.name).read_bytes()[HEADER.size :]).read_all()
+    told = json.loads(table.schema.metadata[b"prism"]) | {"endpoints": ["10.0.0.1"]}
+    sink = pa.BufferOutputStream()
+    table = table.replace_schema_metadata({"prism": json.dumps(told)})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    body = sink.getvalue().to_pybytes()
+    (tmp_path / batch.name).write_bytes(HEADER.pack(b"PRISMSP1", 2, len(body), zlib.crc32(body)) + body)
+    assert spool.read(batch) is None
     spool.close()
 
 

@@ -3,7 +3,7 @@ import io
 
 from collectors.batch import PAD
 from collectors.compression import Stream
-from collectors.windows import ADDRESS, AT, END, FILE, FROM, ROOM, Plain, moved, opened, window
+from collectors.windows import ADDRESS, AT, END, FILE, FROM, LAST, ROOM, Plain, moved, opened, window
 
 
 def test_a_file_on_disk_is_read_where_it_is(tmp_path):
@@ -13,8 +13,8 @@ def test_a_file_on_disk_is_read_where_it_is(tmp_path):
         stream = Stream(opened(file))
         stream.advance(0, 30)
         assert (bytes(stream.buffer[: stream.end]), stream.ended) == (bytes(range(10, 40)), False)
-        found = window(stream, 5)
-        assert found[[FILE, ADDRESS, ROOM, AT, END, FROM]].tolist() == [file.fileno(), stream.address, 30, 5, 30, 40]
+        found = window(stream, 5, 77)
+        assert found[[FILE, ADDRESS, ROOM, AT, END, FROM, LAST]].tolist() == [file.fileno(), stream.address, 30, 5, 30, 40, 77]
         stream.buffer[:20] = bytes(range(45, 65))  # as compiled code does: forget the first 35, read 15
         found[[AT, END, FROM]] = 3, 20, 65
         assert (moved(stream, found), stream.start, stream.end) == (3, 35, 20)
@@ -31,4 +31,4 @@ def test_nothing_else_has_a_window(tmp_path):
             assert not isinstance(source, Plain)
             stream = Stream(source)
             stream.advance(0, 6)
-            assert (bytes(stream.buffer[:6]), window(stream, 0)) == (b"octets", None)
+            assert (bytes(stream.buffer[:6]), window(stream, 0, 0)) == (b"octets", None)

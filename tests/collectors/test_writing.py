@@ -35,5 +35,5 @@ def test_paths_may_grow(tmp_path):
 
 
 def test_a_bar_in_a_switch_s_name_is_refused(tmp_path):
-    with Writer(tmp_path / "a.csv") as file, pytest.raises(ValueError, match="may not contain"):
+    with Writer(tmp_path / "a.csv") as file, pytest.raises(ValueError, match="must not contain"):
         file.add(flows(0, 4, (("a|b",),)))

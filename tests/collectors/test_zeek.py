@@ -87,10 +87,13 @@ def test_logs_one_behind_the_other(tmp_path):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        (log(fields=["x", *FIELDS[1:]]), r"line 7: no column ts \(start_ns\), end_ns"),
-        ("#separator \\x09\n1\t2\n", "line 2: rows before #fields"),
-        ("#separator \\x0a\n", "separates no columns"),
-        (log().replace("10.0.0", "host"), "line 9: bad address, and 2 of 3 rows are bad"),
+        (log(fields=["x", *FIELDS[1:]]), r"line 7: missing column ts \(start_ns\), end_ns"),
+        ("#separator \\x09\n1\t2\n", "line 2: rows before the line #fields"),
+        ("#separator \\x0a\n", "is not a column separator"),
+        (
+            log().replace("10.0.0", "host"),
+            "line 9: bad address in id.orig_h; 2 of 3 rows are bad, more than half, so the file is rejected",
+        ),
     ],
 )
 def test_what_is_no_log(tmp_path, text, match):

@@ -1,0 +1,28 @@
+from ipaddress import IPv4Address, IPv6Address
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors import addresstexts
+from collectors.addresstexts import texts
+from collectors.endpoints import MAPPED
+
+HALVES = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1).map(lambda i: MAPPED | i))
+
+
+@given(st.lists(st.tuples(st.one_of(st.just(0), HALVES), HALVES), max_size=30), st.sampled_from([1, 1000]))
+def test_they_are_those_of_python(pairs, many):
+    before, addresstexts._FEW = addresstexts._FEW, many
+    try:
+        found = texts(*(np.array([pair[k] for pair in pairs], np.uint64) for k in (0, 1)))
+    finally:
+        addresstexts._FEW = before
+    addresses = [IPv6Address(high << 64 | low) for high, low in pairs]
+    assert found == [str(address.ipv4_mapped or address) for address in addresses]
+    assert all(type(text) is str for text in found)
+
+
+def test_many_addresses_of_ipv4():
+    low = np.uint64(MAPPED) | np.random.default_rng(1).integers(0, 1 << 32, 40_000, np.uint64)
+    assert texts(np.zeros(40_000, np.uint64), low) == [str(IPv4Address(int(one) & 0xFFFFFFFF)) for one in low]
