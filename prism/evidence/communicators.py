@@ -1,0 +1,314 @@
+"""Communicators: connected streams of equal volume, and how each looks.
+
+Every edge of one collective carries the same, so equal streams that touch are one communicator and different ones fall apart
+by themselves. A pipeline's pairs carry the same too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence import constants as c
+from prism.evidence.rhythms import Rhythm
+from prism.evidence.steps import Steps
+from prism.evidence.streams import Stream
+from prism.evidence.turns import lead, overlap
+
+Pair = tuple[int, int]
+Rhythms = Mapping[int, Rhythm]  # of streams, by their identity
+Way = Literal["one", "two"]
+Shape = Literal["pair", "path", "cycle", "clique", "cube", "tree", "other"]
+
+
+@dataclass(frozen=True, eq=False)
+class Communicator:
+    """Streams that move the same, `edges` their octets by directed pair. `way`: whether both directions of its pairs carry
+    about the same; if so, `overlap` says whether at once, `lead` how far one is ahead in the step.
+    """
+
+    streams: tuple[Stream, ...]
+    rhythms: tuple[Rhythm, ...]  # of the streams
+    edges: Mapping[Pair, float]
+    members: frozenset[int]
+    rhythm: Rhythm
+    way: Way = "one"
+    shape: Shape = "other"
+    overlap: float = 0.0
+    lead: float = 0.0
+
+    @cached_property
+    def octets(self) -> float:
+        """In both directions of all its pairs."""
+        return sum(self.edges.values())
+
+    @cached_property
+    def size(self) -> float:
+        """The usual message, octets."""
+        return weighted_median([s.size for s in self.streams], [s.volume for s in self.streams])
+
+    @cached_property
+    def joins(self) -> list[Pair]:
+        """Pairs that join all members, one fewer than they are: in place of the edges, where only who is joined counts."""
+        own = sorted(self.members)
+        return list(pairwise(own))
+
+    def counts(self) -> Iterator[tuple[int, float]]:
+        """Messages in a step and octets of the streams of which most steps have the same number of messages."""
+        for stream, rhythm in zip(self.streams, self.rhythms, strict=True):
+            if stream.equal and rhythm.sure and rhythm.messages >= 1:
+                yield round(rhythm.messages), stream.volume
+
+    @property
+    def form(self) -> str:
+        """Way and shape in one word each."""
+        return f"{self.way} {self.shape}"
+
+    @property
+    def bursts(self) -> bool:
+        """Whether its records are bursts of TCP."""
+        return self.streams[0].bursts
+
+    @property
+    def equal(self) -> bool:
+        """Whether its messages are of one size."""
+        return 2 * sum(s.equal for s in self.streams) > len(self.streams)
+
+
+def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
+    """The value at which half of the weight is reached."""
+    order = np.argsort(values)
+    reached = np.cumsum(np.asarray(weights)[order])
+    return float(np.asarray(values)[order][np.searchsorted(reached, reached[-1] / 2)])
+
+
+def connected(members: int, pairs: Iterable[Pair]) -> NDArray[np.int64]:
+    """The number of each member's component of a graph of `pairs`, which is that of its lowest member; int64[members].
+
+    Union by index; graphs here have hundreds of edges, for which a sparse matrix takes longer to make than to walk.
+    """
+    up = list(range(members))
+    for one, other in pairs:
+        while up[one] != one:
+            up[one] = up[up[one]]
+            one = up[one]
+        while up[other] != other:
+            up[other] = up[up[other]]
+            other = up[other]
+        if one != other:
+            up[max(one, other)] = min(one, other)
+    for i, at in enumerate(up):  # an index never points to a higher one
+        up[i] = up[at]
+    return np.array(up, np.int64)
+
+
+def communicators(
+    streams: Sequence[Stream], rhythms: Rhythms, steps: Steps, hosts: Sequence[int], links: Sequence[Pair] = ()
+) -> list[Communicator]:
+    """Components of each class of equal streams, largest first; `links` are ends that pass on to each other inside a host.
+
+    `hosts` is the number of each member's host.
+    """
+    found = []
+    for own in _classes(streams):
+        touched = {end for s in own for end in s.pair}
+        inside = [pair for pair in links if pair[0] in touched and pair[1] in touched]
+        part = connected(len(hosts), [*(s.pair for s in own), *inside])
+        by: dict[int, list[Stream]] = defaultdict(list)
+        for s in own:
+            by[int(part[s.src])].append(s)
+        found += [_of(together, rhythms) for together in by.values()]
+    found.sort(key=lambda one: (-len(one.edges), -one.octets))
+    merged = [formed(one, steps, hosts) for one in _merged(found, rhythms)]
+    return _absorbed(_shared_out(merged, rhythms, steps, hosts), rhythms, steps, hosts)
+
+
+def _of(streams: Sequence[Stream], rhythms: Rhythms) -> Communicator:
+    edges: dict[Pair, float] = defaultdict(float)
+    for s in streams:
+        edges[s.pair] += s.volume
+    weights = [s.volume for s in streams]
+    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*(rhythms[id(s)] for s in streams), strict=True)))
+    own = tuple(rhythms[id(s)] for s in streams)
+    return Communicator(tuple(streams), own, edges, frozenset(end for pair in edges for end in pair), rhythm)
+
+
+def _classes(streams: Sequence[Stream]) -> list[list[Stream]]:
+    """Streams that could be of one communicator: equal messages and equal volumes."""
+    bursts = any(s.bursts for s in streams)
+    out: list[list[Stream]] = []
+    fixed = sorted((s for s in streams if s.equal), key=lambda s: s.size)
+    for own in _chained(fixed, lambda s: s.size, c.ONE_CLASS_SIZE):
+        out += _chained(sorted(own, key=lambda s: s.volume), lambda s: s.volume, c.EQUAL_VOLUME)
+    loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
+    for own in _chained(loose, lambda s: s.volume, c.LOOSE_VOLUME if bursts else np.inf):
+        out += _chained(sorted(own, key=lambda s: s.size), lambda s: s.size, c.LOOSE_SIZE)
+    return out
+
+
+def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], near: float) -> list[list[Stream]]:
+    """Streams in order of a value, cut where its logarithm jumps by more than `near`."""
+    out: list[list[Stream]] = []
+    last = np.nan
+    for s in streams:
+        now = np.log(value(s))
+        if now - last <= near:
+            out[-1].append(s)
+        else:
+            out.append([s])
+        last = now
+    return out
+
+
+def _undirected(edges: Iterable[Pair]) -> set[Pair]:
+    return {(min(pair), max(pair)) for pair in edges}
+
+
+def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
+    """Those on the same edges, in a like rhythm, are of one group: its collectives of several sizes."""
+    out: list[Communicator] = []
+    at: dict[Pair, list[int]] = defaultdict(list)
+    for one in found:
+        pairs = _undirected(one.edges)
+        near = Counter(i for pair in pairs for i in at[pair])
+        for i in sorted(near):
+            if _same_group(one, pairs, out[i], near[i]):
+                out[i] = _of([*out[i].streams, *one.streams], rhythms)
+                break
+        else:
+            for pair in pairs:
+                at[pair].append(len(out))
+            out.append(one)
+    return out
+
+
+def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared: int) -> bool:
+    whole = len(_undirected(other.edges))
+    same = shared == len(pairs) == whole
+    part = len(one.edges) >= c.MOST_OF_EDGES * len(other.edges)
+    within = shared == len(pairs) and set(one.edges) <= other.edges.keys() and part
+    if not (same or within):
+        return False
+    a, b = one.rhythm, other.rhythm
+    alike = (abs(a.spread - b.spread) < c.LIKE_SPREAD or a.spread < c.ONCE) and max(a.runs, b.runs) <= 3 * min(
+        a.runs, b.runs
+    ) + 2
+    return alike or (same and one.octets < c.HARDLY_ANY * other.octets)
+
+
+def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
+    """The same, with its form: which way its pairs are used, and the shape of its graph."""
+    pairs = _undirected(one.edges)
+    unequal = c.TWO_WAYS if one.bursts or one.equal else c.TWO_WAYS_VARYING
+    both = [p for p in pairs if p in one.edges and p[::-1] in one.edges and _within(one.edges[p], one.edges[p[::-1]], unequal)]
+    by: dict[Pair, list[Stream]] = defaultdict(list)
+    for s in one.streams:
+        by[s.pair].append(s)
+    if len(both) >= c.MOST_PAIRS * len(pairs):
+        few = both[:: max(1, len(both) // c.PAIRS_TRIED)]
+        met = float(np.median([overlap(by[p], by[p[::-1]]) for p in few]))
+        ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in few]))
+        one = replace(one, way="two", overlap=met, lead=ahead)
+    return replace(one, shape=_shape(one, pairs, hosts))
+
+
+def _within(a: float, b: float, ratio: float) -> bool:
+    return max(a, b) <= ratio * min(a, b)
+
+
+def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
+    n, m = len(one.members), len(pairs)
+    degrees = list(Counter(end for pair in pairs for end in pair).values())
+    by_host = Counter(hosts[member] for member in one.members)
+    full = (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2  # pairs inside a host are not on the wire
+    if n == 2:
+        return "pair"
+    if m < n and max(degrees) <= 2:
+        return "path"
+    if one.way == "two" and m >= c.NEARLY_ALL * full:
+        return "clique"
+    if max(degrees) <= 2:
+        return "cycle"
+    levels = np.log2(n)
+    hidden = levels - min(degrees)
+    regular = len(set(degrees)) == 1 and levels == round(levels)
+    if one.way == "two" and n > 4 and regular and 0 <= hidden <= c.HIDDEN_LEVELS and m < c.NEARLY_ALL * full:
+        return "cube"
+    return "tree" if m == n - 1 else "other"
+
+
+def _shared_out(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
+    """Where streams of several groups are equal, what touches is no communicator: the edges of regular ones are theirs."""
+    regular = sorted((one for one in found if one.shape not in ("other", "tree")), key=lambda one: len(one.edges))
+    clean = {pair: one for one in regular for pair in one.edges}
+    more: dict[int, list[Stream]] = defaultdict(list)
+    out = []
+    for one in found:
+        owners = {id(clean[pair]) for pair in one.edges if pair in clean}
+        known = sum(pair in clean for pair in one.edges)
+        tangled = one.shape in ("other", "tree") and len(one.edges) > len(one.members)
+        if tangled and known >= c.NEARLY_ALL * len(one.edges) and len(owners) > 1:
+            for s in one.streams:
+                if s.pair in clean:
+                    more[id(clean[s.pair])].append(s)
+        else:
+            out.append(one)
+    return [formed(_of([*one.streams, *more[id(one)]], rhythms), steps, hosts) if more[id(one)] else one for one in out]
+
+
+def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
+    """What varies in size, varies: messages that were alike by chance belong to the exchange on whose edges they are."""
+    owner = {pair: one for one in found if not one.equal and len(one.members) > 2 for pair in one.edges}
+    more: dict[int, list[Stream]] = defaultdict(list)
+    out = []
+    for one in found:
+        own = {id(owner.get(pair)): owner.get(pair) for pair in one.edges}
+        whole = next(iter(own.values())) if len(own) == 1 else None
+        few = whole is not None and whole is not one and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
+        if few and whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE:
+            more[id(whole)] += one.streams
+        else:
+            out.append(one)
+    return [formed(_of([*one.streams, *more[id(one)]], rhythms), steps, hosts) if more[id(one)] else one for one in out]
+
+
+def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -> float:
+    """Share of the octets that enter a member (or a `place` of several) and do not leave it, or the reverse: so much goes on
+    unseen.
+    """
+    net: dict[int, float] = defaultdict(float)
+    for (src, dst), octets in edges.items():
+        a, b = (src, dst) if place is None else (place[src], place[dst])
+        net[a] += octets
+        net[b] -= octets
+    return sum(map(abs, net.values())) / 2 / max(sum(edges.values()), 1.0)
+
+
+def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> Communicator:
+    """Several communicators as one."""
+    edges: dict[Pair, float] = defaultdict(float)
+    for one in parts:
+        for pair, octets in one.edges.items():
+            edges[pair] += octets
+    weights = [one.octets for one in parts]
+    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*(one.rhythm for one in parts), strict=True)))
+    streams = tuple(s for one in parts for s in one.streams)
+    rhythms = tuple(r for one in parts for r in one.rhythms)
+    whole = Communicator(streams, rhythms, edges, frozenset().union(*(one.members for one in parts)), rhythm)
+    return formed(whole, steps, hosts)
+
+
+def components(parts: Sequence[Communicator], members: int) -> list[list[Communicator]]:
+    """Communicators that touch, together."""
+    part = connected(members, [pair for one in parts for pair in one.edges])
+    by: dict[int, list[Communicator]] = defaultdict(list)
+    for one in parts:
+        by[int(part[next(iter(one.members))])].append(one)
+    return list(by.values())

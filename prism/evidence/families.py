@@ -1,0 +1,108 @@
+"""Families: communicators of one form and rhythm. They are of one kind, whatever it is."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence import constants as c
+from prism.evidence.communicators import Communicator, Pair, components, connected, imbalance, joined
+from prism.evidence.steps import Steps
+
+
+class Family(tuple[Communicator, ...]):
+    """Communicators of one form and rhythm, with what is often asked of all of them."""
+
+    @cached_property
+    def octets(self) -> float:
+        """Of all its communicators."""
+        return sum(one.octets for one in self)
+
+    @cached_property
+    def edges(self) -> dict[Pair, float]:
+        """Octets by directed pair."""
+        out: dict[Pair, float] = defaultdict(float)
+        for one in self:
+            for pair, octets in one.edges.items():
+                out[pair] += octets
+        return out
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Both ends of each edge; int64[edges, 2]."""
+        return np.array(list(self.edges), np.int64).reshape(-1, 2)
+
+    @cached_property
+    def joins(self) -> list[Pair]:
+        """Pairs that join the members of each communicator."""
+        return [pair for one in self for pair in one.joins]
+
+    @cached_property
+    def imbalance(self) -> float:
+        """Share of the octets that enter a member and do not leave it."""
+        return imbalance(self.edges)
+
+    @cached_property
+    def counts(self) -> Counter[int]:
+        """Octets of its rings' streams by messages in a step."""
+        out: Counter[int] = Counter()
+        for one in self:
+            if one.way == "one" or one.shape == "cycle":
+                for count, volume in one.counts():
+                    out[count] += int(volume)
+        return out
+
+
+def families(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
+    """Families, those that carry most first."""
+    by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
+    for one in found:
+        short = one.shape in ("pair", "path")
+        by[one.way if short else one.form, one.equal, 0 if short else len(one.members)].append(one)
+    out: list[Family] = [part for own in by.values() for part in _alike(own)]
+    out = [part for family in out for part in _apart(family)]
+    out = [_together(family, steps, hosts) for family in out]
+    return sorted(out, key=lambda family: -family.octets)
+
+
+def _alike(own: list[Communicator]) -> list[Family]:
+    """Communicators that send about as many messages of about one size and take turns alike, or the very same messages."""
+    messages = np.log([one.rhythm.messages for one in own])
+    sizes = np.log([one.size for one in own])
+    turn = np.array(
+        [(one.overlap >= c.IN_TURN) + (one.overlap > c.HALF and one.shape == "pair") * len(one.members) for one in own]
+    )
+    pairs: list[Pair] = []
+    for i in range(1, len(own)):
+        apart, other = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
+        near = (apart < c.LIKE_MESSAGES) & (other < c.MAGNITUDE) & (turn[:i] == turn[i])
+        near |= (apart < c.EQUAL_VOLUME) & (other < c.ONE_CLASS_SIZE)
+        pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
+    part = connected(len(own), pairs)
+    return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
+
+
+def _apart(family: Family) -> list[Family]:
+    """Groups of one kind share no member: where one-way communicators of several sizes do, they are of several kinds."""
+    shared = max(Counter(member for one in family for member in one.members).values()) > 1
+    if family[0].way == "two" or not shared:
+        return [family]
+    by: dict[int, list[Communicator]] = defaultdict(list)
+    for one in family:
+        by[round(float(np.log(one.size)) / c.ONE_SIZE)].append(one)
+    return [Family(own) for own in by.values()] if 1 < len(by) <= c.KINDS_APART else [family]
+
+
+def _together(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
+    """Pairs and paths that make cliques (all to all in unequal sizes), cubes (halving) or longer chains are those."""
+    if len(family) < 2 or family[0].way != "two":
+        return family
+    parts = components(family, len(hosts))
+    if len(parts) == len(family):
+        return family
+    out = Family(joined(part, steps, hosts) for part in parts)
+    return out if all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out) else family

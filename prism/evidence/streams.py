@@ -1,0 +1,179 @@
+"""Streams: the messages of one directed pair of endpoints that belong together.
+
+With RDMA, a record is a message, and messages of one size that come all through the job are a stream that can be counted; what
+varies in size (experts' messages) is one stream per pair. With TCP a record is a burst, and a stream is one conversation: the
+connections of a pair whose bursts are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.evidence import constants as c
+
+Ints = NDArray[np.int64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Messages from `src` to `dst` (places among the job's endpoints). Times in ns from the job's first record.
+
+    `equal`: all of one size, hence countable; `bursts`: records are bursts of TCP, not messages.
+    """
+
+    src: int
+    dst: int
+    rows: Rows  # places in the flows
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    octets: NDArray[np.float64]
+    equal: bool
+    bursts: bool
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Who sends to whom."""
+        return self.src, self.dst
+
+    def __post_init__(self) -> None:
+        order = np.argsort(self.octets)
+        carried = np.cumsum(self.octets[order])
+        object.__setattr__(self, "volume", float(carried[-1]))
+        object.__setattr__(self, "size", float(self.octets[order][np.searchsorted(carried, carried[-1] / 2)]))
+
+    volume: float = 0.0  # octets in all
+    size: float = 0.0  # the size of the message in which the median octet is
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The payload between members, in order of pair, then of time."""
+
+    pair: Ints
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    octets: NDArray[np.float64]
+    lane: Ints  # the connection or queue pair
+    bursts: NDArray[np.bool_]
+    rows: Rows
+
+
+def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[Stream]:
+    """All streams with payload between members; times count from `origin`, ns."""
+    table = _table(flows, members, origin)
+    out: list[Stream] = []
+    n = len(members)
+    cuts = np.flatnonzero(np.diff(table.pair)) + 1
+    for rows in np.split(np.arange(len(table.pair)), cuts) if len(table.pair) else ():
+        src, dst = divmod(int(table.pair[rows[0]]), n)
+        parts = _by_connection(table, rows) if table.bursts[rows].mean() > c.HALF else _by_turn_and_size(table, rows)
+        for part, equal in parts:
+            own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
+            out.append(Stream(src, dst, *own, equal, bool(table.bursts[part[0]])))
+    return out
+
+
+def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
+    place = np.full(len(flows.endpoints), -1)
+    code = {address: i for i, address in enumerate(flows.endpoints)}
+    for i, address in enumerate(members):
+        if address in code:
+            place[code[address]] = i
+    rows = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & ~flows.control())
+    pair = place[flows.src[rows]] * len(members) + place[flows.dst[rows]]
+    start = (flows.sent_ns[rows] - origin).astype(np.float64)
+    order = np.lexsort((start, pair))
+    rows, pair, start = rows[order], pair[order], start[order]
+    source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
+    queue = flows.dst_qp[rows].astype(np.int64)
+    bursts = (queue == 0) & (source > 0)
+    lane = np.where(bursts, source << 16 | port, queue)
+    end = (flows.end_ns[rows] - origin).astype(np.float64)
+    return _Table(pair, start, end, flows.octets[rows].astype(np.float64), lane, bursts, rows)
+
+
+def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
+    """The connections of a pair; those whose bursts are alike are one conversation, on connections in turn or renewed."""
+    lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
+    lanes.sort(key=lambda own: _median_octet(table.octets[own]))
+    first = _median_octet(table.octets[lanes[0]])
+    together = [lanes[0]]
+    for own in lanes[1:]:
+        now = _median_octet(table.octets[own])
+        if now > first * c.ALIKE_BURSTS:
+            yield np.sort(np.concatenate(together)), False
+            together = []
+        together.append(own)
+        first = now
+    yield np.sort(np.concatenate(together)), False
+
+
+def _median_octet(octets: NDArray[np.float64]) -> float:
+    own = np.sort(octets)
+    carried = np.cumsum(own)
+    return float(own[np.searchsorted(carried, carried[-1] / 2)])
+
+
+def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
+    """Queue pairs of a pair that carry the same are used in turn and are one; of each, what comes steadily in one size."""
+    known = np.unique(table.lane[rows])
+    if len(known) == 1:
+        yield from _by_size(table, rows)
+        return
+    lanes = [rows[table.lane[rows] == lane] for lane in known]
+    signs = [_sign(table, own) for own in lanes]
+    taken = np.zeros(len(lanes), np.bool_)
+    for i, sign in enumerate(signs):
+        if not taken[i]:
+            same = [k for k in range(i, len(lanes)) if not taken[k] and np.all(np.abs(sign - signs[k]) < c.ALIKE_LANES)]
+            taken[same] = True
+            yield from _by_size(table, np.sort(np.concatenate([lanes[k] for k in same])) if len(same) > 1 else lanes[i])
+
+
+def _sign(table: _Table, rows: Rows) -> NDArray[np.float64]:
+    octets, life = table.octets[rows], max(float(table.end.max()), 1.0)
+    middle = float(np.median(table.start[rows])) / life
+    return np.array([np.log(len(rows)), np.log(np.median(octets)), np.log(octets.sum()), middle])
+
+
+def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
+    """Each size that comes steadily is a stream; what varies in size is one more for each magnitude."""
+    order = rows[np.argsort(table.octets[rows], kind="stable")]
+    octets = table.octets[order]
+    begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
+    life = float(table.start[rows[0]]), max(float(table.start[rows[-1]]), float(table.start[rows[0]]) + 1)
+    fixed = [k for k in range(len(begins) - 1) if _is_steady(table, order[begins[k] : begins[k + 1]], life, len(rows))]
+    fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
+    if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
+        fixed = [k for k in fixed if _stands_out(octets, int(begins[k]), int(begins[k + 1]))]
+        rest = np.ones(len(octets), np.bool_)
+        for k in fixed:
+            rest[begins[k] : begins[k + 1]] = False
+        left = order[rest]
+        jumps = np.flatnonzero(np.diff(np.log(table.octets[left])) > c.MAGNITUDE) + 1 if len(left) > 1 else np.zeros(0, int)
+        for part in np.split(left, jumps) if len(left) > 1 else ():
+            if len(part) > 1:
+                yield np.sort(part), False
+    for k in fixed:
+        yield np.sort(order[begins[k] : begins[k + 1]]), True
+
+
+def _is_steady(table: _Table, rows: Rows, life: tuple[float, float], whole: int) -> bool:
+    octets = table.octets[rows]
+    if len(rows) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
+        return False
+    parts = (table.start[rows] - life[0]) / (life[1] - life[0]) * c.PARTS_OF_LIFE
+    return whole < c.FEW_MESSAGES or len(np.unique(np.minimum(parts, c.PARTS_OF_LIFE - 1).astype(int))) >= c.PARTS_OF_LIFE - 1
+
+
+def _stands_out(octets: NDArray[np.float64], low: int, high: int) -> bool:
+    """Whether no other size of a pair is near, or a fifth of its messages have this one; `octets` in order."""
+    below = low == 0 or octets[low - 1] * c.NEAR_SIZE <= octets[low]
+    above = high == len(octets) or octets[high] >= octets[high - 1] * c.NEAR_SIZE
+    return (below and above) or high - low >= c.A_FIFTH * len(octets)

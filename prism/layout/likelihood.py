@@ -1,0 +1,66 @@
+"""How well a family of communicators suits a kind, whatever the rest of the job does. Log-likelihoods up to a constant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.evidence.families import Family
+from prism.layout import constants as c
+from prism.layout.constants import Kind
+
+
+def fit(kind: Kind, family: Family) -> float:
+    """Form, turn-taking and rhythm of a family, if it is of a kind."""
+    return _form(kind, family) + _turns(kind, family) + _rhythm(kind, family)
+
+
+def _middle(family: Family, name: str) -> float:
+    return float(np.median([getattr(one, name) for one in family]))
+
+
+def _form(kind: Kind, family: Family) -> float:
+    out = float(np.mean([np.log(c.FORMS[kind].get(one.form, c.UNLIKELY)) for one in family]))
+    if not family[0].bursts:
+        varies = c.VARYING.get(kind, c.VARYING_OTHERS)
+        fixed = 2 * sum(one.equal for one in family) > len(family)
+        out += np.log(1 - varies if fixed else varies)
+    if kind != "pp" and family[0].form == "two path":
+        out -= max(float(np.median([len(one.members) for one in family])) - 3, 0)  # a long chain is no exchange by chance
+    return out
+
+
+def _turns(kind: Kind, family: Family) -> float:
+    first = family[0]
+    if first.way == "one":
+        return 0.0
+    met = _middle(family, "overlap")
+    others = c.IN_TURN_PAIRS if first.shape in ("pair", "path", "cube") else c.IN_TURN_OTHERS
+    in_turn = c.IN_TURN.get(kind, others)
+    out = np.log(in_turn * 7 * (1 - met) ** 6 + (1 - in_turn) * 3 * met**2 + 0.03)  # densities over the overlap
+    ahead = 0.4 if kind != "pp" and first.shape == "tree" else c.AHEAD.get(kind, c.AHEAD_OTHERS)
+    return float(out + np.log(ahead if _middle(family, "lead") > c.AHEAD_LEAST else 1 - ahead))
+
+
+def _rhythm(kind: Kind, family: Family) -> float:
+    """Tensor, context and expert traffic comes often and all over the step."""
+    runs = max(float(np.median([one.rhythm.runs for one in family])), 0.2)
+    spread = float(np.median([one.rhythm.spread for one in family]))
+    density = sum(w / sd * np.exp(-0.5 * (np.log(runs / middle) / sd) ** 2) for w, middle, sd in c.RUNS[kind])
+    wide = 1 / (1 + np.exp(-(spread - c.WIDE_SPREAD) / c.WIDE_SOFT))
+    spreads = c.WIDE[kind] * wide + (1 - c.WIDE[kind]) * (1 - wide)
+    return float(np.log(density + 1e-3) + np.log(spreads) + np.log(c.USUAL[kind]))
+
+
+def rounds_fit(family: Family, ranks: int) -> float:
+    """Log-odds of a family's numbers of messages in a step, if its rings have so many ranks, hidden ones included.
+
+    A ring of n moves n − 1 messages on each edge for each half of an all-reduce; some libraries n, with one's own block.
+    """
+    if ranks < 3:
+        return 0.0
+    total, out = family.counts.total(), 0.0
+    for count, volume in family.counts.most_common(4):
+        right = c.ROUNDS_RIGHT * (ranks - 1) * (count % (ranks - 1) == 0)
+        chance = right + c.ROUNDS_OWN * ranks * (count % ranks == 0) + c.ROUNDS_OTHER
+        out += np.sqrt(volume / total) * np.log(chance)
+    return float(np.clip(out, -4, 1.5 * np.log(ranks - 1)))

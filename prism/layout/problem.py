@@ -1,0 +1,120 @@
+"""What is to be explained: the members of a job, where they sit, and the evidence of their traffic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.evidence.communicators import Communicator, Rhythms, communicators, imbalance
+from prism.evidence.families import Family, families
+from prism.evidence.lockstep import Drift, drift_of
+from prism.evidence.rhythms import rhythm_of
+from prism.evidence.steps import Steps, steps_of
+from prism.evidence.streams import Stream, streams_of
+from prism.layout import constants as c
+from prism.layout.placing import Placing
+from prism.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Evidence about `members`, in order of host and rail; some may be `silent`: no payload of theirs was seen."""
+
+    members: tuple[str, ...]
+    hosts: tuple[int, ...]
+    rails: tuple[int, ...]
+    streams: Sequence[Stream]
+    steps: Steps
+    rhythms: Rhythms
+    found: Sequence[Communicator]
+
+    @cached_property
+    def speaking(self) -> NDArray[np.bool_]:
+        """Which members send or are sent payload; bool[members]."""
+        out = np.zeros(len(self.members), np.bool_)
+        out[[end for s in self.streams for end in s.pair]] = True
+        return out
+
+    @cached_property
+    def families(self) -> list[Family]:
+        """Families of communicators that stay on the wire, those that carry most first."""
+        return self._weighty(families(self.found, self.steps, self.hosts))
+
+    @cached_property
+    def drift(self) -> Drift:
+        """How far members of one host are apart when they send the same."""
+        return drift_of([one for family in self.families for one in family], self.hosts)
+
+    @cached_property
+    def octets(self) -> float:
+        """Of all communicators."""
+        return sum(one.octets for one in self.found)
+
+    @cached_property
+    def opened(self) -> float:
+        """Share of the octets in communicators that enter a host at one member and leave it at another."""
+        return sum(one.octets for one in self.found if is_open(one)) / self.octets
+
+    def through(self, placing: Placing) -> list[Family]:
+        """The families, where communicators may go on inside hosts from one data-parallel rank to the next."""
+        if placing.cut[1] == 1 or not self.opened:
+            return self.families
+        closed = [one for one in self.found if not is_open(one)]
+        going_on = [s for one in self.found if is_open(one) for s in one.streams]
+        links = [pair for pair in placing.links(2) if self.speaking[pair[0]] and self.speaking[pair[1]]]
+        joined = communicators(going_on, self.rhythms, self.steps, self.hosts, links)
+        return self._weighty(families([*closed, *joined], self.steps, self.hosts))
+
+    def _weighty(self, found: list[Family]) -> list[Family]:
+        """Families that carry enough to say something: what all ranks reduce once in a step (the loss) spans all dimensions."""
+        return [f for f in found if f.octets >= c.WEIGHTY * self.octets][: c.MOST_FAMILIES]
+
+
+def is_open(one: Communicator) -> bool:
+    """Whether a communicator enters hosts at one member and leaves them at another."""
+    return one.way == "one" and imbalance(one.edges) > c.OPEN
+
+
+def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:
+    """The evidence of a job's records; None where nothing repeats, or where there are too many streams to compare.
+
+    `silent` are members that may belong to it.
+    """
+    host = {e: (topology.host(e) if topology is not None else None) or e for e in (*endpoints, *silent)}
+    rail = {e: topology.rail(e) if topology is not None else 0 for e in host}
+    members = tuple(sorted(host, key=lambda e: (host[e], rail[e], e)))
+    number = {name: i for i, name in enumerate(dict.fromkeys(host[e] for e in members))}
+    hosts = tuple(number[host[e]] for e in members)
+    streams = _recurring(streams_of(flows, members, origin=flows.window[0]))
+    steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS else None
+    if steps is None:
+        return None
+    rhythms = {id(s): rhythm_of(s, steps) for s in streams}
+    found = communicators(streams, rhythms, steps, hosts)
+    if len(found) > c.MOST_COMMUNICATORS:
+        return None
+    return Problem(members, hosts, tuple(rail[e] for e in members), streams, steps, rhythms, found)
+
+
+def _recurring(streams: list[Stream]) -> list[Stream]:
+    """Streams that come again and again, as training does; broadcasts at the start and bulk copies do not."""
+    if not streams:
+        return []
+    low, high = min(float(s.start[0]) for s in streams), max(float(s.start[-1]) for s in streams) + 1
+    out = []
+    for s in streams:
+        moved = np.bincount(((s.start - low) / (high - low) * c.PARTS_OF_LIFE).astype(np.int64), s.octets)
+        if (moved > 0).sum() >= c.LEAST_PARTS and moved.max() < c.ONE_PART * moved.sum():
+            out.append(s)
+    return out
+
+
+def per_host(hosts: Sequence[int], present: NDArray[np.bool_]) -> int:
+    """The number of a host's members that divides the numbers of all."""
+    return int(np.gcd.reduce(list(Counter(h for h, here in zip(hosts, present.tolist(), strict=True) if here).values())))

@@ -1,0 +1,98 @@
+"""Compare the layout that `prism.parallelism` inferred with all hypotheses: its probability, and which layout is likelier."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.layout import constants as c
+from prism.layout.explained import Explained, explained
+from prism.layout.posterior import Answer, alternatives, answers
+from prism.layout.problem import Problem, problem_of
+from prism.model import Alternative, Job, Layout, Parallelism
+from prism.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Confidence in the reported layout, and alternatives. `instead` is set if another replaces the inferred layout."""
+
+    confidence: float
+    alternatives: tuple[Alternative, ...]
+    instead: Explained | None = None
+
+
+def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) -> Weighed | None:
+    """Compute the probability of an inferred layout (`told`) from the job's flow records. None if they do not allow it.
+
+    The method counts messages. It cannot count bursts of TCP, sampled records, or records of several messages each (Prism
+    merges the records of large clusters); for these the inferred layout stays as it is.
+    """
+    if len(job.endpoints) > c.MOST_MEMBERS or not 0 < len(flows) <= c.MOST_RECORDS:
+        return None
+    if 2 * np.count_nonzero(flows.messages > 1) > len(flows) or np.any(flows.sampling_rate != 1):
+        return None
+    problem = problem_of(flows, job.endpoints, topology)
+    if problem is None or all(s.bursts for s in problem.streams):
+        return None
+    found = answers(problem)
+    if not found:
+        return None
+    layout = told.layout
+    sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
+    same = next((one for one in found if _sizes(one) == sizes), None)
+    if same is not None and not _contradicted(same, found[0]):
+        found = [same, *(one for one in found if one is not same)]
+        if _is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, same):
+            return Weighed(same.probability * same.explains, _alternatives(found))
+    elif found[0].explains < c.EVEN:
+        return Weighed(min(layout.confidence, 1 - found[0].explains), ())
+    sure = found[0].probability * found[0].explains
+    return Weighed(sure, _alternatives(found), explained(problem, found[0].best, sure, flows))
+
+
+def _contradicted(told: Answer, best: Answer) -> bool:
+    """Whether the structure of the traffic, or its numbers of messages, exclude the inferred layout."""
+    rounds = best.best.terms["rounds"] - told.best.terms["rounds"]
+    return told.explains < c.EVEN or (rounds >= c.OTHER_ROUNDS and told.probability * c.LIKELIER < best.probability)
+
+
+def _is_whole(told: Parallelism, ranks: int) -> bool:
+    """Whether every rank is in a group of each dimension, of its size."""
+    sizes = {kind: getattr(told.layout, kind) for kind in ("dp", "pp", "tp", "cp")}
+    held: Counter[str] = Counter()
+    for group in told.groups:
+        held[group.kind] += len(group.members) * (len(group.members) == sizes.get(group.kind))
+    return all(held[kind] >= ranks for kind, size in sizes.items() if size > 1)
+
+
+def _groups_of(told: Parallelism) -> set[tuple[str, frozenset[str]]]:
+    return {(group.kind, frozenset(group.members)) for group in told.groups if len(group.members) > 1}
+
+
+def _groups(problem: Problem, one: Answer) -> set[tuple[str, frozenset[str]]]:
+    return {(kind, frozenset(problem.members[m] for m in members)) for kind, members in one.best.groups}
+
+
+def _sizes(one: Answer) -> tuple[int, ...]:
+    return tuple(one.best.layout[kind] for kind in ("dp", "pp", "tp", "ep", "cp"))
+
+
+def _alternatives(found: Sequence[Answer]) -> tuple[Alternative, ...]:
+    return tuple(
+        Alternative(Layout(**one.best.layout, confidence=round(one.probability * one.explains, 3)), _why(found[0], one))
+        for one in alternatives(found)
+    )
+
+
+def _why(best: Answer, other: Answer) -> str:
+    """Why the traffic fits both layouts."""
+    a, b = best.best, other.best
+    if a.kinds == b.kinds and a.families == b.families:
+        return "the traffic between hosts is the same; what the GPUs of a host do among themselves is not seen"
+    differ = [f"{x.upper()} or {y.upper()}" for x, y in zip(a.kinds, b.kinds, strict=False) if x != y and "none" not in (x, y)]
+    return f"one kind of traffic may be {differ[0]}" if differ else "part of the traffic fits both"

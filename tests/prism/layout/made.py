@@ -1,0 +1,32 @@
+"""Jobs with a topology and what is inferred of them."""
+
+from prism.layout.posterior import answers
+from prism.layout.problem import problem_of
+from prism.model import Job
+from prism.topology import Endpoint, Topology
+from tests.prism.evidence.made import Wire, addresses, data_parallel, pipelined
+
+__all__ = ["addresses", "asked", "data_parallel", "job", "pipelined", "tensor_and_data", "topology"]
+
+
+def topology(endpoints, per_host):
+    return Topology({e: Endpoint(f"server{i // per_host}", i % per_host, "leaf0") for i, e in enumerate(endpoints)}, ())
+
+
+def job(wire):
+    flows = wire.flows()
+    return Job("A", tuple(sorted(wire.endpoints)), (), *flows.window)
+
+
+def asked(wire, per_host=1, silent=()):
+    found = problem_of(wire.flows(), [e for e in wire.endpoints if e not in silent], topology(wire.endpoints, per_host), silent)
+    return found, answers(found)
+
+
+def tensor_and_data(hosts=4, per_host=4, steps=8):
+    """Tensor parallel in each host: its GPUs reduce gradients on a rail of their own."""
+    wire = Wire(addresses(hosts, per_host))
+    for step in range(steps):
+        for rail in range(per_host):
+            wire.ring([h * per_host + rail for h in range(hosts)], step * 200 + 120 + 0.05 * rail, 4_000_000)
+    return wire
