@@ -47,6 +47,7 @@ COLUMNS = {  # figure → heading
     "jobs_exact": "jobs",
     "jobs_extra": "extra",
     "layout_exact": "layout",
+    "layout_set": "in set",
     "groups_f1": "groups",
     "pairs_precision": "pairs",
     "steps_recall": "steps",

@@ -16,6 +16,7 @@ import numpy as np
 
 from prism import views, views_findings, views_graph, views_time
 from prism.board import Board, told
+from prism.cells import Stretch
 from prism.model import (
     PHASES,
     Diagnosis,
@@ -130,7 +131,7 @@ def main(ranks: int, steps: int) -> None:
     shown = board(ranks, steps)
     found, topology = shown.jobs[0].found, shown.topology
     middle = int(found.timeline.steps[0][steps // 2, 0])
-    near = views_time.Stretch(middle, middle + 3_000_000_000, 0, 1000)
+    near = Stretch(middle, middle + 3_000_000_000, 0, 1000)
     questions: dict[str, Callable[[], Any]] = {
         "board": lambda: views.board(shown),
         "jobs, first": lambda: views.jobs(shown),

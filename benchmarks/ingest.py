@@ -35,7 +35,7 @@ from collectors.record import Flows, Transits
 from prism.board import Board
 from prism.serve import Parts, Wish, serve
 from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Job, Spec
+from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.windows import SECOND
 
 TICK_S = 0.02
@@ -47,11 +47,11 @@ ROW = np.dtype(
 )
 
 
-def job_rows(seconds: float) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """What a job exports in so many seconds, by when, ns from the start."""
+def job_rows(seconds: float, faults: Sequence[Fault] = ()) -> tuple[NDArray[np.void], NDArray[np.int64]]:
+    """What a job with these faults exports in so many seconds, by when, ns from the start."""
     steps = int(seconds / 0.45) + 8
     job = Job(dp=2, pp=4, micro=4, steps=steps, forward_ms=20, backward_ms=40, gradient_octets=4_000_000, transport="tcp")
-    flows = simulate(Spec("ingest", Cluster(hosts=8, nic_gbit=8.0), (job,)), 1).flows
+    flows = simulate(Spec("ingest", Cluster(hosts=8, nic_gbit=8.0), (job,), tuple(faults)), 1).flows
     flows = flows.take(np.argsort(flows.end_ns, kind="stable"))
     first = int(flows.start_ns.min())
     rows = np.zeros(len(flows), ROW)
@@ -63,9 +63,11 @@ def job_rows(seconds: float) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     return rows, flows.end_ns - first
 
 
-def send(port: int, rate: int, seconds: float, said: multiprocessing.connection.Connection) -> None:
+def send(
+    port: int, rate: int, seconds: float, said: multiprocessing.connection.Connection, faults: Sequence[Fault] = ()
+) -> None:
     """Export a job and what fills up to `rate` records per second, as time passes; says how many datagrams and records."""
-    rows, due = job_rows(seconds)
+    rows, due = job_rows(seconds, faults)
     rng = np.random.default_rng(1)
     small = np.zeros(rate, ROW)
     small["src"], small["dst"] = (0x0AC80000 + rng.integers(0, 4096, (2, rate))).astype(">u4")
@@ -113,9 +115,9 @@ class Probe:
                 self.delays.append(arrived_ns - records.end_ns)
             add(records, arrived_ns)
 
-        def looking(now_ns: int, *, last: bool = False) -> Board:
+        def looking(now_ns: int, *, last: bool = False, again: bool = False) -> Board:
             began = time.time_ns()
-            board = look(now_ns, last=last)
+            board = look(now_ns, last=last, again=again)
             self.began.append(began)
             self.ended.append(time.time_ns())
             self.jobs = len(board.jobs)

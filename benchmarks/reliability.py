@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks.score import LAYOUT, loud, true_findings
+from benchmarks.score import loud, true_findings
 
 Json = Mapping[str, Any]
 BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -29,7 +29,7 @@ def statements(report: Json, truth: Json) -> list[Said]:
         addresses = {rank["ip"] for rank in job["ranks"]}
         for found in report["jobs"]:
             if set(found["endpoints"]) == addresses:
-                right = all(found["parallelism"][kind] == job["layout"].get(kind, 1) for kind in LAYOUT)
+                right = all(found["parallelism"].get(kind, 1) == size for kind, size in job["layout"].items())
                 said.append(Said("layout", found["confidence"], right))
     good = {id(f) for _, findings in true_findings(report, truth) for f in findings}
     return said + [Said("claim", f["confidence"], id(f) in good) for f in loud(report)]

@@ -5,7 +5,11 @@
 
 Definitions
     job right       its set of endpoints is reported exactly; extra: a reported set that is no true job
-    layout right    dp, pp, tp and ep all as they are
+    layout right    dp, pp, tp, ep, and cp where the truth names it, all as they are
+    in the set      the layout or one of the first three alternatives is right: an honest "either A or B"
+    sure            a layout of confidence 0.9 or more
+    product wrong   a reported job of which dp × pp × tp × cp is not the number of its endpoints; ep divides the
+                    data-parallel ranks (Megatron) or multiplies them
     group right     kind and set of members; groups of one member do not count
     step right      its end is matched by a reported end within a quarter of the job's median step
     step error      |reported - true| / true distance of consecutive step ends; 1 where either end is unmatched
@@ -16,6 +20,7 @@ Definitions
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_left
 from collections import Counter
@@ -25,7 +30,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 Json = Mapping[str, Any]
-LAYOUT = ("dp", "pp", "tp", "ep")
+DIMENSIONS = ("dp", "pp", "tp", "ep", "cp")
+SURE = 0.9
 RIGHT_KINDS = {
     "compute_slow": {"slow_rank"},
     "nic_throttle": {"slow_link", "slow_group"},
@@ -33,6 +39,7 @@ RIGHT_KINDS = {
     "uplink_throttle": {"slow_switch", "slow_link"},
     "crash": {"crash", "job_stopped"},
 }
+IMBALANCES = ("stage_imbalance", "data_imbalance")  # a cause without a culprit: the job, or the ranks of the heavy stage
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,10 @@ class Counts:
     jobs_extra: int = 0
     rand_indices: tuple[float, ...] = ()
     layouts_right: int = 0
+    layouts_in_set: int = 0
+    layouts_sure: int = 0
+    layouts_sure_right: int = 0
+    layout_product_wrong: int = 0
     groups: int = 0
     groups_claimed: int = 0
     groups_right: int = 0
@@ -74,6 +85,10 @@ class Counts:
             "jobs_f1": _ratio(2 * self.jobs_right, self.jobs + self.jobs_right + self.jobs_extra),
             "jobs_ari": statistics.fmean(self.rand_indices) if self.rand_indices else None,
             "layout_exact": _ratio(self.layouts_right, self.jobs),
+            "layout_set": _ratio(self.layouts_in_set, self.jobs),
+            "layouts_sure": self.layouts_sure,
+            "layouts_sure_right": self.layouts_sure_right,
+            "layout_product_wrong": self.layout_product_wrong,
             "groups_f1": _ratio(2 * self.groups_right, self.groups + self.groups_claimed),
             "pairs_precision": _ratio(self.pairs_right, self.pairs_claimed),
             "steps_recall": _ratio(self.steps_found, self.steps),
@@ -162,7 +177,15 @@ def _compare_sets(jobs: Sequence[TrueJob], report: Json, truth: Json) -> Counts:
         jobs_right=sum(s in claimed for s in true_sets),
         jobs_extra=sum(s not in true_sets for s in claimed),
         rand_indices=(_adjusted_rand(labels),),
+        layout_product_wrong=sum(not _is_whole(job) for job in report["jobs"]),
     )
+
+
+def _is_whole(job: Json) -> bool:
+    """Whether the product of a reported layout's dimensions is the number of the job's endpoints."""
+    layout = job["parallelism"]
+    ranks = math.prod(layout.get(kind, 1) for kind in ("dp", "pp", "tp", "cp"))
+    return len(job["endpoints"]) in (ranks, ranks * layout.get("ep", 1))
 
 
 def _first_set(endpoint: str, sets: Sequence[frozenset[str]]) -> int | str:
@@ -192,16 +215,32 @@ def _compare_job(job: TrueJob, reported: Sequence[Json]) -> Counts:
     labelled = [
         (pair["kind"], frozenset((pair["src"], pair["dst"])))
         for pair in got.get("pairs", ())
-        if pair["kind"] in LAYOUT and pair["src"] in job.endpoints and pair["dst"] in job.endpoints
+        if pair["kind"] in DIMENSIONS and pair["src"] in job.endpoints and pair["dst"] in job.endpoints
     ]
+    return (
+        _compare_layout(job, got)
+        + Counts(
+            groups=len(job.groups),
+            groups_claimed=len(claimed),
+            groups_right=len(claimed & job.groups),
+            pairs_claimed=len(labelled),
+            pairs_right=sum(pair in together for pair in labelled),
+        )
+        + _compare_steps(job, {rank["endpoint"]: [end for _, end in sorted(rank["steps"])] for rank in got.get("ranks", ())})
+    )
+
+
+def _compare_layout(job: TrueJob, got: Json) -> Counts:
+    def fits(layout: Json) -> bool:
+        return all(layout.get(kind, 1) == size for kind, size in job.layout.items())
+
+    right, sure = fits(got["parallelism"]), got.get("confidence", 0) >= SURE
     return Counts(
-        layouts_right=all(got["parallelism"].get(kind, 1) == size for kind, size in job.layout.items()),
-        groups=len(job.groups),
-        groups_claimed=len(claimed),
-        groups_right=len(claimed & job.groups),
-        pairs_claimed=len(labelled),
-        pairs_right=sum(pair in together for pair in labelled),
-    ) + _compare_steps(job, {rank["endpoint"]: [end for _, end in sorted(rank["steps"])] for rank in got.get("ranks", ())})
+        layouts_right=right,
+        layouts_in_set=right or any(map(fits, got.get("alternatives", ())[:3])),
+        layouts_sure=sure,
+        layouts_sure_right=sure and right,
+    )
 
 
 def _pick(job: TrueJob, reported: Sequence[Json]) -> Json | None:
@@ -271,10 +310,12 @@ def _compare_findings(jobs: Sequence[TrueJob], report: Json, truth: Json) -> Cou
 def names_culprit(finding: Json, fault: Json, truth: Json) -> bool:
     """Whether a finding names who is at fault and nobody innocent; a link may name its innocent other end too."""
     ids, is_link = set(finding["subject"]["ids"]), finding["subject"]["type"] == "link"
-    if "switch" in fault:
-        return ids == {fault["switch"]} or (is_link and len(ids) == 2 and fault["switch"] in ids)
     ranks = [rank for rank in truth["jobs"][fault["job"]]["ranks"] if rank["rank"] in fault.get("ranks", ())]
     guilty = {rank["ip"] for rank in ranks} | {f"server{rank['server']}" for rank in ranks}
+    if fault["kind"] in IMBALANCES:
+        return finding["kind"] == fault["kind"] and (finding["subject"]["type"] == "job" or not ranks or ids <= guilty)
+    if "switch" in fault:
+        return ids == {fault["switch"]} or (is_link and len(ids) == 2 and fault["switch"] in ids)
     return bool(ids) and (ids <= guilty or (is_link and len(ids) == 2 and bool(ids & guilty)))
 
 

@@ -16,6 +16,7 @@ MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")  # RFC 4291, 2.5.5.2
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
 LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")  # RFC 8215: what is inside depends on the site
 COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
+NOT_PUBLIC = "not public"
 ISATAP = 0x5EFE  # RFC 5214: the 32 bits before the last 32 are [0|2]00:5efe
 # Clouds give keys to whoever asks here; these need to be allowed as an address, a network does not do.
 METADATA = frozenset(
@@ -30,7 +31,7 @@ METADATA = frozenset(
 
 
 def refused(text: str, allow: Sequence[Network] = ()) -> str:
-    """Why an address is not posted to; empty where it may be. Raises ValueError where it is no address."""
+    """Why an address is not posted to, and the setting that lets it through; empty where it may be. Raises ValueError."""
     address = ipaddress.ip_address(text.partition("%")[0])
     inner = tuple(inside(address))
     wrapped = bool(inner) and (address in NAT64 or address in MAPPED)
@@ -38,10 +39,15 @@ def refused(text: str, allow: Sequence[Network] = ()) -> str:
         networks = [network for network in allow if one.version == network.version and one in network]
         if one in METADATA:
             if not any(network.prefixlen == network.max_prefixlen for network in networks):
-                return f"{text} gives out keys of machines (metadata)"
+                return f"{text} gives out keys of machines (metadata); {_lifted(one)}, a wider network does not do"
         elif not networks and (why := _special(one)):
-            return f"{text} is {why}"
+            return f"{text} is {why}, not public; {_lifted(one)}" if why != NOT_PUBLIC else f"{text} is {why}; {_lifted(one)}"
     return ""
+
+
+def _lifted(address: Address) -> str:
+    """What lets an address through, in words: the setting, and the network to put there."""
+    return f"if that is meant, add allow: [{ipaddress.ip_network(address)}] to this receiver in the alerts file"
 
 
 def inside(address: Address) -> Iterator[ipaddress.IPv4Address]:
@@ -70,6 +76,6 @@ def _special(address: Address) -> str:
         "multicast": address.is_multicast,
         "private": address.is_private or (address.version == 6 and address.is_site_local),
         "reserved": address.is_reserved or address in LOCAL_NAT64,
-        "not public": not address.is_global or (address.version == 6 and address.sixtofour is not None),  # as newer Pythons say
+        NOT_PUBLIC: not address.is_global or (address.version == 6 and address.sixtofour is not None),  # as newer Pythons say
     }
     return next((kind for kind, is_so in kinds.items() if is_so), "")

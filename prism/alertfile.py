@@ -45,7 +45,7 @@ def read_alerts(path: str | Path) -> Settings:
     try:
         document = load_yaml(path.read_text("utf-8-sig"), str(path)) or {}
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text at offset {error.start}") from None
+        raise ValueError(f"{path}: offset {error.start}: not UTF-8 text") from None
     try:
         return _settings(document, path.resolve().parent)
     except ValueError as error:
@@ -57,12 +57,12 @@ def _settings(document: Any, folder: Path) -> Settings:
     made = {name: _table(value, TABLES[name], name) for name, value in found.items() if name in TABLES}
     receivers = found.get("receivers") or []
     if not isinstance(receivers, list):
-        raise ValueError("receivers: a list is needed here")
+        raise ValueError("receivers: must be a list")
     made["receivers"] = tuple(_receiver(fields, i, folder) for i, fields in enumerate(receivers))
     names = [one.name for one in made["receivers"]]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"receivers: {twice!r} stands there twice")
+        raise ValueError(f"receivers: the name {twice!r} is given twice")
     if url := found.get("external_url"):
         made["external_url"] = _url(_text(url, "external_url"), "external_url").rstrip("/")
     made["labels"] = _labels(found.get("labels") or {})
@@ -75,25 +75,25 @@ def _checked(settings: Settings) -> Settings:
     _among(settings.telling.always, RANK, "telling.always")
     _among(settings.grouping.by, {*GROUPABLE, *settings.labels}, "grouping.by")
     if not settings.limits.timeout_s or not settings.retrying.after_s:
-        raise ValueError("limits.timeout_s and retrying.after_s: not nothing")
+        raise ValueError("limits.timeout_s and retrying.after_s: must not be empty or 0")
     return settings
 
 
 def _among(given: tuple[str, ...], known: Any, where: str) -> None:
     stray = next((one for one in given if one not in known), None)
     if stray is not None:
-        raise ValueError(f"{where}: unknown {stray!r}; known are {', '.join(sorted(known))}")
+        raise ValueError(f"{where}: unknown value {stray!r}; known values: {', '.join(sorted(known))}")
 
 
 def _known(value: Any, kind: type[Any], where: str, *, more: tuple[str, ...] = ()) -> dict[str, Any]:
     """The value, an object with no other keys than a table has."""
     place = f"{where}: " if where else ""
     if not isinstance(value, dict):
-        raise ValueError(f"{place}a table of keys and values is needed here")
+        raise ValueError(f"{place}must be a table of keys and values")
     names = (*(field.name for field in fields(kind)), *more)
     stray = next((name for name in value if name not in names), None)
     if stray is not None:
-        raise ValueError(f"{place}there is no key {stray!r}; keys are {', '.join(sorted(names))}")
+        raise ValueError(f"{place}unknown key {stray!r}; known keys: {', '.join(sorted(names))}")
     return value
 
 
@@ -113,7 +113,7 @@ def _receiver(value: Any, number: int, folder: Path) -> Receiver:
         if not given.get(name):
             raise ValueError(f"{where}: {name} is missing")
     if given["kind"] not in KINDS:
-        raise ValueError(f"{where}: kind is one of {', '.join(KINDS)}")
+        raise ValueError(f"{where}: kind must be one of {', '.join(KINDS)}")
     types = {field.name: str(field.type) for field in fields(Receiver)} | {"kind": "str"}
     made: dict[str, Any] = {}
     for name, text in given.items():
@@ -131,14 +131,14 @@ def _fitting(receiver: Receiver, where: str, folder: Path) -> Receiver:
     """The receiver, if it has what its kind needs."""
     needed = NEEDS.get(receiver.kind)
     if needed and not getattr(receiver, needed):
-        raise ValueError(f"{where}: {receiver.kind} needs {needed}")
+        raise ValueError(f"{where}: kind {receiver.kind} needs {needed}")
     for secret in receiver.secrets:
         try:
             key(secret)
         except ValueError as error:
             raise ValueError(f"{where}: secrets: {error}") from None
     if receiver.most < 1 or receiver.refresh_s < 1:
-        raise ValueError(f"{where}: most and refresh_s are 1 at least")
+        raise ValueError(f"{where}: most and refresh_s must be at least 1")
     if receiver.ca_file:
         receiver = replace(receiver, ca_file=str(folder / receiver.ca_file))
         with open(receiver.ca_file, "rb"):  # told now, not when it is needed
@@ -154,9 +154,9 @@ def _url(text: str, where: str) -> str:
     except ValueError:
         fit = None
     if not fit or not text.isascii() or any(c.isspace() or not c.isprintable() for c in text):
-        raise ValueError(f"{where}: http://… or https://… is needed, in ASCII, without spaces")
+        raise ValueError(f"{where}: must be http://… or https://…, in ASCII, without spaces")
     if "@" in parts.netloc:
-        raise ValueError(f"{where}: no user and password in an address; there is token")
+        raise ValueError(f"{where}: must not contain a user and password; use token")
     return text
 
 
@@ -168,30 +168,30 @@ def _secret(value: Any, where: str, folder: Path) -> Secret:
     elif isinstance(value, dict) and set(value) == {"env"}:
         name = _text(value["env"], where)
         if name not in os.environ:
-            raise ValueError(f"{where}: the environment has no {name}")
+            raise ValueError(f"{where}: the environment variable {name} is not set")
         text = os.environ[name]
     elif isinstance(value, str):
         text = value
     else:
-        raise ValueError(f"{where}: text, {{file: NAME}} or {{env: NAME}} is needed here")
+        raise ValueError(f"{where}: must be text, {{file: NAME}} or {{env: NAME}}")
     text = text.strip()
     if not text or not text.isprintable():
-        raise ValueError(f"{where}: is empty, or no text")
+        raise ValueError(f"{where}: is empty or contains control characters")
     return Secret(text)
 
 
 def _labels(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise ValueError("labels: names and values are needed here")
+        raise ValueError("labels: must be a table of names and values")
     for name in value:
         if not LABEL.fullmatch(name):
-            raise ValueError(f"labels: {name!r} is no name of a label")
+            raise ValueError(f"labels: {name!r} is not a valid label name (letters, digits and _)")
     return {name: _text(text, f"labels.{name}") for name, text in value.items()}
 
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value.isprintable():
-        raise ValueError(f"{where}: text is needed here")
+        raise ValueError(f"{where}: must be text without control characters")
     return value
 
 
@@ -201,26 +201,26 @@ def _number(value: Any, where: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number <= 1e9:
-        raise ValueError(f"{where}: a number from 0 on is needed here")
+        raise ValueError(f"{where}: must be a number from 0 to 1,000,000,000")
     return number
 
 
 def _whole(value: Any, where: str) -> int:
     number = _number(value, where)
     if number != int(number):
-        raise ValueError(f"{where}: a whole number is needed here")
+        raise ValueError(f"{where}: must be a whole number")
     return int(number)
 
 
 def _yes(value: Any, where: str) -> bool:
     if value not in ("true", "false"):
-        raise ValueError(f"{where}: true or false is needed here")
+        raise ValueError(f"{where}: must be true or false")
     return bool(value == "true")
 
 
 def _many(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{where}: a list is needed here")
+        raise ValueError(f"{where}: must be a list")
     return value
 
 

@@ -211,7 +211,7 @@ class Alerts:
             if job.done():
                 del self._flights[name]
                 error = job.exception()
-                went = job.result() if error is None else Delivery(False, f"unexpected {type(error).__name__}", again=True)
+                went = job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", again=True)
                 self._landed(self._boxes[name], told, went)
                 landed.add(name)
         return landed
@@ -230,7 +230,15 @@ class Alerts:
         self._tally[receiver.name, done.state if done.state != "waiting" else "failed"] += 1
         if not went.ok:
             level = logging.ERROR if done.state == "dead" else logging.WARNING
-            say("alert", level=level, receiver=receiver.name, id=told.id, state=done.state, tries=done.tries, why=went.why)
+            say(
+                "notification not delivered",
+                level=level,
+                receiver=receiver.name,
+                id=told.id,
+                state=done.state,
+                tries=done.tries,
+                why=went.why,
+            )
         if went.ok:
             box.awake(now)
 
@@ -257,13 +265,19 @@ class Alerts:
         tally: dict[tuple[str, ...], float] = {key: float(n) for key, n in list(self._tally.items())}
         troubles = keyed(self._troubles)
         return (
-            Count("prism_alerts_deliveries", "Tries to tell a receiver, by how they went", tally, ("receiver", "result")),
-            Count("prism_alerts_waiting", "Notifications that wait for a receiver", waiting, ("receiver",), level=True),
-            Count("prism_alerts_disabled", "Receivers that answered that they are gone", disabled, ("receiver",), level=True),
-            Count("prism_alerts_muted", "Alerts that are not told now, by why", muted, ("why",), level=True),
-            Count("prism_alerts_troubles", "Errors around alerts, by where", troubles, ("what",)),
+            Count("prism_alerts_deliveries", "Attempts to deliver a notification, by result", tally, ("receiver", "result")),
+            Count("prism_alerts_waiting", "Notifications waiting for delivery", waiting, ("receiver",), level=True),
+            Count(
+                "prism_alerts_disabled",
+                "Receivers that are disabled: they answered 410",
+                disabled,
+                ("receiver",),
+                level=True,
+            ),
+            Count("prism_alerts_muted", "Alerts not notified now, by reason", muted, ("why",), level=True),
+            Count("prism_alerts_troubles", "Errors in alerting, by place", troubles, ("what",)),
         )
 
     def _trouble(self, what: str, error: Exception) -> None:
         self._troubles[what] += 1
-        say("alerts", level=logging.WARNING, trouble=what, why=error)
+        say("alerting error, trying again", level=logging.WARNING, place=what, error=error)

@@ -21,18 +21,18 @@ def tried(receiver: Receiver, settings: Settings) -> Delivery:
     alert = Alert(
         labels={**settings.labels, "alertname": "test", "severity": "warning", "test": name},
         annotations={
-            "summary": "Test of Prism's alerts: nothing is wrong",
-            "description": "Somebody asked for this with `prism alert test`. Nothing is to be done.",
+            "summary": "Test alert from Prism: nothing is wrong",
+            "description": "Sent by `prism alert test`. No action needed.",
         },
         started_ns=now - 1_000_000_000,
         link=settings.external_url,
         case=f"test-{name}",
     )
     going = Notification(
-        f"prism_test_{name}", receiver.name, group_key({"test": name}), {"test": name}, (alert,), "a test", now, next_ns=now
+        f"prism_test_{name}", receiver.name, group_key({"test": name}), {"test": name}, (alert,), "test", now, next_ns=now
     )
-    over = replace(going, id=f"{going.id}_over", alerts=(replace(alert, ended_ns=now),), reason="the end of a test")
-    went = Delivery(False, "not tried")
+    over = replace(going, id=f"{going.id}_over", alerts=(replace(alert, ended_ns=now),), reason="test resolved")
+    went = Delivery(False, "no attempt was made")
     for told in (going, over) if receiver.resolved else (going,):
         went = deliver(
             post(told, receiver, external_url=settings.external_url, now_ns=time.time_ns()),

@@ -16,15 +16,17 @@ from collectors.metrics import Count, keyed
 from collectors.record import Flows, concatenated
 from collectors.sinks import Sink
 from collectors.testimony import Witness
-from prism.board import Board
+from prism.board import Board, Gap
 from prism.hearing import Heard
+from prism.pulse import Pulse, hole
 from prism.records import Records
 from prism.store import State
 from prism.tracking import Followed, Wanted
 from prism.watch import Watch
-from prism.windows import SECOND
+from prism.windows import NO_FLOWS, SECOND
 
-TURN_S = 0.05
+TURN_S, IDLE_TURN_S = 0.05, 0.5  # seconds between two looks for records; before any has come
+IDLE_S = 5  # seconds between two reads of a store that holds no records yet
 
 
 @runtime_checkable
@@ -42,11 +44,12 @@ def witnessing(
     decoders: Iterable[Counting] = (),
     *,
     every_s: float = 0.25,
+    pulse: Pulse | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> Callable[[], None]:
     """A function that hands on to a watch what exporters told of delays and losses since it was called last, and who is heard.
 
-    It is called in the thread in which the `decoders` work, and asks them every so often.
+    It is called in the thread in which the `decoders` work, of which it is the `pulse`, and asks them every so often.
     """
     witness = Witness()
     known: dict[str, tuple[int, Heard]] = {}  # datagrams that came of each exporter, and what that tells
@@ -55,6 +58,8 @@ def witnessing(
     def hand_on() -> None:
         nonlocal due
         told, now = drain(), clock()
+        if pulse is not None:
+            pulse.beat(now)
         if told.delays or told.drops or told.counters:
             watch.add(witness.transits(told), now)
         if now >= due:
@@ -102,10 +107,10 @@ class Watched:
 class Analysis:
     """Runs a watch until it is stopped.
 
-    With `state`, jobs, cases and windows are kept there and found again. With `stored`, records are read from there as others
-    write them: again for `overlap_s`, so that what comes late is seen. `spooled` says how many records from before a restart
-    are on their way to the store: windows hold them too, if they are there within `patience_s`. What comes after the restart
-    is not stored sooner, so it is not taken twice.
+    With `state`, jobs, cases, windows and gaps are kept there and found again. With `stored`, records are read from there as
+    others write them: again for `overlap_s`, so that what comes late is seen. `spooled` says how many records from before a
+    restart are on their way to the store: windows hold them too, if they are there within `patience_s`. What comes after the
+    restart is not stored sooner, so it is not taken twice. Nothing is analysed while the thread of the `pulse` is held up.
     """
 
     def __init__(
@@ -118,12 +123,14 @@ class Analysis:
         spooled: Callable[[], int] = lambda: 0,
         overlap_s: float = 30.0,
         patience_s: float = 0.75,
+        pulse: Pulse | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.watch, self.state, self.stored, self.past = watch, state, stored, past or stored
-        self.failed = self.unsaved = 0
+        self.failed = self.unsaved = self._read_ns = 0
         self._overlap, self._clock = int(overlap_s * SECOND), clock
         self._spooled, self._turns = spooled, int(patience_s / TURN_S)
+        self.pulse = pulse or Pulse()
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop`. What fails is said and counted, and tried again with the next window."""
@@ -131,7 +138,7 @@ class Analysis:
         while not stop.is_set():
             try:
                 if not self.turn():
-                    stop.wait(TURN_S)
+                    stop.wait(TURN_S if self.watch.first_ns else IDLE_TURN_S)
             except StoreError as error:
                 self._failed("store", error, stop)
             except Exception as error:  # one window that cannot be analysed must not end the service
@@ -141,13 +148,26 @@ class Analysis:
     def turn(self) -> bool:
         """Read what came in, and look if a window is due: whether it was."""
         now = self._clock()
-        if self.stored is not None and now - self.watch.until_ns >= SECOND:
+        pause = SECOND if self.watch.first_ns else IDLE_S * SECOND
+        if self.stored is not None and now - max(self.watch.until_ns, self._read_ns) >= pause:
+            self._read_ns = now
             self._read(self.stored, now)
         self.watch.take()
+        if not self.pulse.settled(now):
+            return False
+        if held := self.pulse.take():
+            self._held_up(*held)
         if not self.watch.due(now):
             return False
         self._save(self.watch.look(self.watch.watermark(now)))
         return True
+
+    def _held_up(self, begin_ns: int, end_ns: int) -> None:
+        """Nobody took records between two times; that is a gap where some are missing."""
+        ends = self.watch.shelf.between(begin_ns - self._overlap, self._clock()).end_ns
+        say("held up", level=logging.WARNING, seconds=round((end_ns - begin_ns) / SECOND, 1))
+        if found := hole(ends, begin_ns, end_ns):
+            self.watch.missed(Gap(*found, "paused"))
 
     def _read(self, stored: Records, now: int) -> None:
         since = (self.watch.until_ns or now) - self._overlap
@@ -158,10 +178,10 @@ class Analysis:
             any(not self._spooled() or stop.wait(TURN_S) for _ in range(self._turns))
         while self.state is not None and not stop.is_set():
             try:
-                jobs, trails, until = self.state.load()
+                jobs, trails, until, windows, gaps = self.state.load()
                 if until:
-                    flows = self._past(self.past, jobs, until) if self.past is not None else None
-                    self.watch.resume(jobs, trails, until, flows, deaf=self.stored is None)
+                    flows = self._past(self.past, jobs, until) if self.past is not None else NO_FLOWS
+                    self.watch.resume(jobs, trails, until, flows, deaf=self.stored is None, windows=windows, known=gaps)
                     say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
                 return
             except StoreError as error:
@@ -176,14 +196,14 @@ class Analysis:
         if self.state is None or not board.revision:
             return
         try:
-            self.state.save(self.watch.jobs, self.watch.trails, board.windows[:1], board.at_ns)
+            self.state.save(self.watch.jobs, self.watch.trails, board.windows[:1], board.at_ns, board.gaps)
         except StoreError as error:  # the next window saves what has changed since
             self.unsaved += 1
-            say("state not saved", level=logging.ERROR, error=error)
+            say("state not saved, the next window tries again", level=logging.ERROR, error=error)
 
     def _failed(self, what: str, error: Exception, stop: threading.Event) -> None:
         self.failed += 1
-        say(f"{what} failed", level=logging.ERROR, error=repr(error))
+        say(f"{what} failed, trying again", level=logging.ERROR, error=repr(error))
         stop.wait(1.0)
 
     def counts(self) -> Iterator[Count]:
@@ -191,14 +211,16 @@ class Analysis:
         board, watch = self.watch.boards.newest, self.watch
         took = board.windows[0].took_s if board.windows else 0.0
         yield Count("prism_analysis_windows", "windows analysed", {(): board.revision})
-        yield Count("prism_analysis_failed", "windows that could not be analysed", {(): self.failed})
-        yield Count("prism_analysis_unsaved", "times that jobs and cases could not be kept", {(): self.unsaved})
-        yield Count("prism_analysis_records", "records given to the analysis", {(): board.source.flows})
-        yield Count("prism_analysis_skipped", "records left out or late", keyed(board.source.skipped), ("reason",))
-        yield Count("prism_analysis_window_seconds", "what the newest window took", {(): took}, level=True)
-        yield Count("prism_analysis_lag_seconds", "time not yet analysed", {(): self._lag_s()}, level=True)
+        yield Count("prism_analysis_failed", "windows whose analysis failed", {(): self.failed})
+        yield Count("prism_analysis_unsaved", "failures to save jobs and findings", {(): self.unsaved})
+        yield Count("prism_analysis_records", "records passed to the analysis", {(): board.source.flows})
+        yield Count(
+            "prism_analysis_skipped", "records excluded from the analysis, by reason", keyed(board.source.skipped), ("reason",)
+        )
+        yield Count("prism_analysis_window_seconds", "duration of the analysis of the newest window", {(): took}, level=True)
+        yield Count("prism_analysis_lag_seconds", "age of the newest analysed record", {(): self._lag_s()}, level=True)
         yield Count("prism_analysis_rows", "records in memory", {(): len(watch.shelf)}, level=True)
-        silent = "exporters that fell silent while others did not"
+        silent = "exporters that stopped sending while others continue"
         yield Count("prism_analysis_quiet_exporters", silent, {(): len(watch.quiet)}, level=True)
 
     def health(self) -> Mapping[str, Any]:

@@ -16,14 +16,18 @@ WAIT_S = 30.0
 
 
 class Asking:
-    """A service at an address, asked with the token of a file. A context."""
+    """A service at an address, asked with a token or that of a file. A context.
 
-    def __init__(self, url: str, token_file: str | Path | None = None) -> None:
+    `host` is what to call it instead of its address: then it is on this host, and no proxy of the environment is used.
+    """
+
+    def __init__(self, url: str, token_file: str | Path | None = None, *, token: str = "", host: str = "") -> None:
         """Raises ValueError where the file holds no token, OSError."""
-        headers = {"Authorization": f"Bearer {_token(token_file)}"} if token_file else {}
+        token = _token(token_file) if token_file else token
+        headers = ({"Authorization": f"Bearer {token}"} if token else {}) | ({"Host": host} if host else {})
         self._url = url.rstrip("/")
         try:
-            self._client = httpx.Client(base_url=self._url + BASE, headers=headers, timeout=WAIT_S)
+            self._client = httpx.Client(base_url=self._url + BASE, headers=headers, timeout=WAIT_S, trust_env=not host)
         except (httpx.InvalidURL, ValueError) as error:
             raise ValueError(f"{url}: {error}") from None
 
@@ -40,11 +44,11 @@ class Asking:
             answer = self._client.get(path, params=asked)
             found = answer.json()
         except httpx.HTTPError as error:
-            raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}") from None
+            raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}; is the service running?") from None
         except ValueError:
-            raise ValueError(f"{self._url}: no service of Prism answers there") from None
+            raise ValueError(f"{self._url}: the answer is not from a Prism service; check --url") from None
         if not isinstance(found, dict):
-            raise ValueError(f"{self._url}: no service of Prism answers there")
+            raise ValueError(f"{self._url}: the answer is not from a Prism service; check --url")
         if answer.is_success:
             return found
         raise ValueError(f"{self._url}: {_reason(found, answer)}")
@@ -62,7 +66,7 @@ class Asking:
 
 def _reason(found: Mapping[str, Any], answer: httpx.Response) -> str:
     if answer.status_code == 401:
-        return "a token is needed; name its file with --token-file"
+        return "the service needs a token; give its file with --token-file"
     return str(found.get("detail") or answer.reason_phrase)
 
 
@@ -72,5 +76,5 @@ def _token(path: str | Path) -> str:
     except UnicodeDecodeError:
         text = ""
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError(f"{path}: no token in it")
+        raise ValueError(f"{path}: contains no token")
     return text

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from prism.model import Diagnosis, Finding, JobDiagnosis, Source
@@ -17,6 +17,7 @@ from prism.topology import Topology
 
 JobState = Literal["running", "silent", "ended"]
 CaseState = Literal["open", "closed"]
+GapReason = Literal["restart", "paused"]
 NO_SOURCE = Source((), 0, 0, {}, 0, 0)
 
 
@@ -41,7 +42,8 @@ class Case:
     """A finding as it is followed: opened once, updated, closed. All times are those of records, ns since the epoch.
 
     `opened_ns`, `updated_ns`, `closed_ns`: up to when records were known when it was first told, last told, and seen to be over
-    (0 while it is open). `finding` is as last told.
+    (0 while it is open). `finding` is as last told. `usual`: what steps took before it, ms, by measure, as known when it opened
+    (prism.baseline); empty in a replay, of which all is known.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Case:
     opened_ns: int
     updated_ns: int
     closed_ns: int = 0
+    usual: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,18 @@ class Window:
     took_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class Gap:
+    """A time in which Prism itself collected nothing, ns; `end_ns` is 0 while no record has come since.
+
+    `restart`: its process did not run, as after a stop or a crash; `paused`: it was held up, as by SIGSTOP or a suspended host.
+    """
+
+    begin_ns: int
+    end_ns: int
+    reason: GapReason = "restart"
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
     """What is known; `at_ns` is up to when records were analysed, 0 where there were none."""
@@ -73,6 +88,7 @@ class Board:
     jobs: tuple[JobStatus, ...] = ()
     cases: tuple[Case, ...] = ()  # the open ones and those closed not long ago, the newest first
     windows: tuple[Window, ...] = ()  # the newest first
+    gaps: tuple[Gap, ...] = ()  # in collection, the newest first
     unexplained: tuple[str, ...] = ()
     topology: Topology | None = None
 

@@ -1,37 +1,26 @@
-"""A board and its records in a file: pickled, and read back with nothing allowed but the classes a board is made of.
+"""A board and its records in a file of plain values (`packing`): reading it creates nothing but the classes of a board.
 
-As Python's documentation of pickle has it ("Restricting Globals"). Who writes the file is a process that has read what a
-stranger sent, so what it writes is not trusted either.
+A process that has read files from a stranger writes it, so what it wrote is not trusted: numbers that are places of other
+things are checked before anybody uses them.
 """
 
 from __future__ import annotations
 
-import pickle
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from collectors import record
-from prism import board, model, topology
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import COLUMNS, Flows
 from prism.board import Board
+from prism.gaps import MOST
+from prism.model import PHASES, JobDiagnosis
+from prism.packing import packed, unpacked
 from prism.records import Memory
 
-_CLASSES = {
-    *(
-        (model.__name__, name)
-        for name, kind in vars(model).items()
-        if isinstance(kind, type) and kind.__module__ == model.__name__
-    ),
-    *((board.__name__, name) for name in ("Board", "Case", "JobStatus", "Window")),
-    *((topology.__name__, name) for name in ("Topology", "Endpoint")),
-    (record.__name__, "Flows"),
-    *(("numpy._core.multiarray", name) for name in ("_reconstruct", "scalar")),
-    *(("numpy", name) for name in ("ndarray", "dtype")),
-    ("numpy._core.numeric", "_frombuffer"),
-    *(("builtins", name) for name in ("slice", "complex", "set", "frozenset", "range")),
-    ("collections", "Counter"),
-}
-_OLD = "numpy.core."  # as NumPy 1 calls numpy._core
+SCHEMA = "prism-board/1"
 
 
 class Replayed(NamedTuple):
@@ -41,37 +30,86 @@ class Replayed(NamedTuple):
     records: Memory
 
 
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        """The class of that name, where it is one of ours."""
-        known = module.replace(_OLD, "numpy._core.")
-        if (known, name) not in _CLASSES:
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a board")
-        return super().find_class(module, name)
+class _Kept(NamedTuple):
+    board: Board
+    flows: Flows
 
 
-class _Writer(pickle.Pickler):
-    def reducer_override(self, obj: Any) -> Any:
-        """Members of enumerations by their value, in all Pythons alike: some take them from their class by name."""
-        return (type(obj), (obj.value,)) if isinstance(obj, Enum) else NotImplemented
-
-
-def save(path: str | Path, told: Board, flows: record.Flows) -> None:
-    """Write a board and its records. Raises OSError."""
+def save(path: str | Path, told: Board, flows: Flows) -> None:
+    """Write a board and its records. Raises OSError, ValueError where it holds too much text."""
+    jobs = tuple(replace(status, found=bare(status.found)) for status in told.jobs)
     with open(path, "wb") as file:
-        _Writer(file, protocol=5).dump((told, flows))
+        file.writelines(packed(_Kept(replace(told, jobs=jobs), flows), _Kept, SCHEMA))
 
 
 def load(path: str | Path) -> Replayed:
-    """Read them back. Raises ValueError where the file holds anything else, OSError."""
+    """Read them back. Raises ValueError with the name of the file, whatever is wrong with it."""
     try:
-        with open(path, "rb") as file:
-            found = _Reader(file).load()
-    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, TypeError, ImportError) as error:
-        raise ValueError(f"{path}: no board: {error}") from None
-    if not (isinstance(found, tuple) and len(found) == 2):
-        raise ValueError(f"{path}: no board")
-    told, flows = found
-    if not isinstance(told, Board) or not isinstance(flows, record.Flows):
-        raise ValueError(f"{path}: no board")
-    return Replayed(told, Memory(flows))
+        found: _Kept = unpacked(np.fromfile(path, np.uint8), _Kept, SCHEMA)
+        for status in found.board.jobs:
+            check_job(status.found)
+        _check_flows(found.flows)
+    except (ValueError, OSError, MemoryError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{path}: no board: {why}") from None
+    return Replayed(found.board, Memory(found.flows))
+
+
+def bare(found: JobDiagnosis) -> JobDiagnosis:
+    """A job without the places of its streams' records, which only the analysis needs."""
+    none = np.zeros(0, np.intp)
+    streams = tuple(replace(stream, rows=none) for stream in found.parallelism.streams)
+    return replace(found, parallelism=replace(found.parallelism, streams=streams))
+
+
+def check_job(found: JobDiagnosis) -> None:
+    """Raises ValueError where arrays of a job do not fit one another or its endpoints."""
+    ranks, timeline = len(found.job.endpoints), found.timeline
+    if len(timeline.steps) != ranks or any(own.ndim != 2 or own.shape[1] != 2 for own in timeline.steps):
+        raise ValueError("the steps of a job are not those of its ranks")
+    spans, phases = timeline.spans, timeline.phases
+    _check_lengths([getattr(spans, name) for name in ("start_ns", "end_ns", "rank", "phase", "peer")])
+    _check_lengths([getattr(phases, name) for name in ("start_ns", "end_ns", "rank", "step", "phase")])
+    if spans.octets.shape not in ((0,), spans.rank.shape):
+        raise ValueError("columns differ in length")
+    steps = max((len(own) for own in timeline.steps), default=0)
+    for values, low, high in (
+        (spans.rank, 0, ranks),
+        (spans.peer, -1, ranks),
+        (spans.phase, 0, len(PHASES)),
+        (phases.rank, 0, ranks),
+        (phases.step, 0, steps),
+        (phases.phase, 0, len(PHASES)),
+    ):
+        _check_within(values, low, high)
+    if len(timeline.unseen) > MOST:
+        raise ValueError(f"a job has more than {MOST} gaps in collection")
+    if not 0 <= timeline.first < 1 << 62:
+        raise ValueError("the first step of a job has a number that none can have")
+    if np.any(np.diff(phases.rank) < 0):
+        raise ValueError("phases are not in order of rank")
+    members = set(found.job.endpoints)
+    named = {end for pair in found.parallelism.pairs for end in pair[:2]}.union(*(g.members for g in found.parallelism.groups))
+    if not named <= members:
+        raise ValueError("a group or a pair of a job names none of its endpoints")
+
+
+def _check_flows(flows: Flows) -> None:
+    _check_lengths([getattr(flows, column.name) for column in COLUMNS])
+    for values, names in (
+        (flows.src, flows.endpoints),
+        (flows.dst, flows.endpoints),
+        (flows.exporter, flows.exporters or ("",)),
+        (flows.path, flows.paths),
+    ):
+        _check_within(values, 0, len(names))
+
+
+def _check_lengths(columns: list[NDArray[Any]]) -> None:
+    if any(column.ndim != 1 or column.shape != columns[0].shape for column in columns):
+        raise ValueError("columns differ in length")
+
+
+def _check_within(values: NDArray[Any], low: int, high: int) -> None:
+    if len(values) and not (low <= int(values.min()) and int(values.max()) < high):
+        raise ValueError(f"a code is not in {low} to {high - 1}")

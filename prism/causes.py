@@ -15,12 +15,17 @@ LAST = ("late_rank", "lately", "late_again")
 
 
 def settled(
-    findings: Sequence[Finding], events: Sequence[Event], host: Callable[[str], str] = lambda address: address
+    findings: Sequence[Finding],
+    events: Sequence[Event],
+    host: Callable[[str], str] = lambda address: address,
+    *,
+    quote: Callable[[Finding], str] = lambda finding: finding.message,
 ) -> list[Finding]:
     """Findings of one job, each cause once and first, its symptoms as info behind it; strongest first.
 
     A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
-    claim or an event already explains is dropped into the claim's evidence. `host` says where an endpoint is.
+    claim or an event already explains is dropped into the claim's evidence. `host` says where an endpoint is, `quote` how a
+    symptom is written in the evidence.
     """
     order = sorted(
         findings,
@@ -48,7 +53,7 @@ def settled(
     for note in notes:
         i = next((i for i, claim in enumerate(claims) if _meet(claim, note, share=0.25)), None)
         if i is not None:
-            symptoms = [*told[i].evidence.get("symptoms", []), note.message]
+            symptoms = [*told[i].evidence.get("symptoms", []), quote(note)]
             told[i] = replace(told[i], evidence={**told[i].evidence, "symptoms": symptoms})
         elif not any(_within(note, event) for event in events):
             rest.append(note)

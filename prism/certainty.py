@@ -23,32 +23,37 @@ class Completeness(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5) -> Completeness:
+def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5, unknown_rate: float = 100) -> Completeness:
     """Whether records are sampled, sums over longer than steps show, or missing, as volumes that should be equal tell.
 
     Volumes may vary by `slack`: what a retransmission or a step's border moves. A record that is no sum is `dense`: traffic for
-    most of its time. Of what rests between, sums do not tell when.
+    most of its time. Of what rests between, sums do not tell when. Unknown sampling rates weigh as 1 in `unknown_rate`.
     """
     flows, share, reasons = view.flows, 1.0, list[str]()
-    rate = float(np.median(flows.sampling_rate)) if flows.sampling_rate.max(initial=0) > 1 else 1.0
+    unknown = float(np.mean(flows.sampling_rate == 0)) if flows.sampling_rate.min(initial=1) == 0 else 0.0
+    known = flows.sampling_rate[flows.sampling_rate > 0] if unknown else flows.sampling_rate
+    rate = float(np.median(known)) if known.max(initial=0) > 1 else 1.0
     if rate > 1:
         share /= 1 + np.log10(rate)
-        reasons.append(f"one packet in {rate:.0f} was seen")
+        reasons.append(f"traffic is sampled: 1 packet in {rate:.0f}")
+    if unknown:
+        share /= 1 + unknown * np.log10(unknown_rate)
+        reasons.append(f"traffic is sampled: the rate of {unknown:.0%} of the flow records is unknown")
     whole, long, sent, sparse = weights(flows, view.period, dense)
     if 2 * long > whole and view.period > 0:
         length = weighted_median(*_lasted(flows)[:2])
         share *= view.period / length
-        reasons.append(f"records last {length / view.period:.1f} steps")
+        reasons.append(f"flow records span {length / view.period:.1f} steps each")
     if 2 * sparse >= sent > 0:
         lasted, octets, busy = _lasted(flows)
         known = np.flatnonzero((busy > 0) & (lasted > 0))
         usual = weighted_median(np.minimum(busy[known] / lasted[known], 1.0), octets[known])
         share *= usual**0.25
-        reasons.append(f"records are sums: traffic for {usual:.0%} of their time")
+        reasons.append(f"flow records are aggregates: they carry traffic during {usual:.0%} of their duration")
     varies = _varies(view)
     if varies > slack:
         share *= float(np.exp(-8 * (varies - slack)))
-        reasons.append(f"volumes that should be equal vary by {varies:.1%}")
+        reasons.append(f"volumes that should be equal differ by {varies:.1%}: records may be missing")
     return Completeness(float(share), tuple(reasons))
 
 

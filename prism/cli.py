@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli import VersionOption, check_output, complaints, named_inputs, written
+from collectors import cli_warm
+from collectors.bounded import MEMORY, MemoryOption, bounded, unbounded
+from collectors.cli import VersionOption, check_output, complaints, lacking, named_inputs, written
 from collectors.cli_given import Commands
 from collectors.memory import keep_freed, seldom_collected
 from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
@@ -38,7 +40,7 @@ class Wrapping(StrEnum):
 
 SOON = 1.0  # seconds of work before a progress bar is worth drawing
 
-HELP = "Which LLM training jobs run on a cluster, how each is parallelised, who makes them slow: from network flows alone."
+HELP = "Detect LLM training jobs, their parallelism and what makes them slow, from network flows alone."
 app = typer.Typer(
     cls=Commands,
     help=HELP,
@@ -57,7 +59,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no × shows ?
     seldom_collected()
-    app()
+    with lacking("prism"):
+        app()
 
 
 @app.callback(help=HELP)
@@ -71,46 +74,47 @@ def replay(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Captures (pcap, pcapng) or flow records (CSV, JSON Lines, Parquet, nfdump's, Zeek's), plain, .gz or .zst. "
-            "SWITCH=FILE names the switch that saw it; else the file's name does.",
+            help="Captures (pcap, pcapng) or flow records (CSV, JSON Lines, Parquet, nfdump, Zeek), plain, .gz or .zst. "
+            "SWITCH=FILE names the switch; by default the file name is the switch name.",
         ),
     ],
     topology: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
+        str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
     ] = None,
-    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report there; - for standard output.")] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report (JSON); - for standard output.")] = None,
     trace: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write a Chrome trace there, for Perfetto; to FOLDER/ one per rank, for HolisticTraceAnalysis."
+            metavar="FILE", help="Write a Chrome trace for Perfetto; with FOLDER/ one per rank for HolisticTraceAnalysis."
         ),
     ] = None,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page there that opens without a network.")] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an HTML report that needs no network.")] = None,
     known: Annotated[
-        str | None, typer.Option(metavar="FILE", help="An earlier report: jobs that were there keep their names.")
+        str | None, typer.Option(metavar="FILE", help="Earlier report: jobs that it contains keep their names.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
+        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="WHERE", help="Keep the flow records there and analyse them from there: as in store.")
+        str | None, typer.Option(metavar="WHERE", help="Write the flow records to this store and analyse them from there.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Analyse in so many processes; by default in as many as pay.")
+        int | None, typer.Option(metavar="N", min=1, help="Number of processes. Default: by the size of the input.")
     ] = None,
     scheduler: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Analyse on the workers of a Dask cluster, such as tcp://10.0.0.1:8786.")
+        str, typer.Option(metavar="ADDRESS", help="Analyse on the workers of this Dask cluster, such as tcp://10.0.0.1:8786.")
     ] = "",
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar, and no warnings on stderr.")] = False,
+    memory: MemoryOption = MEMORY,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress bar and no warnings.")] = False,
 ) -> None:
     """Diagnose the training jobs in captures or flow dumps.
 
-    Tables go to standard output. Exits 0 with or without findings, 2 on bad input, 75 where a store is away.
+    Prints tables. Exit status: 0 with or without findings, 2 on bad input, 75 if the store cannot be reached.
     """
-    with complaints("prism"):
-        from collectors.compiling import announce
+    with complaints("prism") as undo:
+        from collectors.compiling import begin
 
-        announce("prism")
+        undo.enter_context(begin("prism", quiet=quiet))
         keep_freed()
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace, html)
@@ -130,17 +134,18 @@ def replay(
             if store:
                 from prism.keeping import through
 
-                records = through(store, records)
+                with unbounded(memory):
+                    records = through(store, records)
             flows.append(records)
             return records
 
-        with _progress(quiet=quiet) as progress:
+        with _progress(quiet=quiet) as progress, bounded(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
             diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, **where)
         diagnosis = renamed(diagnosis, earlier)
         if html:
             _write(html, _page(diagnosis, placed, flows[0]))
-        _tell(diagnosis, json, trace, quiet=quiet)
+        _tell(diagnosis, placed, json, trace, quiet=quiet)
 
 
 def show_presets(asked: bool) -> None:
@@ -154,26 +159,25 @@ def show_presets(asked: bool) -> None:
 
 @app.command()
 def simulate(
-    spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="What to simulate: a preset (--list) or a YAML or JSON file with a spec.")
-    ],
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to write; made if it is not there.")],
-    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The same seed gives the same run.")] = 0,
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A preset (--list), or a YAML or JSON file.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Output folder; it is created if necessary.")],
+    seed: Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Random seed; equal seeds give equal runs.")] = 0,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PLACE=VALUE", help="Change the spec, such as jobs.0.dp=16.")
+        list[str] | None,
+        typer.Option("--set", metavar="PLACE=VALUE", help="Change a value of the specification: jobs.0.dp=16."),
     ] = None,
     presets: Annotated[  # noqa: ARG001 - its callback does it
-        bool, typer.Option("--list", callback=show_presets, is_eager=True, help="Show the presets and exit.")
+        bool, typer.Option("--list", callback=show_presets, is_eager=True, help="List the presets and exit.")
     ] = False,
     packets: Annotated[
-        Wrapping | None, typer.Option(help="Write packets, not flow records: bare, or as ERSPAN sessions bring them.")
+        Wrapping | None, typer.Option(help="Write packets instead of flow records: plain, or in ERSPAN.")
     ] = None,
     ends_only: Annotated[
-        bool, typer.Option("--ends-only", help="Of RDMA messages, only first and last packets, as a filter lets through.")
+        bool, typer.Option("--ends-only", help="Write only the first and last packet of each RDMA message, as a filter would.")
     ] = False,
-    snaplen: Annotated[int, typer.Option(metavar="OCTETS", min=120, max=9216, help="Octets kept of each frame.")] = 128,
+    snaplen: Annotated[int, typer.Option(metavar="OCTETS", min=120, max=9216, help="Octets to keep of each frame.")] = 128,
 ) -> None:
-    """Write the flows or packets of simulated training, with its topology and truth.
+    """Write simulated training traffic with its topology and truth.
 
     FOLDER gets flows.csv.gz (with --packets a capture per switch, leaf0.pcap.gz …), topology.json and truth.json, for replay
     and for python -m benchmarks.accuracy.
@@ -183,11 +187,11 @@ def simulate(
 
         asked = run.asked(spec, settings or ())
         if packets is None:
-            typer.echo(f"{run.write(asked, folder, seed):,} flow records in {folder}")
+            typer.echo(f"{run.write(asked, folder, seed):,} flow records written to {folder}")
             return
         erspan = packets is Wrapping.erspan
         made = run.write_packets(asked, folder, seed, erspan=erspan, ends_only=ends_only, snaplen=snaplen)
-        typer.echo(f"{made:,} packets in {folder}")
+        typer.echo(f"{made:,} packets written to {folder}")
 
 
 def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
@@ -197,7 +201,7 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
     for name in named:
         (check_folder(name) if is_folder(name) else check_output(name, inputs))
         if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
-            raise ValueError(f"{name}: report, trace and page cannot be one file")
+            raise ValueError(f"{name}: is given for two outputs; --json, --trace and --html need different files")
 
 
 def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
@@ -224,7 +228,7 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text at offset {error.start}") from None
+        raise ValueError(f"{path}: offset {error.start}: not UTF-8 text") from None
 
 
 @contextmanager
@@ -261,19 +265,19 @@ def _bars() -> Progress:
     return Progress(console=Console(stderr=True), transient=True)
 
 
-def _tell(diagnosis: Diagnosis, json: str | None, trace: str | None, *, quiet: bool) -> None:
+def _tell(diagnosis: Diagnosis, topology: Topology | None, json: str | None, trace: str | None, *, quiet: bool) -> None:
     """The files first, so that they are there when the tables are."""
     from prism import report, terminal, traces
 
     warnings: list[str] = []
     if json and json != "-":
-        _write(json, report.dumps(diagnosis))
+        _write(json, report.dumps(diagnosis, topology))
     if trace:
-        warnings += traces.write(trace, diagnosis)
+        warnings += traces.write(trace, diagnosis, topology)
     if json != "-":
-        terminal.show(diagnosis, terminal.console())
+        terminal.show(diagnosis, terminal.console(), topology)
     else:
-        sys.stdout.write(report.dumps(diagnosis))
+        sys.stdout.write(report.dumps(diagnosis, topology))
         warnings += diagnosis.source.warnings
     for warning in () if quiet else warnings:
         typer.echo(f"prism: {warning}", err=True)
@@ -288,3 +292,4 @@ cli_ops.add_to(app)
 cli_service.add_to(app)
 cli_live.add_to(app)
 cli_alerts.add_to(app)
+app.command("warm")(cli_warm.command("prism", ("collectors", "prism")))

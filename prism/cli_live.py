@@ -1,4 +1,4 @@
-"""`prism watch` and `prism serve`: the commands that run until they are told to stop."""
+"""`prism watch` and `prism serve`: the long-running commands."""
 
 from __future__ import annotations
 
@@ -6,42 +6,52 @@ from typing import Annotated, Any
 
 import typer
 
+from collectors.bounded import MEMORY, MemoryOption, bounded
 from collectors.cli import complaints, named_inputs
 from collectors.cli_settings import config_option
 
 ConfigOption = Annotated[str | None, config_option("prism")]
 TopologyOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
+    str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
 ]
 
 
 def watch(
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or dumps, all of one run, as in replay.")],
-    replay: Annotated[bool, typer.Option("--replay", help="Play files as if their records came in now.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Captures or flow records of one run, as for prism replay.")
+    ],
+    replay: Annotated[bool, typer.Option("--replay", help="Play files as if their records arrived now.")],
     topology: TopologyOption = None,
-    speed: Annotated[
-        str, typer.Option(metavar="NUMBER", help="How many times as fast as it was recorded; max is as fast as can be.")
-    ] = "1",
-    json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
+    speed: Annotated[str, typer.Option(metavar="NUMBER", help="Times the recorded speed; max for no delay.")] = "1",
+    json: Annotated[bool, typer.Option("--json", help="Print changes of findings as JSON Lines.")] = False,
     store: Annotated[
-        str, typer.Option(metavar="URL", help="Put the records there first: clickhouse://user:password@host:port/database.")
+        str,
+        typer.Option(
+            metavar="URL", help="Write the records to this store first: clickhouse://user:password@host:port/database."
+        ),
     ] = "",
     scheduler: Annotated[
         str,
-        typer.Option(metavar="tcp://…", help="Dask's workers look at one job each; with --store they read its records there."),
+        typer.Option(
+            metavar="tcp://…", help="Analyse on the workers of this Dask cluster; with --store they read the records there."
+        ),
     ] = "",
     columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
+        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No warnings on stderr.")] = False,
+    memory: MemoryOption = MEMORY,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no warnings.")] = False,
 ) -> None:
-    """Play a recording by its own clock through the live analysis, and tell what opens, is updated and closes, when it does."""
-    with complaints("prism"):
-        if not replay:
-            raise ValueError("say --replay to play files")
-        from collectors.compiling import announce
+    """Play a recording through the live analysis.
 
-        announce("prism")
+    Prints findings when they open, change and close, at the speed of the recording.
+    """
+    with complaints("prism") as undo:
+        if not replay:
+            raise ValueError("files need --replay")
+        from collectors.compiling import begin
+
+        undo.enter_context(begin("prism", quiet=quiet))
         from collectors.inputs import read_columns
         from prism.cli import _topology
         from prism.live import play_files, rate
@@ -57,68 +67,87 @@ def watch(
             if not quiet:
                 typer.echo(f"prism: {line}", err=True)
 
-        for text in play_files(inputs, placed, speed=times, warn=warn, **given):
-            typer.echo(text)
+        with bounded(memory, files):
+            for text in play_files(inputs, placed, speed=times, warn=warn, **given):
+                typer.echo(text)
 
 
 def serve(
     data: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Records, jobs and cases are kept there, and what waits for a server.")
+        str,
+        typer.Option(metavar="FOLDER", help="Folder for records, jobs and findings, and for records that wait for a server."),
     ] = "prism-data",
     listen: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", help="Collect there: sflow://ADDRESS:PORT, netflow://… or ipfix://…; as often as wanted."),
+        typer.Option(metavar="URL", help="Receive exports: sflow://ADDRESS:PORT, netflow://… or ipfix://…; repeatable."),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="clickhouse://user:password@host:port/database instead of the store in the folder."),
+        typer.Option(
+            metavar="URL", help="Use clickhouse://user:password@host:port/database instead of the store in the data folder."
+        ),
     ] = None,
     topology: TopologyOption = None,
-    allow: Annotated[list[str] | None, typer.Option(metavar="CIDR", help="Which exporters to listen to; all, without.")] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CIDR", help="Accept exports from this network only; repeatable. Default: from anywhere."),
+    ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="tcp://…", help="Dask's workers look at one job each, without --listen from the store."),
+        typer.Option(metavar="tcp://…", help="Analyse on the workers of this Dask cluster."),
     ] = None,
     http: Annotated[
-        str, typer.Option(metavar="[ADDRESS:]PORT", help="Pages and REST there, on loopback unless named; none for none.")
+        str,
+        typer.Option(
+            metavar="[ADDRESS:]PORT", help="Serve pages and REST, on loopback unless an address is given; none to disable."
+        ),
     ] = "8080",
     tokens: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Who may ask (prism token create); needed to answer others than this host."),
+        typer.Option(metavar="FILE", help="Token file (prism token create); required to answer other hosts."),
     ] = None,
     name: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="What browsers call this service, beside localhost.")
+        list[str] | None, typer.Option(metavar="NAME", help="Host name under which browsers reach this service; repeatable.")
     ] = None,
     proxy: Annotated[
-        list[str] | None, typer.Option(metavar="CIDR", help="Proxies whose X-Forwarded headers are believed.")
+        list[str] | None,
+        typer.Option(metavar="CIDR", help="Network of proxies whose X-Forwarded headers are trusted; repeatable."),
     ] = None,
-    alerts: Annotated[str | None, typer.Option(metavar="FILE", help="Whom to tell, when and how (deploy/alerts.yaml).")] = None,
-    json: Annotated[bool, typer.Option("--json", help="What opens, is updated and closes as JSON Lines.")] = False,
+    alerts: Annotated[str | None, typer.Option(metavar="FILE", help="Alert settings (YAML), see deploy/alerts.yaml.")] = None,
+    upload_seconds: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Time limit of the replay of an upload.")
+    ] = 900,
+    upload_memory: Annotated[
+        int, typer.Option(min=256, metavar="MIB", help="Memory limit of the replay of an upload.")
+    ] = MEMORY,
+    json: Annotated[bool, typer.Option("--json", help="Print changes of findings as JSON Lines.")] = False,
     config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
 ) -> None:
-    """Collect, keep, analyse and tell, in one process, until SIGTERM.
+    """Collect, store and analyse flow records until SIGTERM.
 
-    Without --listen, the records that others keep in the store are analysed.
+    Also serves pages and REST, and sends alerts.
+    Without --listen, analyse the records that collectors elsewhere write to the store.
     """
     with complaints("prism"):
         from collectors import logs
-        from collectors.compiling import announce
         from prism.api.serving import Wish as Pages
         from prism.cli import _topology
         from prism.serve import Wish, made, place
         from prism.serve import serve as run
         from prism.showing import to_all
+        from prism.storestatus import folder as noted_in
+        from prism.uploads import Bounds
 
         for text in listen or ():
             place(text)
         check_scheduler(scheduler or "")
-        announce("prism")
         logs.start()
         folder = made(data)
         placed = _topology(topology) if topology else None
         wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow, scheduler=scheduler or "")
-        pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or ())
-        run(wish, shown=[to_all(pages, alerts)], tell=typer.echo, as_json=json)
+        bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
+        pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
+        run(wish, shown=[to_all(pages, alerts, noted_in(wish.store, folder))], tell=typer.echo, as_json=json)
 
 
 def check_scheduler(address: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from collectors.bounded import MEMORY, MemoryOption, bounded
 from collectors.cli import complaints, named_inputs
 
 if TYPE_CHECKING:
@@ -19,25 +20,26 @@ PORTS = ("6343/udp", "2055/udp", "4739/udp", "8080/tcp")
 
 def doctor(
     store: Annotated[
-        str | None, typer.Option(metavar="WHERE", help="The store: a folder, or clickhouse://user:password@host:port/database.")
+        str | None,
+        typer.Option(metavar="WHERE", help="Store to test: a folder, or clickhouse://user:password@host:port/database."),
     ] = None,
-    folder: Annotated[str, typer.Option(metavar="FOLDER", help="Whose disk records go to; that of a store in a folder.")] = ".",
-    rate: Annotated[float, typer.Option(min=1, help="Flow records a second; a GPU makes up to 65.")] = 65_000,
-    days: Annotated[float, typer.Option(min=0, help="For so many days records are kept.")] = 7,
-    window: Annotated[float, typer.Option(min=1, help="Seconds that are analysed at once.")] = 60,
-    pause: Annotated[float, typer.Option(min=0, help="For so many seconds nobody may read the sockets.")] = 0.5,
-    buffer: Annotated[int, typer.Option(min=1, max=1024, help="MiB of receive buffer that are asked of the kernel.")] = 32,
-    capture: Annotated[str | None, typer.Option(metavar="IFACE", help="An interface to capture from.")] = None,
+    folder: Annotated[str, typer.Option(metavar="FOLDER", help="Folder whose disk will hold the records.")] = ".",
+    rate: Annotated[float, typer.Option(min=1, help="Expected flow records per second; up to 65 per GPU.")] = 65_000,
+    days: Annotated[float, typer.Option(min=0, help="Days to keep records.")] = 7,
+    window: Annotated[float, typer.Option(min=1, help="Length of an analysis window, s.")] = 60,
+    pause: Annotated[float, typer.Option(min=0, help="Longest time without reading the sockets, s.")] = 0.5,
+    buffer: Annotated[int, typer.Option(min=1, max=1024, help="Socket receive buffer to request, MiB.")] = 32,
+    capture: Annotated[str | None, typer.Option(metavar="IFACE", help="Interface to capture from.")] = None,
     port: Annotated[
         list[str] | None,
-        typer.Option(metavar="PORT/udp|tcp", help=f"A port that is to be free; else {', '.join(PORTS)}."),
+        typer.Option(metavar="PORT/udp|tcp", help=f"Port that must be free; repeatable. Default: {', '.join(PORTS)}."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check whether this machine is fit for Prism, and say what to do where it is not.
+    """Check whether this machine is ready for Prism.
 
-    Exits 0 where all is fine, 1 with warnings, 2 with errors (and on bad options). Changes nothing, but for one row that is
-    written to the store.
+    Prints what to change. Exit status: 0 without problems, 1 with warnings, 2 with errors or bad options.
+    Changes nothing, except that --store writes one row, unless a service uses that store.
     """
     with complaints("prism"):
         from collectors.clickhouse import folder_of
@@ -64,7 +66,7 @@ def doctor(
 def _port(text: str) -> tuple[Literal["udp", "tcp"], int]:
     number, _, kind = text.partition("/")
     if not (number.isascii() and number.isdigit() and 0 < int(number) < 65536) or kind not in ("udp", "tcp"):
-        raise ValueError(f"{text!r} is no port: 6343/udp, 8080/tcp")
+        raise ValueError(f"{text!r} is not a port; write for example 6343/udp or 8080/tcp")
     return "udp" if kind == "udp" else "tcp", int(number)
 
 
@@ -85,23 +87,27 @@ def _tell(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
 
 def demo(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE", help="A recorded incident: captures or dumps, as in replay.")
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE", help="Recorded incident: captures or flow records, as for prism replay. Default: a simulated one."
+        ),
     ] = None,
-    topology: Annotated[str | None, typer.Option(metavar="FILE", help="That of the recording.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On loopback; 0 is any free one.")] = 8080,
-    speed: Annotated[float, typer.Option(min=0.1, max=100, help="How many times as fast as it would go.")] = 1.0,
+    topology: Annotated[str | None, typer.Option(metavar="FILE", help="Topology of the recording.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 for any free one.")] = 8080,
+    speed: Annotated[float, typer.Option(min=0.1, max=100, help="Times the recorded speed.")] = 1.0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same incident.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; equal seeds give equal incidents.")] = 0,
+    memory: MemoryOption = MEMORY,
 ) -> None:
-    """Show an incident as it happens, until Ctrl-C: a recorded one, or two simulated jobs, a slow rank, a slow NIC.
+    """Show an incident live in a browser, until Ctrl-C.
 
-    Needs no data and no rights.
+    By default two simulated jobs with a slow rank and a slow NIC. Needs no data and no privileges.
     """
-    with complaints("prism"):
+    with complaints("prism") as undo:
         import time
         import webbrowser
 
-        from collectors.compiling import announce
+        from collectors.compiling import begin
         from collectors.live import signals
         from prism.api.serving import served
         from prism.board import Boards
@@ -110,23 +116,24 @@ def demo(
         from prism.records import Memory
         from prism.service import Service
 
-        announce("prism")
+        undo.enter_context(begin("prism"))
         with signals() as asked:
             typer.echo(f"prism: {'reading' if files else 'simulating'} an incident", err=True)
             placed = _topology(topology) if topology else None
             now, boards = time.time_ns(), Boards()
-            made = recorded(named_inputs(files), placed, begin_ns=now) if files else incident(seed=seed, begin_ns=now)
+            with bounded(memory, files or ()):
+                made = recorded(named_inputs(files), placed, begin_ns=now) if files else incident(seed=seed, begin_ns=now)
             with served(Service(boards, Memory(made.flows)), port=port) as at, playing(made, boards, speed=speed) as over:
                 url = f"http://127.0.0.1:{at}/"
                 typer.echo(url)
                 if browser and not webbrowser.open(url):
-                    typer.echo("prism: there is no browser to open it in", err=True)
+                    typer.echo("prism: no browser was found; open the address above in one", err=True)
                 told = False
                 while not asked.stop.is_set():
                     time.sleep(GLANCE)
                     if over.is_set() and not told:
                         told = True
-                        typer.echo("prism: that was all; the page stays until Ctrl-C", err=True)
+                        typer.echo("prism: the incident has ended; the page stays available until Ctrl-C", err=True)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo}

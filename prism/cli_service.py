@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
+from collectors.bounded import MEMORY, MemoryOption, bounded
 from collectors.cli import complaints, named_inputs
 
 GLANCE = 0.1  # seconds
 
 TopologyOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Which address is which host, rail and leaf: JSON, YAML or CSV.")
+    str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
 ]
 
 
@@ -28,32 +29,33 @@ def needed() -> Iterator[None]:
         name = (error.name or "").partition(".")[0]
         if name in ("collectors", "prism"):
             raise
-        raise ValueError(f"this needs {name}: pip install 'llm-prism[service]'") from None
+        raise ValueError(f"the package {name} is missing; install it: pip install 'llm-prism[service]'") from None
 
 
 def open_(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
     topology: TopologyOption = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On loopback; 0 is any free one.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 for any free one.")] = 8080,
     columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="YAML: which column of other makers' tables is which of ours.")
+        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    memory: MemoryOption = MEMORY,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress bar.")] = False,
 ) -> None:
-    """Replay captures or flow records and show them in a browser, until Ctrl-C."""
-    with complaints("prism"), needed():
+    """Replay files and show them in a browser, until Ctrl-C."""
+    with complaints("prism") as undo, needed():
         from tempfile import TemporaryDirectory
 
-        from collectors.compiling import announce
+        from collectors.compiling import begin
         from collectors.live import signals
         from prism.api.serving import Wish, shown
         from prism.cli import _progress, _topology
         from prism.opening import opened
 
-        announce("prism")
+        undo.enter_context(begin("prism", quiet=quiet))
         inputs = named_inputs(files)
         placed = _topology(topology) if topology else None
-        with _progress(quiet=quiet) as progress:
+        with _progress(quiet=quiet) as progress, bounded(memory, files):
             service = opened(inputs, placed, progress, columns)
         with (
             signals() as asked,
@@ -65,15 +67,15 @@ def open_(
                 time.sleep(GLANCE)
 
 
-UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Where the service is.")]
-TokenFileOption = Annotated[str | None, typer.Option(metavar="FILE", help="A file with the token, where one is needed.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="As JSON.")]
-LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")]
+UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the service.")]
+TokenFileOption = Annotated[str | None, typer.Option(metavar="FILE", help="File with the token, if the service needs one.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+LimitOption = Annotated[int, typer.Option(min=1, max=100_000, help="Most items to print.")]
 AT = "http://127.0.0.1:8080"
 
 
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
-    """The jobs that a running service knows."""
+    """List the jobs that a running service knows."""
     with complaints("prism"), needed():
         from prism import terminal, terminal_service
         from prism.asking import Asking
@@ -88,12 +90,12 @@ def findings(
     token_file: TokenFileOption = None,
     json: JsonOption = False,
     limit: LimitOption = 20,
-    job: Annotated[str | None, typer.Option(metavar="ID", help="Of this job.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Of this kind, such as slow_rank.")] = None,
-    severity: Annotated[str | None, typer.Option(help="info, warning or critical.")] = None,
-    state: Annotated[str | None, typer.Option(help="open or closed.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Only of this job.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only of this kind, such as slow_rank.")] = None,
+    severity: Annotated[str | None, typer.Option(help="Only info, warning or critical.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only open or closed.")] = None,
 ) -> None:
-    """The findings that a running service follows, what began last first."""
+    """List the findings of a running service, the latest first."""
     with complaints("prism"), needed():
         from prism import terminal, terminal_service
         from prism.asking import Asking
@@ -105,12 +107,12 @@ def findings(
 
 
 def job(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],  # noqa: A002
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the job.")],  # noqa: A002
     url: UrlOption = AT,
     token_file: TokenFileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """One job of a running service: layout, ranks, where its time goes, findings."""
+    """Show one job of a running service."""
     with complaints("prism"), needed():
         from urllib.parse import quote
 
@@ -129,8 +131,8 @@ def _print_json(found: object) -> None:
     typer.echo(dumps(found, indent=1))
 
 
-tokens = typer.Typer(help="Who may ask a service: bearer tokens, of which only hashes are kept.", no_args_is_help=True)
-TokensOption = Annotated[str, typer.Option("--tokens", metavar="FILE", help="Where tokens are kept.")]
+tokens = typer.Typer(help="Manage bearer tokens of a service; only their hashes are stored.", no_args_is_help=True)
+TokensOption = Annotated[str, typer.Option("--tokens", metavar="FILE", help="Token file.")]
 TOKENS = "tokens.json"
 
 
@@ -143,11 +145,11 @@ class Scope(StrEnum):
 
 @tokens.command("create")
 def create_token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.")],
-    scope: Annotated[Scope, typer.Option(help="read, or admin: uploads too.")] = Scope.read,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of its user.")],
+    scope: Annotated[Scope, typer.Option(help="read, or admin, which also allows uploads.")] = Scope.read,
     where: TokensOption = TOKENS,
 ) -> None:
-    """Make a token and print it; it cannot be shown again."""
+    """Create a token and print it; it cannot be printed again."""
     with complaints("prism"):
         from prism.tokens import Tokens
 
@@ -156,7 +158,7 @@ def create_token(
 
 @tokens.command("list")
 def list_tokens(where: TokensOption = TOKENS) -> None:
-    """Show whose tokens there are."""
+    """List the tokens."""
     with complaints("prism"):
         from prism.terminal import console
         from prism.terminal_service import show_tokens
@@ -167,9 +169,9 @@ def list_tokens(where: TokensOption = TOKENS) -> None:
 
 @tokens.command("revoke")
 def revoke_token(
-    which: Annotated[str, typer.Argument(metavar="NAME", help="Its name or id.")], where: TokensOption = TOKENS
+    which: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the token.")], where: TokensOption = TOKENS
 ) -> None:
-    """Forget a token; a service knows at its next request."""
+    """Revoke a token, with effect from the next request."""
     with complaints("prism"):
         from prism.tokens import Tokens
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json as jsons
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,18 +21,18 @@ if TYPE_CHECKING:
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WhereArgument = Annotated[
-    str, typer.Argument(metavar="WHERE", help="A folder (embedded), or clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.")
+    str, typer.Argument(metavar="WHERE", help="Store: a folder (embedded), or clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.")
 ]
 KeepOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Keep flow records for so long, such as 12h or 30d; sums by pair ten times that."),
+    typer.Option(metavar="TIME", help="How long to keep flow records: 12h, 30d; sums by pair are kept ten times as long."),
 ]
-app = typer.Typer(help="Create the store, see how it is, drop what is too old.", no_args_is_help=True)
+app = typer.Typer(help="Create the store, show its tables, drop old records.", no_args_is_help=True)
 
 
 @app.command()
 def init(where: WhereArgument, keep: KeepOption = None) -> None:
-    """Create the tables of flow records, or bring those of an earlier version forward; rows stay."""
+    """Create the tables, or upgrade those of an earlier version without losing rows."""
     with _database(where, make=True) as database:
         from collectors import flowrows, retention
 
@@ -46,25 +45,32 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
 
 
 @app.command()
-def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show the tables: rows, size, times, for how long rows are kept; ends with 2 where one takes none from this Prism."""
-    with _database(where) as database:
-        from collectors import retention
-        from collectors.storeerror import StoreError
+def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show the tables: rows, size, time span, retention. Exit status 2 if a table cannot be written by this version.
 
-        found = retention.status(database)
+    WHERE may be the folder of prism serve --data. While the service runs, it is asked.
+    """
+    with complaints("prism"):
+        from collectors.storeerror import StoreError
+        from prism.storestatus import seen
+
+        found = seen(where)
+        if found.through is not None:
+            typer.echo(
+                f"prism: {found.place}: as the service at {found.through.url} (process {found.through.process}) says", err=True
+            )
         if json:
-            typer.echo(jsons.dumps([asdict(table) for table in found]))
+            typer.echo(jsons.dumps([asdict(table) for table in found.tables]))
         else:
-            _tell(found)
-        wrong = [table.wrong for table in found if table.wrong]
+            _tell(found.tables)
+        wrong = [table.wrong for table in found.tables if table.wrong]
         if wrong:
             raise StoreError("; ".join(wrong))
 
 
 @app.command()
 def prune(where: WhereArgument, keep: KeepOption = None) -> None:
-    """Drop what is older than is kept, now; with --keep, keep it for another time from now on."""
+    """Drop records older than the retention time now; --keep changes the retention time."""
     with _database(where) as database:
         from collectors import retention
 
@@ -79,7 +85,7 @@ def seconds(text: str) -> int:
     """A time such as 90s, 15m, 12h or 30d. Raises ValueError."""
     found = re.fullmatch(r"(\d{1,9})([smhd])", text.strip())
     if not found or not int(found[1]):
-        raise ValueError(f"{text}: not a time such as 12h or 30d")
+        raise ValueError(f"{text!r} is not a duration; write for example 12h or 30d")
     return int(found[1]) * UNITS[found[2]]
 
 
@@ -87,22 +93,24 @@ def seconds(text: str) -> int:
 def _database(where: str, *, make: bool = False) -> Iterator[Database]:
     """A store that is there already, unless it is to be made; that of `prism serve --data FOLDER`, too, which is in it."""
     with complaints("prism"):
-        from collectors.clickhouse import folder_of, is_stored, opened
+        from collectors.clickhouse import opened
+        from collectors.storeerror import InUseError
+        from prism.storestatus import kept, place
 
-        if not make and "://" not in where:
-            folder = folder_of(where)
-            inner = str(Path(folder, "store"))
-            where = inner if not is_stored(folder) and is_stored(inner) else where
-        database = opened(where, make=make)
+        at = place(where)
+        try:
+            database = opened(at, make=make)
+        except InUseError as error:
+            raise kept(at, error) from None
         try:
             yield database
         finally:
             database.close()
 
 
-def _tell(tables: list[Status]) -> None:
+def _tell(tables: Sequence[Status]) -> None:
     if not tables:
-        typer.echo("There are no tables yet: prism store init")
+        typer.echo("The store has no tables yet; create them with prism store init.")
     for table in tables:
         span = f"{_shown(table.first_ns)} to {_shown(table.last_ns)}, " if table.rows else ""
         days = table.keep_s / UNITS["d"]

@@ -37,9 +37,9 @@ def costs(view: View, findings: Sequence[Finding]) -> list[Cost]:
         if finding.kind in ("hang", "crash"):
             out.append(_outage(view, finding))
         elif "unseen" in finding.evidence:
-            out.append(_observed(view, finding, "who waits for it inside its host is not on the wire"))
+            out.append(_observed(view, finding, "waits inside its host are not visible on the network"))
         elif graph is None or finding not in steady:
-            out.append(_observed(view, finding, "only a culprit's work can be replaced"))
+            out.append(_observed(view, finding, "this kind of finding has no culprit whose work could be replaced"))
         else:
             out.append(_replayed(view, graph, finding, steady))
     return out
@@ -93,7 +93,7 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
     first, stop = steps_of(view, finding)
     first = max(first, 1)
     if stop <= first:
-        return _observed(view, finding, "its first step's begin was not seen")
+        return _observed(view, finding, "the start of its first step is not in the records")
     inside = np.zeros(n, np.bool_)
     inside[first:stop] = True
     healthy = ~inside
@@ -104,12 +104,12 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
     gap = _healed(view, graph, finding, inside, healthy)
     took = [ends(graph, replay(graph, g), n) for g in (graph.gap, gap)]
     if not all(np.isfinite(e[[first - 1, stop - 1]]).all() for e in took):
-        return _observed(view, finding, "what its steps waited for was not all seen")
+        return _observed(view, finding, "not all transfers that its steps waited for are in the records")
     seen, again, ideal = (float(e[stop - 1] - e[first - 1]) for e in (view.ends.astype(np.float64), *took))
     if seen <= 0:
-        return _observed(view, finding, "its steps have no length")
+        return _observed(view, finding, "its steps have no duration")
     if abs(again / seen - 1) > tolerance or ideal <= 0:
-        return _observed(view, finding, f"the replay of what was seen takes {again / seen:.2f} of its time")
+        return _observed(view, finding, f"the replay of the observed steps takes {again / seen:.2f}× the observed time")
     slowdown = max(again / ideal, 1.0)
     if healthy.sum() >= 3:
         usual = float(np.nanmedian(view.durations[healthy])) * (stop - first)
@@ -119,9 +119,9 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
         whole = ends(graph, replay(graph, gap), n)
         whole_ideal = float(whole[stop - 1] - whole[first - 1]) if np.isfinite(whole[[first - 1, stop - 1]]).all() else np.inf
         if usual <= 0:  # parts that ended together were taken for steps
-            return _observed(view, finding, "healthy steps have no length")
+            return _observed(view, finding, "the healthy steps have no duration")
         if abs(whole_ideal / usual - 1) > tolerance:
-            why = f"without it steps would take {whole_ideal / usual:.2f} of what healthy steps take"
+            why = f"without the fault the replayed steps would take {whole_ideal / usual:.2f}× the time of healthy steps"
             cost = _observed(view, finding, why)
             return cost._replace(slowdown=max(seen / usual, 1.0), lost_ns=max(seen - usual, 0.0))
     return Cost(slowdown, max(again - ideal, 0.0), slowdown)

@@ -6,13 +6,15 @@ be others. Windows leave them out, once it is known when the first step after it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from collectors.record import Flows
+from prism.board import Gap
 from prism.following import Trail
+from prism.gaps import cleared
 from prism.identity import marks
 from prism.model import Finding, JobDiagnosis, Timeline
 from prism.sameness import OUTAGES
@@ -25,6 +27,7 @@ from prism.windows import SECOND, steps_back
 class Deaf:
     """From when on nobody took records, 0 where somebody always did, and until when: 0 while none has come; ns.
 
+    `again_ns`: up to when was looked first once somebody listened again, 0 before.
     `unseen`: by job, from the end of the last step that was seen whole before it to that of the first one after, which was not;
     0, 0 where windows begin after it.
     """
@@ -32,6 +35,7 @@ class Deaf:
     since_ns: int = 0
     until_ns: int = 0
     unseen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    again_ns: int = 0
 
     @property
     def still(self) -> bool:
@@ -42,6 +46,34 @@ class Deaf:
         """The same when these have come."""
         new = taken.end_ns[taken.end_ns > self.since_ns] if self.still else taken.end_ns[:0]
         return replace(self, until_ns=int(new.min())) if len(new) else self
+
+    def looked(self, now_ns: int) -> Deaf:
+        """The same when a window ends at `now_ns`."""
+        return replace(self, again_ns=now_ns) if self.still and not self.again_ns else self
+
+    def spared(self, talked_ns: int, now_ns: int) -> int:
+        """The time, less that in which nobody listened for what was heard last at `talked_ns`: who is silent in it is not."""
+        known = [time for time in (self.again_ns, self.until_ns) if time]
+        end = min(known, default=now_ns)
+        missed = end - max(self.since_ns, talked_ns) if self.since_ns else 0
+        return now_ns - max(missed, 0)
+
+    def cleared(self, one: Followed, gaps: Sequence[Gap]) -> Followed:
+        """A job whose timeline claims nothing for the `hidden` stretches."""
+        if one.found is None or not gaps:
+            return one
+        line = cleared(one.found.timeline, self.hidden(one, gaps), one.step_ns)
+        return one if line is one.found.timeline else replace(one, found=replace(one.found, timeline=line))
+
+    def hidden(self, one: Followed, gaps: Iterable[Gap]) -> Iterator[tuple[int, int]]:
+        """The stretches in which a job was not seen: gaps in collection, the newest with the steps that were not seen whole.
+
+        The step after it is seen whole; its ranks begin it at slightly different times.
+        """
+        yield from ((gap.begin_ns, gap.end_ns) for gap in gaps if gap.end_ns)
+        low, high = self.unseen.get(one.id, (0, 0))
+        if low:
+            yield low, max(self.until_ns, high - round(one.step_ns / 2))
 
     def since(self, one: Followed, now_ns: int, *, steps: float = AGREE + 1.5) -> int:
         """When a job's window that ends at `now_ns` begins at the earliest, ns.
@@ -117,7 +149,7 @@ class Deaf:
     def _after(self, finding: Finding) -> Finding:
         """A finding that began before it was over as one that begins then, and by how much sooner it may have begun."""
         sooner = (self.until_ns - finding.start_ns) / SECOND
-        message = f"{finding.message}; it may have begun up to {sooner:.1f} s sooner, for some of which no records were taken"
+        message = f"{finding.message}; it may have begun up to {sooner:.1f} s earlier, in or before a gap in collection"
         evidence = {**finding.evidence, "sooner_s": round(sooner, 3)}
         return replace(finding, start_ns=self.until_ns, message=message, evidence=evidence)
 

@@ -58,7 +58,7 @@ def recorded(inputs: Sequence[tuple[str, str]], topology: Topology | None = None
     """What captures or dumps hold, (switch, path) each, as if it began at a time. Raises ValueError and OSError."""
     flows, transits, _ = read(inputs, topology, lambda *_: None)
     if not len(flows):
-        raise ValueError(f"{inputs[0][1]}: there is no traffic to play")
+        raise ValueError(f"{inputs[0][1]}: contains no traffic to play")
     return Incident(*moved(flows, transits, begin_ns - int(flows.start_ns.min())), topology)
 
 

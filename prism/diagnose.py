@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collectors.record import Flows, Transits
+from prism.advice import some
 from prism.assess import assessed
 from prism.causes import settled
 from prism.certainty import Completeness, completeness
@@ -18,11 +19,15 @@ from prism.identity import distinct
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.kernels.bursts import Bursts, bursts
 from prism.kernels.pauses import without_pauses
-from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source
+from prism.layout.explained import Explained
+from prism.layout.weighing import Weighed, weigh
+from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
+from prism.numbering import Known, first_of
 from prism.pairs import divided, pairs_of, parts
 from prism.parallelism import infer
 from prism.phases import phases
 from prism.timeline import reconstruct
+from prism.titles import title
 from prism.topology import Topology
 
 UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
@@ -41,13 +46,14 @@ def diagnose(
     window: tuple[int, int] | None = None,
     least: int = 3,
     now_ns: int = 0,
+    known: Known | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
 
     `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
     been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of,
-    `now_ns` when the window ended, if its last step goes on.
+    `now_ns` when the window ended, if its last step goes on; `known` are steps of the one job that have numbers.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     life, records = flows.window, len(flows)
@@ -58,7 +64,8 @@ def diagnose(
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
         own = naming(around(flows, job), job)
-        told.append(diagnose_job(own, job, seen, topology=topology, transits=transits, least=least, now_ns=now_ns))
+        one = diagnose_job(own, job, seen, topology=topology, transits=transits, least=least, now_ns=now_ns, known=known)
+        told.append(one)
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     divisions = divided(flows, apart)
     del flows  # the columns of a division need their room
@@ -104,10 +111,14 @@ def diagnose_job(
     transits: Transits,
     least: int = 3,
     now_ns: int = 0,
+    known: Known | None = None,
 ) -> Told:
     """What the records around a job tell of it: all that begin or end at its endpoints. The rest is as in `diagnose`."""
     burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
-    view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least, now_ns)
+    view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least, now_ns, known)
+    weighed = weigh(flows, job, view.parallelism, topology)
+    if weighed is not None and weighed.instead is not None:
+        view = _relabelled(view, weighed.instead, burst, known)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
@@ -115,11 +126,15 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    findings = after_pauses(view, assessed(view, settled(raw, happened, view.host), seen))
+
+    def quote(finding: Finding) -> str:
+        return f"{title(finding, topology)}: {finding.message}"
+
+    findings = after_pauses(view, assessed(view, settled(raw, happened, view.host, quote=quote), seen))
     own = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(own[0], job, own[1], view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)
-    return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
+    return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady)
 
 
 def _in_records(view: View, burst: Bursts) -> Parallelism:
@@ -142,10 +157,27 @@ def merged(source: Source, told: Sequence[Told], topology: Topology | None, reco
     return Diagnosis(source, found, findings, tuple(_unexplained(told, found, topology, records, talkers)))
 
 
-def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:
-    """A layout is as sure as the records that it is told from are complete."""
+def _relabelled(view: View, instead: Explained, burst: Bursts | None, known: Known | None) -> View:
+    """The view of a job with another layout: groups, streams, stages and steps of the hypothesis `instead`."""
+    of = instead.of
+    if burst is not None:
+        first = np.full(len(burst.flows), -1, np.int32)
+        first[burst.of[::-1]] = of[::-1]
+        of = first
+    own = of if view.inside is None else of[view.inside]
+    clock = without_pauses(view.flows, np.flatnonzero(~view.flows.control()))
+    parallelism = instead.parallelism(view.flows, own)
+    timeline = reconstruct(view.flows, view.job, parallelism, clock, view.until)
+    timeline = _numbered(replace(timeline, steps=instead.steps(view.flows, view.job, timeline.steps)), known)
+    return replace(view, parallelism=parallelism, timeline=timeline)
+
+
+def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | None) -> Parallelism:
+    """The layout with alternatives, and its confidence: its probability (if known) times how complete the records are."""
     layout = parallelism.layout
-    return replace(parallelism, layout=replace(layout, confidence=round(layout.confidence * seen.share, 3)))
+    sure = layout.confidence if weighed is None else weighed.confidence
+    others = () if weighed is None else weighed.alternatives
+    return replace(parallelism, layout=replace(layout, confidence=round(sure * seen.share, 3)), alternatives=others)
 
 
 def _unexplained(
@@ -153,31 +185,43 @@ def _unexplained(
 ) -> Iterator[str]:
     """What was not understood, in words."""
     if not records:
-        yield "no payload was seen"
+        yield "the input contains no payload"
     elif not found:
-        yield f"no training job: {records:,} flow records between {talkers} endpoints show no common steps"
+        yield f"no training job: the {records:,} flow records between {talkers} endpoints show no common steps"
     for job in (one.job for one in told if one.found is None):
-        yield f"{len(job.endpoints)} endpoints exchange payload without steps: {', '.join(job.endpoints[:4])}"
+        yield f"{len(job.endpoints)} endpoints exchange payload but show no steps: {some(job.endpoints)}"
     for job in (one.job for one in told if not one.steady):
-        yield f"job {job.id}: its steps cannot be told, or not from their parts, so nobody is blamed"
+        yield f"job {job.id}: step boundaries are not clear, so no fault can be located"
     for one in found:
         unknown = sum(pair.octets for pair in one.parallelism.pairs if pair.kind == "unknown")
         total = sum(pair.octets for pair in one.parallelism.pairs)
         if unknown > 0.05 * total:
-            yield f"job {one.job.id}: {unknown / total:.0%} of its octets fit no group"
+            yield f"job {one.job.id}: {unknown / total:.0%} of its traffic belongs to no detected group"
         if one.parallelism.layout.confidence < 0.8:
-            yield f"job {one.job.id}: its layout does not fit all of its traffic, or not all of that was seen"
+            yield f"job {one.job.id}: the layout does not explain all of its traffic, or part of the traffic was not captured"
     if topology is None and found:
-        yield "without a topology, parallelism inside hosts cannot be seen and switches are not known"
+        yield "without --topology, parallelism inside hosts is not visible and no switch can be blamed"
 
 
 def _view(
-    flows: Flows, transits: Transits, job: Job, topology: Topology | None, until: int, least: int, now_ns: int = 0
+    flows: Flows,
+    transits: Transits,
+    job: Job,
+    topology: Topology | None,
+    until: int,
+    least: int,
+    now_ns: int = 0,
+    known: Known | None = None,
 ) -> View:
     """One job with its layout and timeline."""
     rows = rows_of(flows, job)
     own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     parallelism = infer(clock.on(own), job, topology)
-    timeline = reconstruct(own, job, parallelism, clock, until)
+    timeline = _numbered(reconstruct(own, job, parallelism, clock, until), known)
     return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
+
+
+def _numbered(timeline: Timeline, known: Known | None) -> Timeline:
+    """A timeline whose steps count on from those that have numbers."""
+    return timeline if known is None else replace(timeline, first=first_of(timeline, known))

@@ -47,12 +47,18 @@ class Clock:
 
 @dataclass(frozen=True)
 class Store:
-    """What became of opening the store, and of writing a row and reading it again."""
+    """What became of opening the store, and of writing a row and reading it again.
+
+    `through` names the service that has it and was asked instead; `rows` are what that service counts.
+    """
 
     version: str = ""
     wrote: bool = False
     error: str = ""
     transient: bool = False  # the same may succeed later
+    absent: bool = False  # nobody has made it yet
+    through: str = ""
+    rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -100,20 +106,20 @@ def receive_buffer(facts: Facts, asked: Asked) -> Check:
     """Whether the receive buffer holds what comes while nobody reads."""
     name = "receive buffer"
     if facts.granted is None:
-        return Check(name, "unknown", "no socket could be asked")
+        return Check(name, "unknown", "no socket could be tested")
     datagrams = asked.rate / DATAGRAM_RECORDS
     need = int(datagrams * asked.pause_s * DATAGRAM_OCTETS)
     holds = 2 * facts.granted / DATAGRAM_OCTETS / datagrams if datagrams else float("inf")
     said = (
-        f"of {asked.buffer_mib} MiB asked for the kernel grants {_mib(facts.granted)}: {holds:.2g} s of {asked.rate:,.0f} "
-        f"records ({datagrams:,.0f} datagrams) a second; programs that do not ask get {_mib(facts.rmem_default)}"
+        f"the kernel grants {_mib(facts.granted)} of {asked.buffer_mib} MiB requested, enough for {holds:.2g} s of "
+        f"{asked.rate:,.0f} records/s ({datagrams:,.0f} datagrams/s); its default is {_mib(facts.rmem_default)}"
     )
     if 2 * facts.granted >= need:
         return Check(name, "fine", said)
     wanted = max(asked.buffer_mib * MIB, -(-need // 2))
-    advice = f"sysctl -w net.core.rmem_max={wanted}, for good in /etc/sysctl.d/90-prism.conf"
+    advice = f"run sysctl -w net.core.rmem_max={wanted}, and add it to /etc/sysctl.d/90-prism.conf"
     if wanted > asked.buffer_mib * MIB:
-        advice += f"; and buffer = {-(-wanted // MIB)} in the settings"
+        advice += f"; set buffer = {-(-wanted // MIB)} in the settings"
     return Check(name, "warning", said, advice)
 
 
@@ -121,13 +127,13 @@ def clock(facts: Facts, asked: Asked) -> Check:  # noqa: ARG001 - all checks are
     """Whether the clock is set by somebody, and how wrong it may be."""
     name = "clock"
     if facts.clock is None:
-        return Check(name, "unknown", "the kernel does not say how its clock is set")
+        return Check(name, "unknown", "the kernel does not report the state of its clock")
     if not facts.clock.synchronised:
-        advice = "install chrony (or enable systemd-timesyncd); exporters and this machine need one time"
-        return Check(name, "warning", "nobody sets this machine's clock (NTP, PTP)", advice)
-    said = f"synchronised, wrong by {facts.clock.error_s * 1000:.3g} ms at most"
+        advice = "install chrony or enable systemd-timesyncd; exporters and this machine need the same time"
+        return Check(name, "warning", "the clock is not synchronised (NTP, PTP)", advice)
+    said = f"synchronised, error at most {facts.clock.error_s * 1000:.3g} ms"
     if facts.clock.error_s > 0.1:
-        return Check(name, "warning", said, "a nearer NTP server; steps of jobs are told to the millisecond")
+        return Check(name, "warning", said, "use a nearer NTP server; the analysis needs an error below 100 ms")
     return Check(name, "fine", said)
 
 
@@ -135,36 +141,43 @@ def packet_capture(facts: Facts, asked: Asked) -> Check:
     """Whether packets can be captured; a complaint only where they are to be."""
     name = "capture"
     bad: Level = "error" if asked.interface else "fine"
-    only = "" if asked.interface else "; only `capture` and `erspan` need it"
+    only = "" if asked.interface else "; only prism-collect capture and erspan need it"
     if facts.interface == "missing":
-        return Check(name, "error", f"there is no interface {asked.interface}", "ip link shows which there are")
+        return Check(name, "error", f"interface {asked.interface} does not exist", "list the interfaces with ip link")
     if facts.interface == "down":
-        return Check(name, "warning", f"{asked.interface} is down", f"ip link set {asked.interface} up")
+        return Check(name, "warning", f"{asked.interface} is down", f"run ip link set {asked.interface} up")
     if facts.capabilities is not None and not facts.capabilities >> CAP_NET_RAW & 1:
-        advice = "run it by deploy/prism-collect-capture.service, which grants CAP_NET_RAW and nothing else"
-        return Check(name, bad, f"no CAP_NET_RAW{only}", advice if asked.interface else "")
+        advice = "start it with deploy/prism-collect-capture.service, which grants only CAP_NET_RAW"
+        return Check(name, bad, f"the capability CAP_NET_RAW is missing{only}", advice if asked.interface else "")
     if facts.packet_sockets is None:
-        return Check(name, "unknown", "no packet socket could be tried")
+        return Check(name, "unknown", "packet sockets could not be tested")
     if facts.packet_sockets:
-        advice = "a kernel with CONFIG_PACKET, outside of a sandbox that forbids AF_PACKET" if asked.interface else ""
-        return Check(name, bad, f"no packet sockets: {facts.packet_sockets}{only}", advice)
-    return Check(name, "fine", "packet sockets (AF_PACKET) can be opened")
+        advice = "use a kernel with CONFIG_PACKET, outside a sandbox that forbids AF_PACKET" if asked.interface else ""
+        return Check(name, bad, f"packet sockets are not available: {facts.packet_sockets}{only}", advice)
+    return Check(name, "fine", "packet sockets (AF_PACKET) are available")
 
 
 def store(facts: Facts, asked: Asked) -> Check:
     """Whether the store answers and takes rows."""
     name = "store"
     if facts.store is None:
-        return Check(name, "unknown", "not asked for: --store names a folder or clickhouse://…")
+        return Check(name, "unknown", "not tested; give --store FOLDER or clickhouse://…")
+    if facts.store.through:
+        return Check(name, "fine", f"{facts.store.through} uses it: {facts.store.rows:,} flow records")
+    if facts.store.absent:
+        advice = f"create it with prism store init {asked.store}; prism serve creates its own at its first start"
+        return Check(name, "warning", facts.store.error, advice)
     if facts.store.error:
         level: Level = "warning" if facts.store.transient else "error"
-        advice = "if a running Prism has it, ask its /readyz" if facts.store.transient else "see what it says"
+        advice = (
+            "if a running Prism uses it, see its /readyz"
+            if facts.store.transient
+            else "check the address, the user and the log of the store"
+        )
         return Check(name, level, facts.store.error, advice)
     if not facts.store.wrote:
-        return Check(
-            name, "error", f"ClickHouse {facts.store.version} did not return the row it was given", f"see {asked.store}"
-        )
-    return Check(name, "fine", f"ClickHouse {facts.store.version}: a row was written and read")
+        return Check(name, "error", f"ClickHouse {facts.store.version} did not return the test row", f"check {asked.store}")
+    return Check(name, "fine", f"ClickHouse {facts.store.version}: the test row was written and read")
 
 
 def disk(facts: Facts, asked: Asked) -> Check:
@@ -172,16 +185,18 @@ def disk(facts: Facts, asked: Asked) -> Check:
     name = "disk"
     if facts.disk_writable is False:
         return Check(
-            name, "error", f"{asked.folder} may not be written", f"chown it to the user that runs Prism: {asked.folder}"
+            name, "error", f"{asked.folder} is not writable", f"run chown for the user that runs Prism: {asked.folder}"
         )
     if facts.disk_free is None:
-        return Check(name, "unknown", f"{asked.folder} could not be looked at")
+        return Check(name, "unknown", f"the free space of {asked.folder} is not known")
     need = asked.rate * 86_400 * asked.days * ROW_OCTETS
-    said = f"{_gib(facts.disk_free)} free; {asked.days:g} days of {asked.rate:,.0f} records a second take {_gib(need)}"
+    said = f"{_gib(facts.disk_free)} free; {asked.days:g} days of {asked.rate:,.0f} records/s need {_gib(need)}"
     if facts.disk_free >= need * 1.2:  # merges need room
         return Check(name, "fine", said)
     fits = facts.disk_free / 1.2 / (asked.rate * 86_400 * ROW_OCTETS)
-    return Check(name, "warning", said, f"it holds {fits:.2g} days: keep fewer, sample at the exporters, or a larger disk")
+    return Check(
+        name, "warning", said, f"the disk holds {fits:.2g} days; keep fewer days, sample at the exporters, or use a larger disk"
+    )
 
 
 def ports(facts: Facts, asked: Asked) -> Check:
@@ -190,9 +205,9 @@ def ports(facts: Facts, asked: Asked) -> Check:
     taken = {place: why for place, why in facts.ports.items() if why}
     if not taken:
         shown = ", ".join(f"{number}/{kind}" for kind, number in asked.ports)
-        return Check(name, "fine", f"free: {shown}" if shown else "none asked for")
+        return Check(name, "fine", f"free: {shown}" if shown else "no port was given")
     shown = ", ".join(f"{number}/{kind} ({why})" for (kind, number), why in taken.items())
-    return Check(name, "warning", f"not free: {shown}", "if that is not Prism itself: ss -lunpt tells who has them")
+    return Check(name, "warning", f"in use: {shown}", "unless this is Prism itself, find the process with ss -lunpt")
 
 
 def open_files(facts: Facts, asked: Asked, *, least: int = 4096) -> Check:  # noqa: ARG001
@@ -201,20 +216,25 @@ def open_files(facts: Facts, asked: Asked, *, least: int = 4096) -> Check:  # no
     if facts.files is None:
         return Check(name, "unknown", "the limit could not be read")
     if facts.files >= least:
-        return Check(name, "fine", f"{facts.files:,} at a time")
-    return Check(name, "warning", f"{facts.files:,} at a time", f"LimitNOFILE={least * 16} in the unit, ulimit -n in a shell")
+        return Check(name, "fine", f"limit {facts.files:,}")
+    return Check(
+        name,
+        "warning",
+        f"limit {facts.files:,}, at least {least:,} are needed",
+        f"set LimitNOFILE={least * 16} in the unit, or ulimit -n",
+    )
 
 
 def memory(facts: Facts, asked: Asked) -> Check:
     """Whether a window fits into memory beside the rest."""
     name = "memory"
     if facts.memory is None:
-        return Check(name, "unknown", "what is available could not be read")
+        return Check(name, "unknown", "the available memory could not be read")
     need = ENGINE_OCTETS + asked.rate * asked.window_s * WINDOW_OCTETS
-    said = f"{_gib(facts.memory)} available; windows of {asked.window_s:g} s take {_gib(need)}"
+    said = f"{_gib(facts.memory)} available; windows of {asked.window_s:g} s need {_gib(need)}"
     if facts.memory >= need:
         return Check(name, "fine", said)
-    return Check(name, "error" if facts.memory < need / 2 else "warning", said, "shorter windows, sampling, or more memory")
+    return Check(name, "error" if facts.memory < need / 2 else "warning", said, "use shorter windows, sampling, or more memory")
 
 
 def compiled_code(facts: Facts, asked: Asked) -> Check:  # noqa: ARG001
@@ -223,12 +243,12 @@ def compiled_code(facts: Facts, asked: Asked) -> Check:  # noqa: ARG001
     if facts.python and facts.python < (3, 11):
         return Check(name, "error", f"Python {'.'.join(map(str, facts.python))}", "Prism needs Python 3.11 or newer")
     if facts.cache is None:
-        return Check(name, "unknown", "where it is kept is not known")
+        return Check(name, "unknown", "its folder is not known")
     folder, writable = facts.cache
     if writable:
-        return Check(name, "fine", f"kept in {folder}")
-    advice = "NUMBA_CACHE_DIR names a folder that may be written; without one every start compiles anew"
-    return Check(name, "warning", f"{folder} may not be written", advice)
+        return Check(name, "fine", f"stored in {folder}")
+    advice = "set NUMBA_CACHE_DIR to a writable folder; otherwise every start compiles again"
+    return Check(name, "warning", f"{folder} is not writable", advice)
 
 
 def _mib(octets: float | None) -> str:

@@ -1,6 +1,6 @@
 """What is so on this machine, for `doctor`: read from the kernel by opening what Prism would open, changing nothing.
 
-The store alone is written to: one row in a table of its own, which the next look replaces.
+The store alone is written to, where there is one: one row in a table of its own, which the next look replaces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 from prism.doctor import MIB, Asked, Clock, Facts, Store
 
 TIMEX = "@iqqqqiqqqqqq"  # struct timex of Linux up to `tick`; adjtimex(2)
-IN_USE = "in use by process"  # as the embedded engine's lock says: most likely Prism itself
 UNSYNCHRONISED = 0x40  # STA_UNSYNC
 
 
@@ -90,7 +89,7 @@ def _capabilities() -> int | None:
 
 def _packet_sockets() -> str | None:
     if not hasattr(socket, "AF_PACKET"):
-        return "this system has none"
+        return "this system does not have them"
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()  # protocol 0: nothing is received
     except OSError as error:
@@ -153,6 +152,8 @@ def _cache() -> tuple[str, bool]:
 
 def _store(where: str) -> Store:
     from collectors.clickhouse import StoreError, Table, TableColumn, opened
+    from collectors.storeerror import AbsentError, InUseError
+    from prism.storestatus import place
 
     table = Table(
         "prism_doctor",
@@ -161,12 +162,28 @@ def _store(where: str) -> Store:
         replacing="at_ns",
     )
     try:
-        with closing(opened(where)) as database:
+        with closing(opened(place(where), make=False)) as database:
             version = str(database.query("SELECT version() AS version")["version"][0])
             database.create(table)
             now = time.time_ns()
             database.insert(table, {"name": ["doctor"], "at_ns": [now]}, token=f"doctor {now}")
             seen = database.query("SELECT max(at_ns) AS at_ns FROM prism_doctor")["at_ns"]
+    except InUseError:
+        return _asked(where)
     except StoreError as error:
-        return Store(error=str(error), transient=error.transient or IN_USE in str(error))
+        return Store(error=str(error), transient=error.transient, absent=isinstance(error, AbsentError))
     return Store(version, bool(len(seen) and int(seen[0]) >= now))
+
+
+def _asked(where: str) -> Store:
+    """What the running service that has a store says of it."""
+    from collectors.storeerror import StoreError
+    from prism.storestatus import seen
+
+    try:
+        found = seen(where)
+    except StoreError as error:
+        return Store(error=str(error), transient=True)
+    rows = sum(table.rows for table in found.tables if table.name == "flows")
+    through = f"the service at {found.through.url} (process {found.through.process})" if found.through else ""
+    return Store(error="" if through else f"{where}: in use a moment ago", transient=True, through=through, rows=rows)

@@ -125,6 +125,12 @@ def anew(trails: Sequence[Trail], jobs: Collection[str]) -> tuple[Trail, ...]:
     return tuple(replace(trail, usual_ns=0.0) if trail.case.finding.job in jobs else trail for trail in kept)
 
 
+def told_before(before: Sequence[Trail], now: Iterable[Trail]) -> tuple[Trail, ...]:
+    """The trails as they were before a window that was analysed once already, and those that it adds, which are not told."""
+    known = {trail.case.id for trail in before}
+    return (*before, *(trail for trail in now if not trail.told and trail.case.id not in known))
+
+
 def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
     """All open ones, and the newest of those that are `closed`."""
     over = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
@@ -185,7 +191,12 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
     named = known if known.kind == "hang" and known.confidence > finding.confidence else finding  # of one silence, by the surer
-    told = replace(named, start_ns=start, end_ns=finding.end_ns, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1))
+    worst = max(known.severity, named.severity, key=list(Severity).index)  # a constant fault keeps its severity
+    told = replace(
+        named, severity=worst, start_ns=start, end_ns=finding.end_ns, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1)
+    )
+    if {"steps"} <= set(known.evidence) & set(named.evidence) and start < finding.start_ns:
+        told = replace(told, evidence={**named.evidence, "steps": [known.evidence["steps"][0], named.evidence["steps"][1]]})
     case = replace(trail.case, finding=told, updated_ns=now_ns)
     more = finding.end_ns - trail.seen_ns >= 0.5 * step
     return replace(

@@ -41,10 +41,10 @@ class Quiet:
     jobs: tuple[str, ...]
 
     def __str__(self) -> str:
-        held = f"; nobody is blamed meanwhile in {', '.join(self.jobs)}" if self.jobs else ""
+        held = f"; until they return, no fault is reported for job {', '.join(self.jobs)}" if self.jobs else ""
         return (
-            f"no records from {self.exporter} since {_clock(self.since_ns)}, while others send theirs: "
-            f"its export has stopped, or the switch has{held}"
+            f"no records from exporter {self.exporter} since {_clock(self.since_ns)}, while other exporters send: "
+            f"its export has stopped or the switch is down; check both{held}"
         )
 
 
@@ -142,9 +142,13 @@ def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns:
             n for n, told in lost.items() if told.lost and finding.start_ns <= told.lost_ns <= finding.end_ns + SECOND
         )
         if finding.kind in OUTAGES and gaps:
-            yield _unsure(finding, REFUTED, f"{', '.join(gaps)} lost datagrams meanwhile, so it may have gone on unseen")
+            yield _unsure(
+                finding,
+                REFUTED,
+                f"datagrams from {', '.join(gaps)} were lost in this time, so the job may have continued unseen",
+            )
         elif finding.kind in OUTAGES and 0 < blind_ns <= finding.end_ns:
-            yield _unsure(finding, UNSURE, "nothing else is heard either, so its collection may have stopped")
+            yield _unsure(finding, UNSURE, "no other traffic was recorded in this time either, so collection may have stopped")
         else:
             yield finding
 
@@ -154,7 +158,8 @@ def losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[st
     for name, told in sorted(now.items()):
         more = told.lost - (before[name].lost if name in before else 0)
         if more > 0:
-            yield f"{name}: {more:,} of what it sent until {_clock(told.lost_ns)} was lost; something may be missing then"
+            lost = f"exporter {name}: {more:,} datagrams or records were lost until {_clock(told.lost_ns)}"
+            yield f"{lost}; results for this time may be incomplete"
 
 
 def _unsure(finding: Finding, most: float, why: str) -> Finding:

@@ -48,7 +48,10 @@ def unheard(newest: int, followed: Iterable[Followed], now_ns: int) -> Iterator[
     newest = max([newest, *(one.talked_ns for one in running)])
     if running and all(is_silent(one, newest, now_ns) for one in running):
         at = datetime.fromtimestamp(newest // SECOND, UTC).strftime("%H:%M:%S")
-        yield f"no records from any exporter since {at} UTC: their collection has stopped, or nobody sends anything at all"
+        yield (
+            f"no records from any exporter since {at} UTC: "
+            "collection has stopped, or the network carries no traffic; check the exporters"
+        )
 
 
 def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0) -> bool:

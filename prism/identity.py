@@ -45,7 +45,7 @@ def known(text: str, name: str) -> dict[str, Marks]:
     try:
         return {str(job["id"]): _told(job) for job in json.loads(text)["jobs"]}
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise ValueError(f"{name}: is no report of prism replay --json") from None
+        raise ValueError(f"{name}: is not a report of prism replay --json") from None
 
 
 def _told(job: Any) -> Marks:

@@ -27,7 +27,7 @@ class Incoming:
             while piece := source.read(at_once):
                 self.room -= len(piece)
                 if self.room < 0:
-                    raise FullError("the upload does not fit into what is left of the spool")
+                    raise FullError("the upload does not fit into the free space of the spool; delete older uploads")
                 file.write(piece)
         self.files.append((_shown(name), ours))
 

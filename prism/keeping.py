@@ -21,7 +21,7 @@ def through(where: str, flows: Flows) -> Flows:
     if not len(flows):
         return flows
     if not flowrows.addressed(flows).all():
-        raise ValueError("records whose ends are no addresses cannot be kept in a store")
+        raise ValueError("records between names instead of IP addresses cannot be written to a store")
     first, last = int(flows.start_ns.min()), int(flows.start_ns.max())
     database = clickhouse.opened(where)
     try:
@@ -30,7 +30,10 @@ def through(where: str, flows: Flows) -> Flows:
             database.create(table)
         known, rolled = (database.registered(table.name) or {} for table in tables)
         if first < time.time_ns() - known["keep_s"] * 10**9:
-            raise ValueError(f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days; these are older")
+            raise ValueError(
+                f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days, and these are older; "
+                "use a longer --keep or another store"
+            )
         for number, rows in flowrows.pieces(flows.start_ns, known["partition_ns"]).items():
             for start in range(0, len(rows), MOST):
                 part = flows.take(rows[start : start + MOST])

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from prism.model import PHASES, Group, GroupKind, JobDiagnosis, PairKind
+from prism.numbering import numbers
 
 JSON = dict[str, Any]
 WORK = ("compute", "forward", "backward", "optimizer")
@@ -82,7 +83,8 @@ def _names(endpoint: str) -> Iterator[JSON]:
 
 
 def _steps(found: JobDiagnosis, rank: int, zero: int) -> Iterator[JSON]:
-    for i, (start, end) in enumerate(found.timeline.steps[rank].tolist()):
+    counted = numbers(found.timeline, rank).tolist()
+    for i, (start, end) in zip(counted, found.timeline.steps[rank].tolist(), strict=True):
         args = {"External id": i}
         step = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1}
         yield step | _time(start, end, zero) | {"args": args}

@@ -27,7 +27,7 @@ def rate(text: str) -> float:
     except ValueError:
         speed = -1.0
     if speed != 0 and not SLOWEST <= speed < float("inf"):
-        raise ValueError(f"--speed {text}: is neither a number from {SLOWEST:g} on, nor 0, nor max")
+        raise ValueError(f"--speed {text}: must be a number from {SLOWEST:g}, or 0 or max for no delay")
     return speed
 
 
@@ -69,7 +69,7 @@ def play_files(
     for warning in source.warnings:
         warn(warning)
     if not len(flows):
-        warn("nothing to play: the files hold no flow records")
+        warn("nothing to play: the files contain no flow records")
     if store:
         flows = through(store, flows)
     with workers(1, scheduler) as executor:

@@ -58,6 +58,14 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A layout that the traffic cannot exclude, with its own confidence, and `why`: what cannot be told apart."""
+
+    layout: Layout
+    why: str
+
+
+@dataclass(frozen=True)
 class Group:
     """Ranks that share one collective or pipeline. Inside a host it is not on the wire: its evidence is `placement`."""
 
@@ -94,6 +102,7 @@ class Parallelism:
     pairs: tuple[Pair, ...]
     stages: Mapping[str, int] = field(default_factory=dict)
     streams: tuple[Stream, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()  # at most three, the likeliest first
     lockstep: float = 0.0  # share of the octets that moved in lockstep, which strangers' traffic does not
 
     @property
@@ -176,23 +185,41 @@ NO_PHASES = Phases(
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What every rank did when. `steps[r]` is int64[n, 2]: begin and end of each step of rank r, ns."""
+    """What every rank did when. `steps[r]` is int64[n, 2]: begin and end of each step of rank r, ns.
+
+    `unseen`: stretches, begin and end in ns, in which records were not collected. A step that reaches into one keeps its
+    number, but its duration is not known. `first` is the number of the job's first step that is kept (prism.numbering);
+    `Phases.step` counts from it.
+    """
 
     steps: tuple[NDArray[np.int64], ...]
     events: tuple[Event, ...]
     spans: Spans
     phases: Phases = NO_PHASES
+    unseen: tuple[tuple[int, int], ...] = ()
+    first: int = 0
+
+    def partly_unseen(self, begin_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some stretches, ns, reach into a time in which records were not collected."""
+        out = np.zeros(np.shape(begin_ns), np.bool_)
+        for low, high in self.unseen:
+            out |= (begin_ns < high) & (end_ns > low)
+        return out
 
     def durations_ms(self) -> NDArray[np.float64]:
         """Duration of every step, ms: the median over ranks of the distance between consecutive step ends.
 
-        Ranks with another number of steps than most are left out. Empty with fewer than two steps.
+        Ranks with another number of steps than most are left out, and steps that were not seen whole. Empty with fewer than two
+        steps.
         """
         counts = [len(s) for s in self.steps if len(s) > 1]
         if not counts:
             return np.zeros(0)
         most = max(set(counts), key=counts.count)
         ends = np.stack([s[:, 1] for s in self.steps if len(s) == most])
+        if self.unseen:
+            whole = ~self.partly_unseen(ends[:, :-1], ends[:, 1:]).any(axis=0)
+            return np.asarray(np.median(np.diff(ends, axis=1)[:, whole], axis=0) / 1e6, dtype=np.float64)
         return np.asarray(np.median(np.diff(ends, axis=1), axis=0) / 1e6, dtype=np.float64)
 
 

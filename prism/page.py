@@ -14,7 +14,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from prism import views, views_findings, views_graph, views_time
+from prism import cells, views, views_findings, views_graph, views_time
 from prism.board import Board, JobStatus
 from prism.model import Severity
 from prism.records import Records
@@ -83,16 +83,21 @@ def _job(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     """What the pages of one job ask for."""
     path, found = f"/jobs/{job.id}", job.found
     spent = views.summary(job, ())["phases"]
-    words = [word for word in spent if word not in views_time.OWN_WORK]
+    words = [word for word in spent if word not in cells.OWN_WORK]
     words += ["work"] if len(words) < len(spent) else []
-    measured = {f"{path}/steps?measure={word}": views_time.steps(found, max_cells=CELLS, measure=word) for word in words}
+    cases = [one for one in board.cases if one.finding.job == job.id]
+
+    def steps(measure: str = "duration") -> views.Json:
+        return views_time.steps(found, max_cells=CELLS, measure=measure, cases=cases)
+
+    measured = {f"{path}/steps?measure={word}": steps(word) for word in words}
     drawn = {f"{path}/graph?by={by}": views_graph.graph(found, board.topology, by=by) for by in ("endpoint", "leaf")}
     return (
         measured
         | drawn
         | {
             path: views.job(board, job.id),
-            f"{path}/steps": views_time.steps(found, max_cells=CELLS),
+            f"{path}/steps": steps(),
             f"{path}/timeline": _timeline(board, job, bars),
         }
     )
@@ -112,7 +117,7 @@ def _timeline(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     around = worst.start_ns if worst else found.job.end_ns
     step = int(1e6 * (views.finite(float(_median_ms(job))) or 1000.0))
     for steps in (64, 32, 16, 8, 4, 2):
-        asked = views_time.Stretch(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
+        asked = cells.Stretch(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
         part = views_time.timeline(found, asked, topology=board.topology, max_spans=bars, level="phases")
         if part["level"] == "phases" and not part["truncated"]:
             break

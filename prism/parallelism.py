@@ -87,7 +87,8 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     groups, layout = shape.groups(), shape.layout
     streams = _streams(flows, [*kinds, *(("dp", one) for one in (*tied, *more))], hands)
     pairs = _pairs(flows, known, streams)
-    return Parallelism(layout, groups, pairs, {flows.endpoints[m]: s for m, s in stage.items()}, streams, lockstep)
+    stages = {flows.endpoints[m]: s for m, s in stage.items()}
+    return Parallelism(layout, groups, pairs, stages, streams, lockstep=lockstep)
 
 
 def _without(edges: Mapping[Pair, Edge], keys: Collection[Pair]) -> dict[Pair, Edge]:

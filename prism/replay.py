@@ -10,6 +10,7 @@ from collectors import inputs as files
 from collectors import pcap, reading
 from collectors.fastpath import Decoder, Undecoded, Unread
 from collectors.flowtable import flows_of
+from collectors.flowtable import skipped as skipped_packets
 from collectors.inputs import Kind
 from collectors.mapping import Columns
 from collectors.record import Flows, Transits, concatenated
@@ -80,14 +81,17 @@ def read(
     readers = {name: _packets(capture, decoder, captures, tell) for name, capture in captures.items()}
     flows, transits, skipped = flows_of(readers, decoder.endpoints, home=home) if captures else _nothing()
     seen = sum(capture.packets for capture in captures.values())
-    once = skipped.pop("packets seen once", 0)
-    skipped += decoder.skipped
-    skipped["seen by another switch"] += seen - once - decoder.skipped.total()
-    nothing = [f"{capture.name}: no packets" for capture in captures.values() if not capture.packets and not capture.warnings]
+    skipped = skipped_packets(seen, decoder.skipped, skipped)
+    skipped += sum((capture.skipped for capture in captures.values()), Counter[str]())
+    nothing = [
+        f"{capture.name}: the capture holds no packets"
+        for capture in captures.values()
+        if not capture.packets and not capture.warnings
+    ]
     for done, (path, dump) in enumerate(dumps):
         tell("dumps", done, len(dumps))
         own = dump.flows()
-        nothing += [] if len(own) else [f"{path}: no flow records"]
+        nothing += [] if len(own) else [f"{path}: the file gives no flow records"]
         flows = concatenated([flows, own])
         transits = together([transits, dump.transits])
         skipped += dump.skipped

@@ -1,10 +1,12 @@
 """A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`.
 
-Of a finding, `slowdown` is observed step time over what it would have been without the culprit (evidence `what_if`, null
-where that could not be replayed; `observed_slowdown` is what the detector saw), `lost_gpu_seconds` what that cost the job's
-GPUs so far, `confidence` the share of such claims that should be right. `isolate` says whom to take out first: `hosts`
-(endpoints without a topology) that hold the culprit with `confidence`, or `parts`, a switch or the ends of a link;
-`alternatives` are all suspects, each with its `ids` and `probability`, given that something is wrong.
+Of a finding, `title` says what is wrong and where (prism.titles). `slowdown` is observed step time over what it would have
+been without the culprit (evidence `what_if`, null where that could not be replayed; `observed_slowdown` is what the detector
+saw), `lost_gpu_seconds` what that cost the job's GPUs so far, `confidence` the share of such claims that should be right.
+`isolate` says whom to take out first: `hosts` (endpoints without a topology) that hold the culprit with `confidence`, or
+`parts`, a switch or the ends of a link; `alternatives` are all suspects, each with its `ids` and `probability`, given that
+something is wrong. Numbers of steps are those of the job (prism.numbering), also in messages; evidence `steps` is [first, after
+the last].
 
 Of a job and of each of its ranks, `phases` are the shares of the time in steps, by the words of `model.PHASES` (prism.phases);
 those that took none are left out. When which was is in the Chrome trace.
@@ -21,7 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.model import PHASES, Diagnosis, Finding, Group, JobDiagnosis, Pair, Phase, Source
+from prism.model import PHASES, Diagnosis, Finding, Group, JobDiagnosis, Layout, Pair, Phase, Source
+from prism.titles import title
+from prism.topology import Topology
 
 SCHEMA = "prism-report/1"
 
@@ -30,14 +34,17 @@ class Rows(dict[str, Sequence[Any]]):
     """Many things of one kind, by column: told one by one, though what each is made of is written only once."""
 
 
-def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The report as plain dicts, lists, text, ints and finite floats; a number that is not finite becomes None."""
-    return {key: _plain(value) for key, value in _report(diagnosis).items()}
+def to_json(diagnosis: Diagnosis, topology: Topology | None = None) -> dict[str, Any]:
+    """The report as plain dicts, lists, text, ints and finite floats; a number that is not finite becomes None.
+
+    `topology` gives the hosts that titles of findings name.
+    """
+    return {key: _plain(value) for key, value in _report(diagnosis, topology).items()}
 
 
-def dumps(diagnosis: Diagnosis) -> str:
+def dumps(diagnosis: Diagnosis, topology: Topology | None = None) -> str:
     """The report as text: indented, with every pair of numbers (a step) on one line, and a newline at its end."""
-    return _text(_report(diagnosis), "\n") + "\n"
+    return _text(_report(diagnosis, topology), "\n") + "\n"
 
 
 def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
@@ -48,13 +55,13 @@ def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
     return {"median": float(np.median(durations)), "p95": float(np.percentile(durations, 95))}
 
 
-def _report(diagnosis: Diagnosis) -> dict[str, Any]:
+def _report(diagnosis: Diagnosis, topology: Topology | None) -> dict[str, Any]:
     """What is told, as it is in the diagnosis."""
     return {
         "schema": SCHEMA,
         "input": _input(diagnosis.source),
         "jobs": [_job(found) for found in diagnosis.jobs],
-        "findings": [_finding(found) for found in diagnosis.findings],
+        "findings": [_finding(found, topology) for found in diagnosis.findings],
         "unexplained": list(diagnosis.unexplained),
     }
 
@@ -82,8 +89,11 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
         "hosts": job.hosts,
         "start_ns": job.start_ns,
         "end_ns": job.end_ns,
-        "parallelism": {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")},
+        "parallelism": _sizes(layout),
         "confidence": layout.confidence,
+        "alternatives": [
+            _sizes(one.layout) | {"confidence": one.layout.confidence, "why": one.why} for one in parallelism.alternatives
+        ],
         "groups": _by_column(Group, parallelism.groups),
         "pairs": _by_column(Pair, parallelism.pairs),
         "step_ms": step_ms(found),
@@ -98,6 +108,10 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
     }
 
 
+def _sizes(layout: Layout) -> dict[str, int]:
+    return {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")}
+
+
 def _by_column(kind: type, things: Sequence[Any]) -> Rows:
     """Things of one kind, by the names of its fields."""
     return Rows({name: list(map(attrgetter(name), things)) for name in kind.__annotations__})
@@ -109,17 +123,18 @@ def _shares(time: NDArray[np.float64]) -> list[dict[Phase, float]]:
     return [{phase: round(part, 4) for phase, part in zip(PHASES, row, strict=True) if part > 0} for row in parts.tolist()]
 
 
-def finding_json(found: Finding) -> dict[str, Any]:
+def finding_json(found: Finding, topology: Topology | None = None) -> dict[str, Any]:
     """One finding as in the report."""
-    told: dict[str, Any] = _plain(_finding(found))
+    told: dict[str, Any] = _plain(_finding(found, topology))
     return told
 
 
-def _finding(found: Finding) -> dict[str, Any]:
+def _finding(found: Finding, topology: Topology | None) -> dict[str, Any]:
     fields = dict(vars(found))
     ids, lost, isolate = fields.pop("ids"), fields.pop("lost_gpu_s"), found.isolate
     alternatives = [{"ids": names, "probability": share} for names, share in isolate.alternatives]
     return fields | {
+        "title": title(found, topology),
         "subject": {"type": found.subject, "ids": ids},
         "lost_gpu_seconds": lost,
         "isolate": vars(isolate) | {"alternatives": alternatives},

@@ -32,19 +32,19 @@ def checked(address: str) -> str:
     except ValueError:
         sound = False
     if not sound or "@" in address or any(c.isspace() for c in address):
-        raise ValueError(f"--scheduler {address}: is no tcp://HOST:PORT, nor tls://HOST:PORT")
+        raise ValueError(f"--scheduler {address}: must be tcp://HOST:PORT or tls://HOST:PORT")
     try:
         from distributed.security import Security
     except ImportError:
-        raise ValueError("--scheduler needs Dask: pip install 'llm-prism[distributed]'") from None
+        raise ValueError("--scheduler needs Dask, which is missing; install it: pip install 'llm-prism[distributed]'") from None
     try:
         safe = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ValueError(f"--scheduler {address}: the certificates of distributed.comm.tls cannot be read: {error}") from None
     if parts.scheme == "tls" and safe["ssl_context"] is None:
-        raise ValueError(f"--scheduler {address}: TLS needs certificates, which Dask's settings name (distributed.comm.tls)")
+        raise ValueError(f"--scheduler {address}: TLS needs certificates; set distributed.comm.tls in the Dask settings")
     if parts.scheme == "tcp" and safe["require_encryption"]:
-        raise ValueError(f"--scheduler {address}: Dask's settings want encryption (distributed.comm): say tls://HOST:PORT")
+        raise ValueError(f"--scheduler {address}: the Dask settings require encryption (distributed.comm); use tls://HOST:PORT")
     return address
 
 
@@ -126,7 +126,7 @@ class Scheduled(Executor):
             promised.set_exception(BrokenExecutor(f"no scheduler at {self.address}"))
         elif lost is not None:
             said = f"{type(lost).__name__}: {lost}".splitlines()[0]
-            self._alone(f"no worker could do the work: {said}")
+            self._alone(f"the workers failed: {said}")
             promised.set_exception(BrokenExecutor(self._why))
         else:
             told, error = handed.result()
@@ -166,7 +166,7 @@ class Scheduled(Executor):
             known, self._why = self._why, why
             self._probe, self._probe_s = (self._probe, self._probe_s) if known else (None, 0.0)
         if not known:
-            say("workers lost", level=logging.WARNING, address=self.address, reason=why)
+            say("no worker answers, this process analyses", level=logging.WARNING, address=self.address, reason=why)
 
     def _manned(self) -> bool:
         """Whether somebody works again. One worker is asked if there is what is handed out: he has to import it to be told."""
@@ -175,7 +175,7 @@ class Scheduled(Executor):
             self._probe = None
             if not probe.cancelled() and probe.exception() is None:
                 self._why = ""
-                say("workers found", address=self.address)
+                say("workers answer again", address=self.address)
                 return True
         if self._probe is None and now >= self._probe_s:
             self._probe_s = now + self._again_s
@@ -186,14 +186,14 @@ class Scheduled(Executor):
         """A new connection, if it is time and there is one; raises BrokenExecutor."""
         now = time.monotonic()
         if self._client is not None:
-            say("scheduler lost", level=logging.WARNING, address=self.address)
+            say("scheduler does not answer, this process analyses", level=logging.WARNING, address=self.address)
             self._close(1.0)
         if now >= self._next_s:
             self._next_s = now + self._again_s
             try:
                 self._client = _opened(self.address, patience_s)
                 self._why, self._probe = "", None
-                say("scheduler found", address=self.address)
+                say("scheduler answers", address=self.address)
             except OSError:
                 self._client = None
         if self._client is None:
@@ -228,10 +228,10 @@ def _opened(address: str, patience_s: float) -> Any:
         with ThreadPoolExecutor(1) as aside:  # who calls may have a loop of his own
             who = aside.submit(asyncio.run, _identity(address, patience_s)).result()
         if who != "Scheduler":
-            raise OSError(f"{address}: is no scheduler of Dask, but a {who}")
+            raise OSError(f"{address}: is not a Dask scheduler but a {who}")
         return Client(address, timeout=patience_s, set_as_default=False)  # type: ignore[no-untyped-call]
     except TimeoutError:
-        raise OSError(f"{address}: no scheduler of Dask answers") from None
+        raise OSError(f"{address}: no Dask scheduler answers; is it running?") from None
 
 
 async def _identity(address: str, patience_s: float) -> str:

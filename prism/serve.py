@@ -6,6 +6,7 @@ that `prism-collect` fills elsewhere. Whoever shows boards (pages, alerts) is gi
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors import clickhouse
+from collectors import clickhouse, compiled, places
 from collectors.admission import Admission
+from collectors.cli_given import MOST_RATE
 from collectors.clickhouse import Database
 from collectors.inbox import Inbox
 from collectors.intake import Intake
@@ -25,8 +27,10 @@ from collectors.logs import say
 from collectors.metrics import Count, flat
 from collectors.receiving import endpoint
 from collectors.storing import Storing
+from collectors.warming import Warming
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
+from prism.pulse import Pulse
 from prism.records import Records
 from prism.scheduling import Scheduled
 from prism.spread import Kept
@@ -56,7 +60,7 @@ class Wish:
     allow: Sequence[str] | None = None
     allow_file: str | None = None
     exporters: int = 1000
-    rate: float | None = None
+    rate: float | None = MOST_RATE
     buffer: int = 32 << 20
     scheduler: str = ""
 
@@ -80,13 +84,17 @@ def place(text: str) -> tuple[str, str]:
     """What comes there and where to listen: of sflow://[ADDRESS]:PORT. Raises ValueError."""
     kind, slashes, where = text.partition("://")
     if not slashes or kind not in KINDS or not where:
-        raise ValueError(f"{text}: is none of {', '.join(f'{kind}://ADDRESS:PORT' for kind in KINDS)}")
+        raise ValueError(f"{text}: must be one of {', '.join(f'{kind}://ADDRESS:PORT' for kind in KINDS)}")
     return kind, where.rstrip("/")
 
 
 def made(folder: str) -> Path:
-    """A folder for data, made for this user alone if it is not there. Raises OSError."""
+    """A folder for data, made for this user alone if it is not there. Raises OSError, ValueError where it is a store itself."""
     path = Path(folder)
+    if places.is_stored(path) and not places.is_stored(path / places.INNER):
+        raise ValueError(
+            f"{folder}: is a store itself; --data names the folder around a store, here perhaps {path.absolute().parent}"
+        )
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
@@ -104,7 +112,9 @@ def serve(
     StoreError at the start.
     """
     places = [endpoint(kind, where) for kind, where in map(place, wish.listen)]
-    with signals() as asked, ExitStack() as undo:
+    compiled.be_patient()
+    with signals() as asked, ExitStack() as undo, Warming(told=_compiling) as warming:
+        warming.start()
         database = clickhouse.opened(wish.store)
         undo.callback(database.close)
         apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
@@ -120,18 +130,20 @@ def serve(
             sink = Storing(wish.store, wish.spool)
             undo.callback(sink.close, patience_s=0.0)  # where nothing ran it: its thread must not outlive the store
             listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
+        pulse = Pulse()
         left = sink.left if sink is not None else lambda: 0
-        analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left)
+        analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left, pulse=pulse)
 
         def counts() -> Iterator[Count]:
             yield from analysis.counts()
+            yield from _compiled(warming)
             if listener is not None:
                 yield from listener.counts()
 
         def health() -> Mapping[str, Any]:
             store = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
             away = {"scheduler": executor.health()} if isinstance(executor, Scheduled) else {}
-            return {"analysis": analysis.health(), **store, **away}
+            return {"analysis": analysis.health(), **store, **away, "compiling": warming.health()}
 
         parts = Parts(watch, analysis, database, read, counts, health)
         stop = threading.Event()
@@ -144,12 +156,27 @@ def serve(
         try:
             if listener is not None:
                 counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
-                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting))
+                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse))
             while not asked.stop.is_set():
-                stop.wait(0.1)
+                stop.wait(0.25)
         finally:
             stop.set()
             say("stopped", **{name: int(number) for name, number in flat(counts()).items()})
+
+
+def _compiling(warming: Warming) -> None:
+    """Log that compilation began, ended or failed."""
+    told: dict[str, Any] = {"loops": warming.total, "done": warming.done, "seconds": round(warming.seconds, 1)}
+    if warming.state == "failed":
+        say("compilation failed, loops are interpreted", level=logging.ERROR, hint="run prism warm", **told)
+    elif warming.total:
+        say("compiling in the background" if warming.state == "running" else "compilation finished", **told)
+
+
+def _compiled(warming: Warming) -> Iterator[Count]:
+    yield Count("prism_loops_compiled", "loops compiled since the start", {(): warming.done}, level=True)
+    yield Count("prism_loops_to_compile", "loops without compiled code at the start", {(): warming.total}, level=True)
+    yield Count("prism_loops_seconds", "time spent on compilation, seconds", {(): warming.seconds}, level=True)
 
 
 @contextmanager

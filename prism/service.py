@@ -11,6 +11,7 @@ from prism.records import Records
 
 if TYPE_CHECKING:
     from collectors.metrics import Count
+    from collectors.retention import Status
     from prism.tokens import Tokens
     from prism.uploads import Uploads
 
@@ -22,6 +23,9 @@ class Limits:
     """Bounds of what one client, and all of them, may ask for."""
 
     body: int = 64 << 10  # octets of a request that is no upload
+    pause_s: float = 10.0  # between two parts of a body
+    body_s: float = 1800.0  # for all of a body
+    requests: int = 512  # that are answered at a time
     per_second: float = 100.0  # requests of one client address, in the long run ...
     burst: int = 600  # ... and at once
     clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
@@ -36,7 +40,8 @@ class Service:
     `counts` are the counters of all parts, for /metrics; `health` says in plain values how the parts are, by part: each a
     mapping that may have `ok`. Without `tokens` everybody may read and upload, which is for loopback alone (`api.serving`
     refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in Host headers besides
-    loopback's names.
+    loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that reads, in a file of
+    whoever runs the service (`servicefile`).
     """
 
     boards: Boards
@@ -48,3 +53,5 @@ class Service:
     tokens: Tokens | None = None
     limits: Limits = field(default_factory=Limits)
     names: tuple[str, ...] = ()
+    store: Callable[[], Iterable[Status]] | None = None
+    owner: str = ""

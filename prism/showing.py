@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from collectors import retention
 from collectors.logs import say
 from collectors.metrics import Count
 from prism.alertfile import read_alerts
@@ -16,25 +21,34 @@ from prism.api.serving import Wish, shown
 from prism.outbox import Outbox
 from prism.serve import Parts, Shown
 from prism.service import Service
+from prism.servicefile import Running, near, noted
 
 
-def to_all(pages: Wish | None, alerts: str | Path | None) -> Shown:
-    """Pages where they are wished for, and alerts as a settings file says. Raises OSError, ValueError at once."""
+def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | None = None) -> Shown:
+    """Pages where they are wished for, and alerts as a settings file says. Raises OSError, ValueError at once.
+
+    In the `folder` is noted where the pages are, for commands on this host (`servicefile`).
+    """
     settings = read_alerts(alerts) if alerts else Settings(())
 
     @contextmanager
     def lasting(parts: Parts) -> Iterator[None]:
-        told = Alerts(settings, Outbox(parts.database) if settings.receivers else None)
+        alerting = Alerts(settings, Outbox(parts.database) if settings.receivers else None)
 
         def counts() -> Iterator[Count]:
             yield from parts.counts()
-            yield from told.counts()
+            yield from alerting.counts()
 
         with ExitStack() as undo:
-            undo.enter_context(_telling(told, parts))
+            undo.enter_context(_telling(alerting, parts))
             if pages is not None:
-                service = Service(parts.watch.boards, parts.records, counts=counts, health=parts.health)
-                say("pages", url=undo.enter_context(shown(service, pages)))
+                known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
+                given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
+                url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
+                if folder is not None:
+                    running = Running(near(url), os.getpid(), parts.database.where, owner)
+                    undo.enter_context(noted(folder, running))
+                say("pages", url=url)
             yield
 
     return lasting

@@ -31,7 +31,7 @@ def read(folder: str | Path) -> list[Silence]:
         found = json.loads(octets)
         return [silence(fields) for fields in found["silences"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{path}: not a file of silences: {error}") from None
+        raise ValueError(f"{path}: not a file of silences: {error}; move it away, and the service starts a new one") from None
 
 
 def add(
@@ -59,8 +59,10 @@ def remove(folder: str | Path, name: str, now_ns: int) -> Silence:
     with _alone(folder):
         known = read(folder)
         meant = [one for one in known if name and one.id.startswith(name) and one.end_ns > now_ns]
-        if len(meant) != 1:
-            raise ValueError(f"{len(meant) or 'no'} silence{'s' if meant else ''} in force or to come with an id like {name!r}")
+        if not meant:
+            raise ValueError(f"no active or future silence has an id that starts with {name!r}; see prism silence list")
+        if len(meant) > 1:
+            raise ValueError(f"{len(meant)} silences have an id that starts with {name!r}; give more characters")
         rest = [one for one in known if one is not meant[0]]
         over = Silence(**{**vars(meant[0]), "end_ns": now_ns})
         _write(folder, [*rest, over] if over.start_ns < now_ns else rest)

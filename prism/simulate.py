@@ -38,11 +38,11 @@ def asked(what: str, settings: Sequence[str] = ()) -> Spec:
         return overridden(PRESETS[what], settings)
     path = Path(what)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
-        raise ValueError(f"no preset and no file is called {what!r}; presets are {', '.join(PRESETS)}")
+        raise ValueError(f"{what}: neither a file nor a preset; presets: {', '.join(PRESETS)}")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{what}: not UTF-8 text at offset {error.start}") from None
+        raise ValueError(f"{what}: offset {error.start}: not UTF-8 text") from None
     return overridden(parse(text, what), settings)
 
 

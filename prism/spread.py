@@ -22,6 +22,7 @@ from collectors.record import Flows, Mask, Transits
 from prism.diagnose import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
 from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
+from prism.numbering import Known
 from prism.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
 from prism.stored import StoredRecords
@@ -51,7 +52,7 @@ class Work:
 class Glance:
     """One job of a live window to be looked at: the records that start from `since_ns` on and end until `now_ns`.
 
-    `endpoints` are the job's and whom they talk to; `window` is as in `diagnose`.
+    `endpoints` are the job's and whom they talk to; `window` and `known` are as in `diagnose`.
     """
 
     records: Records
@@ -63,6 +64,7 @@ class Glance:
     source: Source
     topology: Topology | None
     transits: Transits
+    known: Known | None = None
 
 
 def glanced(glance: Glance) -> Diagnosis:
@@ -77,6 +79,7 @@ def glanced(glance: Glance) -> Diagnosis:
         window=glance.window,
         least=2,
         now_ns=glance.now_ns,
+        known=glance.known,
     )
 
 
@@ -156,7 +159,7 @@ def diagnose_over(
     """
     if pairs is None:
         if not isinstance(records, Memory):
-            raise ValueError("records that are not in memory have to be summed up by pairs")
+            raise ValueError("records outside memory need sums by pair")
         pairs = pairs_of(records.flows)
     condense = source.flows > MANY
     if condense and isinstance(records, Memory):

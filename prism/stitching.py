@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,7 +11,25 @@ from numpy.typing import NDArray
 
 from prism.model import Event, Phases, Spans, Timeline
 
-Steps = tuple[NDArray[np.int64], ...]
+Ints = NDArray[np.int64]
+Steps = tuple[Ints, ...]
+
+
+def joint(before: Ints, ends: Ints, *, near: float = 0.25) -> tuple[int, int, float]:
+    """Where the step ends of a window join those known before, ns each: how many of these stand, how many of the window's
+    steps they know already (0 or 1), and the window's usual step, ns.
+    """
+    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
+    seam = int(ends[0])
+    count = int(np.searchsorted(before, seam + near * period, "right"))
+    known = count > 0 and abs(int(before[count - 1]) - seam) <= near * period
+    return count, int(known), period
+
+
+def ahead(before: Ints, ends: Ints, *, near: float = 0.25) -> int:
+    """How many steps of a window, by their ends, come before all that were known; ns each."""
+    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
+    return int(np.searchsorted(ends, before[0] - near * period)) if len(before) else 0
 
 
 def stitched(
@@ -25,11 +44,8 @@ def stitched(
     if not len(ends):
         return replace(old, events=_events(old.events, new.events, _since(new), 0.0))
     before = job_ends(old)
-    period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     seam = int(ends[0])
-    count = int(np.searchsorted(before, seam + near * period, "right"))
-    known = count > 0 and abs(int(before[count - 1]) - seam) <= near * period
-    fresh = 1 if known else 0  # steps of the new window that the old one knows better
+    count, fresh, period = joint(before, ends, near=near)  # `fresh`: steps of the new window that the old one knows better
     back = len(before) - count
     steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
     events = _events(old.events, new.events, _since(new), period)
@@ -39,6 +55,8 @@ def stitched(
         tuple(event for event in events if event.end_ns >= first),
         _spans(old.spans, new.spans, seam if fresh else _since(new), spans),
         _phases(old.phases, new.phases, count, fresh, gone, intervals),
+        tuple(stretch for stretch in old.unseen if stretch[1] > first),
+        max(old.first - ahead(before, ends, near=near), 0) + gone,
     )
     both = np.concatenate([before[:count], ends[fresh:]])[-kept:]
     if len(both) == max(map(len, steps)):
@@ -47,6 +65,14 @@ def stitched(
 
 
 _ENDS: WeakKeyDictionary[Timeline, NDArray[np.int64]] = WeakKeyDictionary()  # of all steps kept it would cost much each time
+
+
+def changed(timeline: Timeline, **columns: Any) -> Timeline:
+    """A timeline with other columns but the same steps, whose ends are not worked out again."""
+    out, known = replace(timeline, **columns), _ENDS.get(timeline)
+    if known is not None:
+        _ENDS[out] = known
+    return out
 
 
 def job_ends(timeline: Timeline) -> NDArray[np.int64]:

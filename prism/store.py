@@ -1,4 +1,5 @@
-"""What the live analysis must know after a restart, in the store: jobs, cases, windows. The rest it sees in the records again.
+"""What the live analysis must know after a restart, in the store: jobs, cases, windows, gaps in collection. The rest it sees in
+the records again.
 
 Jobs and cases are rows with what is searched in columns and the whole as JSON; of an id the newest version counts.
 """
@@ -8,13 +9,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from collectors.clickhouse import Database, Table, TableColumn
-from prism.board import Case, Window
+from prism.board import Case, Gap, Window
 from prism.following import Trail
+from prism.gaps import MOST as GAPS_KEPT
+from prism.histories import Histories
 from prism.model import Finding, Isolation, Job, Severity
 from prism.report import finding_json
 from prism.tracking import LAYOUTS, Followed, favoured
@@ -53,37 +56,98 @@ WINDOWS = Table(
     time="end_ns",
     keep_s=14 * DAY,
 )
+GAPS = Table(
+    name="gaps",
+    columns=(
+        TableColumn("begin_ns", "Int64"),
+        TableColumn("version", "UInt64"),
+        TableColumn("end_ns", "Int64"),
+        TableColumn("reason", "LowCardinality(String)", "String"),
+    ),
+    order=("begin_ns",),
+    time="begin_ns",
+    keep_s=14 * DAY,
+    replacing="version",
+)
+WINDOWS_KEPT = 600  # that are read again, the newest
+
+
+class Saved(NamedTuple):
+    """What was known when it was saved last; windows and gaps the newest first.
+
+    `until_ns`: up to when records had been analysed, 0 without any.
+    """
+
+    jobs: tuple[Followed, ...]
+    trails: tuple[Trail, ...]
+    until_ns: int
+    windows: tuple[Window, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 class State:
-    """Jobs, cases and windows of a database. Methods raise StoreError; `unread` counts rows that are neither."""
+    """Jobs, cases, windows and gaps of a database. Methods raise StoreError; `unread` counts rows that are neither."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._saved: dict[str, dict[str, str]] = {}
         self.unread: Counter[str] = Counter()
-        for table in (JOBS, CASES, WINDOWS):
+        self._until = 0  # windows that end by then are saved
+        self._gaps: tuple[Gap, ...] = ()
+        for table in (JOBS, CASES, WINDOWS, GAPS):
             database.create(table)
+        self.histories = Histories(database)
 
-    def save(self, jobs: Iterable[Followed], trails: Iterable[Trail], windows: Iterable[Window], at_ns: int) -> None:
-        """Keep what has changed; `at_ns`, the end of the newest window, is its version."""
+    def save(
+        self,
+        jobs: Iterable[Followed],
+        trails: Iterable[Trail],
+        windows: Iterable[Window],
+        at_ns: int,
+        gaps: Iterable[Gap] = (),
+    ) -> None:
+        """Keep what has changed, also of each job's history; `at_ns`, the end of the newest window, is its version."""
+        jobs, trails = tuple(jobs), tuple(trails)
         told = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
         self._put(JOBS, told, at_ns)
         cases = [(t.case.id, t.case.opened_ns, t.case.state, trail_json(t)) for t in trails if t.told]
         self._put(CASES, cases, at_ns)
-        rows = list(windows)
-        if rows:
-            names = [column.name for column in WINDOWS.columns]
-            for day in _partitions(WINDOWS, [row.end_ns for row in rows]):
-                columns = {str(name): [getattr(rows[i], name) for i in day] for name in names}
-                self._database.insert(WINDOWS, columns, token=f"windows {rows[day[0]].end_ns}", again=False)
+        self.histories.save(jobs, trails, at_ns)
+        self._put_plain(WINDOWS, [row for row in windows if row.end_ns > self._until], [])
+        self._until = max(self._until, at_ns)
+        kept = tuple(gaps)
+        new = [gap for gap in kept if gap not in self._gaps]
+        self._put_plain(GAPS, new, [at_ns] * len(new))
+        self._gaps = kept
 
-    def load(self) -> tuple[tuple[Followed, ...], tuple[Trail, ...], int]:
-        """Jobs and cases as they were last, and up to when records had been analysed, 0 without any."""
+    def load(self) -> Saved:
+        """What was known last. What is loaded is not saved again."""
         jobs = [one for told in self._newest(JOBS) if (one := self._read(JOBS.name, told, job_from)) is not None]
+        jobs = [self.histories.load(one) for one in jobs]
+        self.unread["history"] = self.histories.unread
         trails = [one for told in self._newest(CASES) if (one := self._read(CASES.name, told, trail_from)) is not None]
-        ends = [int(end) for end in self._database.query(f"SELECT max(end_ns) AS last FROM {WINDOWS.name}")["last"]]
-        return tuple(jobs), tuple(trails), max(ends, default=0)
+        windows = tuple(Window(*row) for row in self._newest_rows(WINDOWS, "end_ns", WINDOWS_KEPT))
+        self._gaps = tuple(Gap(*row) for row in self._newest_rows(GAPS, "begin_ns", GAPS_KEPT))
+        self._until = windows[0].end_ns if windows else 0
+        return Saved(tuple(jobs), tuple(trails), self._until, windows, self._gaps)
+
+    def _put_plain(self, table: Table, rows: Sequence[Window] | Sequence[Gap], versions: Sequence[int]) -> None:
+        """Insert rows whose fields are the columns of a table."""
+        times = [int(getattr(row, table.time)) for row in rows]
+        for day in _partitions(table, times):
+            columns = {
+                column.name: [versions[i] if column.name == table.replacing else getattr(rows[i], column.name) for i in day]
+                for column in table.columns
+            }
+            self._database.insert(table, columns, token=f"{table.name} {times[day[0]]} {versions}", again=False)
+
+    def _newest_rows(self, table: Table, order: str, most: int) -> Iterator[tuple[Any, ...]]:
+        """The newest rows of a table as plain values, without the version; of rows at one time the newest version."""
+        names = [column.name for column in table.columns if column.name != table.replacing]
+        newest = f", {table.replacing} DESC LIMIT 1 BY {order}" if table.replacing else ""
+        sql = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order} DESC{newest} LIMIT {{most:UInt64}}"
+        found = self._database.query(sql, {"most": most})
+        yield from zip(*(found[name].tolist() for name in names), strict=True)
 
     def _put(self, table: Table, rows: Sequence[tuple[str, int, str, dict[str, Any]]], at_ns: int) -> None:
         texts = {name: json.dumps(told, allow_nan=False) for name, _, _, told in rows}
@@ -168,7 +232,8 @@ def trail_json(trail: Trail) -> dict[str, Any]:
         name: getattr(trail, name)
         for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns", "seen_ns")
     }
-    return {"case": case, "finding": finding_json(trail.case.finding), **rest}
+    finding = {name: value for name, value in finding_json(trail.case.finding).items() if name != "title"}
+    return {"case": case, "finding": finding, **rest}
 
 
 def trail_from(told: Mapping[str, Any]) -> Trail:
@@ -179,7 +244,7 @@ def trail_from(told: Mapping[str, Any]) -> Trail:
 
 def finding_from(told: Mapping[str, Any]) -> Finding:
     """The finding of `prism.report.finding_json`. Raises ValueError, TypeError or KeyError where it is none."""
-    fields = dict(told)
+    fields = {name: value for name, value in told.items() if name != "title"}
     subject, isolate, lost = fields.pop("subject"), fields.pop("isolate"), float(fields.pop("lost_gpu_seconds"))
     alternatives = tuple((tuple(one["ids"]), float(one["probability"])) for one in isolate["alternatives"])
     return Finding(

@@ -13,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.advice import brief
-from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Severity, Source, shares
+from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Layout, Severity, Source, shares
 from prism.report import step_ms
+from prism.titles import title
+from prism.topology import Topology
 
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "cyan"}
 ORDER = tuple(STYLES)
@@ -23,6 +25,8 @@ EVENTS = 4  # events shown per job; the others are counted
 TIMED = 3  # up to so many jobs the events are listed by job and time
 WORK = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases that are no kind of traffic
 UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+
+ALSO = 0.1  # confidence from which another layout is worth a reader's time
 
 
 def console(file: TextIO | None = None) -> Console:
@@ -33,8 +37,8 @@ def console(file: TextIO | None = None) -> Console:
     return made
 
 
-def show(diagnosis: Diagnosis, out: Console) -> None:
-    """Print who trains, how, and what is wrong: jobs, findings (the worst first), and what was not understood."""
+def show(diagnosis: Diagnosis, out: Console, topology: Topology | None = None) -> None:
+    """Print jobs, findings (the worst first) and notes; `topology` gives the hosts that titles of findings name."""
     source = diagnosis.source
     out.print(line(_shorten(", ".join(source.files), 1, out), "bold"))
     out.print(line(f"{_counts(source)}, {_span(source)}"))
@@ -48,7 +52,7 @@ def show(diagnosis: Diagnosis, out: Console) -> None:
     else:
         out.print(line("No training job seen.", "bold"))
     out.print()
-    _show_findings(diagnosis, out)
+    _show_findings(diagnosis, out, topology)
     notes = _notes(diagnosis)
     if notes:
         out.print()
@@ -119,9 +123,13 @@ def _jobs(jobs: tuple[JobDiagnosis, ...]) -> Table:
 
 def _layout(found: JobDiagnosis) -> str:
     layout = found.parallelism.layout
+    others = [_named(one.layout) for one in found.parallelism.alternatives if one.layout.confidence >= ALSO]
+    return f"{_named(layout)} ({layout.confidence:.0%} sure)" + (f", or {' or '.join(others)}" if others else "")
+
+
+def _named(layout: Layout) -> str:
     sizes = [(kind.upper(), getattr(layout, kind)) for kind in ("dp", "pp", "tp", "ep", "cp")]
-    named = " × ".join(f"{kind} {size}" for kind, size in sizes if size > 1)
-    return f"{named or 'unknown'} ({layout.confidence:.0%} sure)"
+    return " × ".join(f"{kind} {size}" for kind, size in sizes if size > 1) or "unknown"
 
 
 def _ranks(found: JobDiagnosis) -> str:
@@ -157,15 +165,18 @@ def _phases(jobs: tuple[JobDiagnosis, ...]) -> list[str]:
     return lines
 
 
-def _show_findings(diagnosis: Diagnosis, out: Console) -> None:
+def _show_findings(diagnosis: Diagnosis, out: Console, topology: Topology | None) -> None:
     ranked = sorted(diagnosis.findings, key=lambda f: (ORDER.index(f.severity), -f.score, f.start_ns))
-    if diagnosis.jobs and all(f.severity is Severity.INFO for f in ranked):
+    analysed = any(len(own) for found in diagnosis.jobs for own in found.timeline.steps)
+    if analysed and all(f.severity is Severity.INFO for f in ranked):
         out.print(line("No fault found.", "bold green"))
+    elif diagnosis.jobs and not analysed:
+        out.print(line("No step was recognised, so nothing is known about faults."))
     name_job = len(diagnosis.jobs) > 1
     grid = Table.grid(padding=(0, 2, 0, 0))
     for found in ranked[:WORST]:
         word = Text(found.severity.value.upper(), STYLES[found.severity])
-        what = _claim(found, diagnosis.source, name_job=name_job)
+        what = _claim(found, diagnosis.source, topology, name_job=name_job)
         if out.is_terminal:
             grid.add_row(word, line(what, "bold"))
             grid.add_row("", line(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
@@ -181,13 +192,11 @@ def _show_findings(diagnosis: Diagnosis, out: Console) -> None:
         out.print(line(f"and {len(ranked) - WORST} more: " + ", ".join(f"{n} {word}" for word, n in counts.items())))
 
 
-def _claim(found: Finding, source: Source, *, name_job: bool) -> str:
-    """Who, when, how much."""
-    ids = " – ".join(found.ids) if found.subject == "link" else ", ".join(found.ids[:4])
-    more = f" and {len(found.ids) - 4} more" if len(found.ids) > 4 and found.subject != "link" else ""
-    where = f" of {found.job}" if name_job and found.subject != "job" else ""
+def _claim(found: Finding, source: Source, topology: Topology | None, *, name_job: bool) -> str:
+    """What, where, when, how much."""
+    where = f" of job {found.job}" if name_job and found.subject != "job" else ""
     slower = f", {found.slowdown:.2f} × slower" if math.isfinite(found.slowdown) and found.slowdown > 1 else ""
-    return f"{found.kind.replace('_', ' ')} {ids}{more}{where}  {_when(found, source)}{slower}"
+    return f"{title(found, topology)}{where}  {_when(found, source)}{slower}"
 
 
 def _action(found: Finding) -> str:

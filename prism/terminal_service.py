@@ -57,20 +57,13 @@ def show_findings(cases: Sequence[Json], out: Console) -> None:
         out.print(line("No finding.", "bold green"))
     for case in cases:
         found = case["finding"]
-        names = _names(found["subject"])
+        where = f" of job {found['job']}" if found["subject"]["type"] != "job" else ""
         slower = f", {found['slowdown']:.2f} × slower" if (found["slowdown"] or 0) > 1 else ""
-        what = f"{found['kind'].replace('_', ' ')} {names} of {found['job']}, since {moment(found['start_ns'])}{slower}"
+        what = f"{found['title']}{where}, since {moment(found['start_ns'])}{slower}"
         head = line(f"{case['id']}  {case['state']}  ")
         head.append(found["severity"].upper(), STYLES[Severity(found["severity"])])
         out.print(head + line(f"  {what}", "bold"))
         out.print(line(f"  {found['message']}{_action(found)}"))
-
-
-def _names(subject: Json) -> str:
-    ids = subject["ids"]
-    if subject["type"] == "link":
-        return " – ".join(ids)
-    return ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
 
 
 def _action(found: Json) -> str:

@@ -58,10 +58,10 @@ class Tokens:
     def create(self, name: str, scope: Scope) -> str:
         """A new token, which is told this once. Raises ValueError where the name is taken or no name, OSError."""
         if not name or len(name) > LONGEST or not name.isprintable():
-            raise ValueError(f"a token's name has 1 to {LONGEST} printable characters")
+            raise ValueError(f"the name of a token must have 1 to {LONGEST} printable characters")
         known = self.all()
         if any(token.name == name for token in known):
-            raise ValueError(f"there is a token {name!r} already; revoke it first")
+            raise ValueError(f"a token named {name!r} exists; revoke it first or choose another name")
         secret = PREFIX + secrets.token_urlsafe(32)
         self._write([*known, Token(secrets.token_hex(4), name, scope, digest(secret), time.time_ns())])
         return secret
@@ -71,7 +71,7 @@ class Tokens:
         known = self.all()
         kept = [token for token in known if which not in (token.name, token.id)]
         if len(kept) == len(known):
-            raise ValueError(f"there is no token {which!r}")
+            raise ValueError(f"no token has the name or id {which!r}; see prism token list")
         self._write(kept)
 
     def scope(self, secret: str) -> Scope | None:
@@ -109,7 +109,7 @@ def _parsed(path: Path) -> Iterable[Token]:
         listed = json.loads(path.read_text("utf-8"))["tokens"]
         tokens = [Token(**one) for one in listed]
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"{path}: no file of tokens") from None
+        raise ValueError(f"{path}: not a token file") from None
     for token in tokens:
         texts = (token.id, token.name, token.digest)
         if (
@@ -117,5 +117,5 @@ def _parsed(path: Path) -> Iterable[Token]:
             or not all(isinstance(text, str) for text in texts)
             or not isinstance(token.created_ns, int)
         ):
-            raise ValueError(f"{path}: no file of tokens")
+            raise ValueError(f"{path}: not a token file")
     return tokens

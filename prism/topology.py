@@ -110,12 +110,12 @@ def _format(text: str, name: str) -> str:
 def _check_object(value: Any, where: str, known: tuple[str, ...] | None = None) -> None:
     """Raises ValueError unless the value is an object, without a key twice, and with known keys only."""
     if not isinstance(value, dict):
-        raise ValueError(f"{where}: an object is needed here, not {_show(value)}")
+        raise ValueError(f"{where}: must be an object, not {_show(value)}")
     if isinstance(value, Object) and value.twice is not None:
-        raise ValueError(f"{where}: {value.twice!r} stands there twice")
+        raise ValueError(f"{where}: {value.twice!r} is given twice")
     stray = next((key for key in value if known and key not in known), None)
     if known and stray is not None:
-        raise ValueError(f"{where}: unknown key {stray!r}; known are {', '.join(known)}")
+        raise ValueError(f"{where}: unknown key {stray!r}; known keys: {', '.join(known)}")
 
 
 _Row = tuple[str, str, dict[str, Any]]  # where it stands, the address as written, its fields
@@ -151,12 +151,12 @@ def _csv_rows(text: str, name: str) -> Iterator[_Row]:
 
 def _csv_header(cells: list[str], where: str) -> list[str]:
     if "address" not in cells:
-        raise ValueError(f"{where}: the header has no column address (address, {', '.join(_FIELDS)})")
+        raise ValueError(f"{where}: the header lacks the column address; columns: address, {', '.join(_FIELDS)}")
     for cell in cells:
         if cell != "address" and cell not in _FIELDS:
-            raise ValueError(f"{where}: unknown column {cell!r}; known are address, {', '.join(_FIELDS)}")
+            raise ValueError(f"{where}: unknown column {cell!r}; known columns: address, {', '.join(_FIELDS)}")
         if cells.count(cell) > 1:
-            raise ValueError(f"{where}: column {cell!r} stands there twice")
+            raise ValueError(f"{where}: column {cell!r} is given twice")
     return cells
 
 
@@ -176,12 +176,12 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
         address = _address(written, where)
         if address in found:
             other = f", once as {spelt[address]}" if spelt[address] != written else ""
-            raise ValueError(f"{where}: {written} stands there twice{other}")
+            raise ValueError(f"{where}: {written} is given twice{other}")
         spelt[address] = written
         host, leaf = (_name(fields.get(key), key, where) for key in ("host", "leaf"))
         found[address] = Endpoint(host, _rail(fields.get("rail"), where), leaf)
     if not found:
-        raise ValueError(f"{name}: no endpoint is named")
+        raise ValueError(f"{name}: contains no endpoints")
     return found
 
 
@@ -189,7 +189,7 @@ def _address(written: str, where: str) -> str:
     try:
         address = ipaddress.ip_address(written)
     except ValueError:
-        raise ValueError(f"{where}: {written!r} is no IPv4 or IPv6 address") from None
+        raise ValueError(f"{where}: {written!r} is not an IPv4 or IPv6 address") from None
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)
 
@@ -208,18 +208,18 @@ def _is_name(value: Any) -> TypeGuard[str]:
 def _rail(value: Any, where: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31):
         return value
-    raise ValueError(f"{where}: rail must be a number from 0 on, not {_show(value)}")
+    raise ValueError(f"{where}: rail must be a whole number from 0, not {_show(value)}")
 
 
 def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     """Links as pairs of two switches, each once, whichever way round it is written."""
     if not isinstance(value, list):
-        raise ValueError(f"{name}: links: a list of pairs is needed here, not {_show(value)}")
+        raise ValueError(f"{name}: links: must be a list of pairs, not {_show(value)}")
     links: dict[frozenset[str], tuple[str, str]] = {}
     for i, link in enumerate(value):
         ends = link if isinstance(link, list) else []
         if len(ends) != 2 or not all(map(_is_name, ends)) or ends[0] == ends[1]:
-            raise ValueError(f"{name}: links[{i}]: a pair of two switches is needed here, not {_show(link)}")
+            raise ValueError(f"{name}: links[{i}]: must be a pair of two switches, not {_show(link)}")
         links.setdefault(frozenset(ends), (ends[0], ends[1]))
     return tuple(links.values())
 

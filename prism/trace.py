@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
+from prism.numbering import numbers
 from prism.report import to_json
+from prism.topology import Topology
 from prism.traffic import moved, transfers
 
 JSON = dict[str, Any]
@@ -34,19 +36,22 @@ class Slice(NamedTuple):
     arrow: int = 0
 
 
-def dumps(diagnosis: Diagnosis, *, arrows: int = 20_000, values: int = 100_000) -> str:
+def dumps(diagnosis: Diagnosis, topology: Topology | None = None, *, arrows: int = 20_000, values: int = 100_000) -> str:
     """The trace as text, one event per line; at most so many arrows and values of counters per job."""
     starts = [diagnosis.source.start_ns, *(found.job.start_ns for found in diagnosis.jobs)]
     starts += [int(found.timeline.spans.start_ns.min()) for found in diagnosis.jobs if len(found.timeline.spans)]
     zero = min(starts)
-    lines = ",\n".join(json.dumps(event, allow_nan=False) for event in events(diagnosis, zero, arrows=arrows, values=values))
+    made = events(diagnosis, zero, topology, arrows=arrows, values=values)
+    lines = ",\n".join(json.dumps(event, allow_nan=False) for event in made)
     about = json.dumps({"start_ns": str(zero), "files": list(diagnosis.source.files)})
     return f'{{"displayTimeUnit": "ms", "otherData": {about}, "traceEvents": [\n{lines}\n]}}\n'
 
 
-def events(diagnosis: Diagnosis, zero_ns: int, *, arrows: int = 20_000, values: int = 100_000) -> Iterator[JSON]:
+def events(
+    diagnosis: Diagnosis, zero_ns: int, topology: Topology | None = None, *, arrows: int = 20_000, values: int = 100_000
+) -> Iterator[JSON]:
     """The trace's events; times count from `zero_ns`. Findings that name no reported job get a process of their own."""
-    told = to_json(diagnosis)["findings"]
+    told = to_json(diagnosis, topology)["findings"]
     findings = [(found, shown) for found, shown in zip(diagnosis.findings, told, strict=True)]
     known = {found.job.id for found in diagnosis.jobs}
     drawn = 0  # arrows of the jobs before: their numbers are the file's
@@ -120,7 +125,7 @@ def _lanes(slices: Sequence[Slice]) -> list[list[Slice]]:
 
 def _finding_slice(found: Finding, shown: JSON) -> Slice:
     args = {key: shown[key] for key in ("severity", "message", "slowdown", "score", "evidence")}
-    return Slice(found.start_ns, found.end_ns, f"{found.kind.replace('_', ' ')} {', '.join(found.ids)}", args)
+    return Slice(found.start_ns, found.end_ns, shown["title"], args)
 
 
 def _event_slice(event: Event) -> Slice:
@@ -136,7 +141,7 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int]) ->
     for rank in sorted(range(len(endpoints)), key=lambda r: (stages.get(endpoints[r], 0), r)):
         stage = f" · stage {stages[endpoints[rank]]}" if endpoints[rank] in stages else ""
         name = f"{endpoints[rank]}{stage}"
-        steps = enumerate(found.timeline.steps[rank].tolist())
+        steps = zip(numbers(found.timeline, rank).tolist(), found.timeline.steps[rank].tolist(), strict=True)
         process.add(f"{name} · steps", [Slice(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
         process.add(f"{name} · phases", _phases(found, rank))
         quiet: list[Slice] = []
@@ -155,7 +160,10 @@ def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:
     worked = found.timeline.phases
     low, high = np.searchsorted(worked.rank, [rank, rank + 1])
     columns = (column[low:high].tolist() for column in (worked.start_ns, worked.end_ns, worked.phase, worked.step))
-    return [Slice(start, end, PHASES[phase], {"step": step}) for start, end, phase, step in zip(*columns, strict=True)]
+    return [
+        Slice(start, end, PHASES[phase], {"step": found.timeline.first + step})
+        for start, end, phase, step in zip(*columns, strict=True)
+    ]
 
 
 def _add_counters(process: _Process, found: JobDiagnosis, most: int) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from collectors.files import written
 from prism import kineto, trace
 from prism.model import Diagnosis
+from prism.topology import Topology
 
 
 def is_folder(path: str) -> bool:
@@ -21,17 +22,17 @@ def check_folder(path: str) -> None:
     """Raises ValueError where a folder could not be written to, before any work is done."""
     target = Path(path)
     if target.exists() and not target.is_dir():
-        raise ValueError(f"{path}: is a file, not a folder")
+        raise ValueError(f"{path}: is a file; name a folder")
     if not target.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {target.parent}")
+        raise ValueError(f"{path}: the folder {target.parent} does not exist; create it first")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise ValueError(f"{path}: may not be written")
+        raise ValueError(f"{path}: permission denied for writing")
 
 
-def write(path: str, diagnosis: Diagnosis) -> Sequence[str]:
+def write(path: str, diagnosis: Diagnosis, topology: Topology | None = None) -> Sequence[str]:
     """Write the trace to a file or folder; says of which jobs there is none. Raises OSError."""
     if not is_folder(path):
-        _write(path, trace.dumps(diagnosis))
+        _write(path, trace.dumps(diagnosis, topology))
         return ()
     without = []
     for found in diagnosis.jobs:
@@ -45,7 +46,7 @@ def write(path: str, diagnosis: Diagnosis) -> Sequence[str]:
             if old.name not in names:
                 old.unlink()
         if not names:
-            without.append(f"job {found.job.id}: without steps there are no traces of its ranks")
+            without.append(f"job {found.job.id}: no steps were detected, so no trace of its ranks is written")
     return without
 
 

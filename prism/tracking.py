@@ -149,6 +149,11 @@ def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
     return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=(), told_by=0)
 
 
+def analysed(jobs: Iterable[Followed]) -> dict[str, JobDiagnosis]:
+    """What is known of the jobs whose steps are trusted, by id."""
+    return {one.id: one.found for one in jobs if one.found is not None and one.trusted}
+
+
 def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
     """A timeline by the ranks of a job whose members have changed; who is new has no steps yet."""
     place = {address: i for i, address in enumerate(now.endpoints)}
@@ -162,7 +167,8 @@ def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
     peer = np.where(spans.peer >= 0, to[spans.peer], -1).astype(np.int32)
     moved = Spans(spans.start_ns[rows], spans.end_ns[rows], to[spans.rank][rows], spans.phase[rows], peer[rows])
     columns: dict[str, Any] = {name: getattr(phases, name)[slots] for name in ("start_ns", "end_ns", "step", "phase")}
-    return Timeline(tuple(steps), timeline.events, moved, replace(phases, rank=to[phases.rank][slots], **columns))
+    placed = replace(phases, rank=to[phases.rank][slots], **columns)
+    return replace(timeline, steps=tuple(steps), spans=moved, phases=placed)
 
 
 def around(flows: Flows, job: Job) -> np.ndarray:

@@ -14,22 +14,29 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from collectors.bounded import TooMuchError, bounded
+from collectors.compiled import be_patient
+
 NICE = 10
 OFTEN_S = 0.1  # progress is said at most so often
 
 
 def main(folder: str, memory: str, octets: str) -> int:
     """Replay the files named in FOLDER/asked.json into FOLDER/board; 0, or 2 where they cannot be read."""
-    for what, most in ((resource.RLIMIT_AS, int(memory)), (resource.RLIMIT_FSIZE, int(octets)), (resource.RLIMIT_CORE, 0)):
+    for what, most in ((resource.RLIMIT_FSIZE, int(octets)), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(what)[1]
         resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard),) * 2)
     os.nice(NICE)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")  # where memory runs out, this goes and not the service
+    be_patient()
+    import prism.opening  # noqa: F401 - before memory is bounded: BLAS waits for ever where it gets none as it is loaded
+
     try:
-        replay(Path(folder))
-    except MemoryError:
-        return _failed(f"it takes more than {int(memory) >> 20} MiB of memory")
+        with bounded(int(memory) >> 20, setting="--upload-memory"):
+            replay(Path(folder))
+    except TooMuchError as error:
+        return _failed(str(error))
     except (ValueError, OSError) as error:
         text = str(error) if isinstance(error, ValueError) else error.strerror or str(error)
         return _failed(text.replace(f"{folder}/", ""))
@@ -84,7 +91,9 @@ def _named(names: dict[str, str]) -> list[tuple[str, str]]:
     for shown in names.values():
         switch = stem(shown)
         if switch in seen:
-            raise ValueError(f"{seen[switch]} and {shown} are both switch {switch!r}: name the files after their switches")
+            raise ValueError(
+                f"{seen[switch]} and {shown}: both belong to switch {switch!r}; name the files after their switches"
+            )
         seen[switch] = shown
     return [(stem(shown), path) for path, shown in names.items()]
 

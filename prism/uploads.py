@@ -1,7 +1,7 @@
 """Uploaded captures: a bounded spool of files, each set replayed by a process of its own, one after another.
 
 A capture may be hostile, so nothing of it is read by the service: a child process with bounds on its memory, time and files
-does that (`uploaded`), and leaves the board in a file, which is read with only the classes of a board allowed (`boardfile`).
+does that (`uploaded`), and leaves the board in a file, which is read strictly as plain values (`boardfile`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import queue
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -21,11 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from collectors.bounded import MEMORY
 from prism import boardfile
 from prism.boardfile import Replayed
 from prism.incoming import FullError, Incoming
 
-State = Literal["queued", "running", "done", "failed"]
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+OVER: tuple[State, ...] = ("done", "failed", "cancelled")
 BOARD, ASKED = "board", "asked.json"
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "NUMBA_CACHE_DIR")  # of the environment; no secret reaches a child
 LINE = 4096  # octets of a line that a child says
@@ -33,13 +36,13 @@ LINE = 4096  # octets of a line that a child says
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much may be uploaded and kept, and what a replay may take."""
+    """How much may be uploaded and kept, and what a replay may take: `seconds` of time, `memory` octets beside its own."""
 
     uploads: int = 20  # kept at a time, the oldest finished one goes
     octets: int = 4 << 30  # on disk, of all together
     age_s: float = 24 * 3600.0
     files: int = 64  # of one upload
-    memory: int = 8 << 30  # address space of a replay, octets
+    memory: int = MEMORY << 20
     board: int = 1 << 30  # octets of what a replay leaves
     seconds: float = 900.0
     loaded: int = 4  # boards in memory
@@ -72,7 +75,7 @@ class Uploads:
     """
 
     def __init__(self, folder: str | Path, bounds: Bounds | None = None) -> None:
-        self.folder, self.bounds = Path(folder), bounds or Bounds()
+        self.folder, self.bounds = Path(folder).resolve(), bounds or Bounds()  # a replay works in another folder
         self.told: Callable[[], None] = lambda: None
         self._uploads: dict[str, Upload] = {}
         self._boards: dict[str, Replayed] = {}
@@ -117,7 +120,7 @@ class Uploads:
             try:
                 found = self._boards.pop(id_, None) or boardfile.load(self._path(id_) / BOARD)
             except (ValueError, OSError):
-                upload.state, upload.error = "failed", "what the replay left cannot be read"
+                upload.state, upload.error = "failed", "the result of the replay cannot be read"
                 return None
             self._boards[id_] = found
             while len(self._boards) > self.bounds.loaded:
@@ -130,7 +133,9 @@ class Uploads:
             self._tidy()
             kept, used = len(self._uploads), sum(upload.octets for upload in self._uploads.values())
             if kept >= self.bounds.uploads or used >= self.bounds.octets:
-                raise FullError("as many uploads as are kept are waiting or running")
+                raise FullError(
+                    f"uploads waiting or running: {kept} ({used >> 20:,} MiB), the limit; cancel one, or try again later"
+                )
             made = secrets.token_hex(8)
             self._path(made).mkdir(mode=0o700)
             return Incoming(made, self._path(made), self.bounds.octets - used)
@@ -152,15 +157,19 @@ class Uploads:
         """Forget an upload that was not started."""
         shutil.rmtree(incoming.folder, ignore_errors=True)
 
-    def remove(self, id_: str) -> bool:
-        """Forget an upload; whether there was one that was finished or waited."""
+    def remove(self, id_: str) -> Upload | None:
+        """Forget an upload that waits or is over. Cancel one that runs, which is kept then; that upload, else None."""
         with self._lock:
             upload = self._uploads.get(id_)
-            if upload is None or upload.state == "running":
-                return False
-            self._forget(id_)
+            running = upload if upload is not None and upload.state == "running" else None
+            if running is not None:
+                running.state = "cancelled"
+                if self._child is not None:
+                    self._child.kill()
+            else:
+                self._forget(id_)
         self.told()
-        return True
+        return running
 
     def _path(self, id_: str) -> Path:
         return self.folder / f"upload-{id_}"
@@ -172,7 +181,7 @@ class Uploads:
 
     def _tidy(self) -> None:
         """Forget finished uploads that are old, and the oldest where there are as many as are kept."""
-        over = [upload for upload in self._uploads.values() if upload.state in ("done", "failed")]
+        over = [upload for upload in self._uploads.values() if upload.state in OVER]
         for upload in over:
             used = sum(one.octets for one in self._uploads.values())
             full = len(self._uploads) >= self.bounds.uploads or used > self.bounds.octets // 2
@@ -191,27 +200,29 @@ class Uploads:
         folder = self._path(upload.id)
         try:
             with self._lock:
-                if self._closed:
+                if self._closed or upload.id not in self._uploads:
                     return
                 upload.state = "running"
                 child = self._child = _child(folder, self.bounds)
-            with child, _ending_after(child, self.bounds.seconds):
+            with child, _ending_after(child, self.bounds.seconds) as limit:
                 assert child.stdout is not None
                 last = self._follow(upload, child.stdout)
-            code = child.returncode
+            code, late = child.returncode, limit.over
         except OSError as error:
-            last, code = {"error": error.strerror or str(error)}, 1
+            last, code, late = {"error": error.strerror or str(error)}, 1, False
         finally:
             self._child = None
         board = folder / BOARD
-        done = code == 0 and board.is_file()
-        for path in folder.iterdir():
-            if not done or path != board:
-                path.unlink()
-        upload.octets = board.stat().st_size if done else 0
-        if not done:
-            upload.error = str(last.get("error") or _ended(code, self.bounds))
-        upload.state = "done" if done else "failed"  # last: who sees it finds the rest as it stays
+        done = code == 0 and board.is_file() and upload.state != "cancelled"
+        with self._lock:
+            for path in folder.iterdir() if folder.is_dir() else ():  # who cancels may forget it at once
+                if not done or path != board:
+                    path.unlink()
+            upload.octets = board.stat().st_size if done else 0
+            cancelled = upload.state == "cancelled"
+            if not done:
+                upload.error = None if cancelled else str(last.get("error") or _ended(code, self.bounds, late=late))
+            upload.state = "cancelled" if cancelled else "done" if done else "failed"  # last: who sees it finds the rest so
 
     def _follow(self, upload: Upload, out: IO[bytes]) -> Mapping[str, Any]:
         """Note what a child says of its progress; the last that it said."""
@@ -245,10 +256,15 @@ class _ending_after:  # noqa: N801 - reads as what it does
     """Kill a process that takes too long, or when the context is left."""
 
     def __init__(self, child: subprocess.Popen[bytes], seconds: float) -> None:
-        self._child, self._timer = child, threading.Timer(seconds, child.kill)
+        self._child, self._timer, self.over = child, threading.Timer(seconds, self._end), False
 
-    def __enter__(self) -> None:
+    def _end(self) -> None:
+        self.over = True
+        self._child.kill()
+
+    def __enter__(self) -> _ending_after:
         self._timer.start()
+        return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
@@ -258,7 +274,12 @@ class _ending_after:  # noqa: N801 - reads as what it does
         self._timer.join()
 
 
-def _ended(code: int, bounds: Bounds) -> str:
-    if code == -9:
-        return f"it took longer than {bounds.seconds:.0f} s, or more memory than there is"
-    return f"the replay ended by signal {-code}" if code < 0 else "the replay failed"
+def _ended(code: int, bounds: Bounds, *, late: bool) -> str:
+    """Why a replay ended, and which setting changes that."""
+    if late:
+        return f"the replay took longer than its limit of {bounds.seconds:g} s; --upload-seconds sets it"
+    if code == -signal.SIGKILL:
+        return "the replay was killed: the machine ran out of memory"
+    if code in (-signal.SIGABRT, -signal.SIGSEGV):
+        return f"the replay stopped, probably for lack of memory (limit {bounds.memory >> 20} MiB; --upload-memory sets it)"
+    return f"the replay was ended by signal {-code}" if code < 0 else "the replay failed"

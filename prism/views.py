@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from prism.board import Board, Case, JobStatus, Window
-from prism.model import Group, JobDiagnosis, Severity, shares
+from prism.model import Alternative, Group, JobDiagnosis, Layout, Severity, shares
 from prism.topology import Endpoint, Topology
 from prism.views_sums import sums
 
@@ -53,14 +53,20 @@ def board(shown: Board, mode: Mode = "replay", age_s: float | None = None) -> Js
         },
         "unexplained": list(shown.unexplained),
         "counts": counts(shown),
+        "gaps": gaps(shown),
     }
 
 
 def counts(shown: Board) -> Json:
-    """How many jobs, their endpoints, and open findings by severity."""
+    """How many jobs, how many of all have steps, the endpoints of those that run, findings: open by severity, and closed."""
     live = [job for job in shown.jobs if job.state != "ended"]
-    endpoints = {address for job in live for address in job.found.job.endpoints}
-    return {"jobs": len(live), "endpoints": len(endpoints), "findings": severities(shown.cases)}
+    return {
+        "jobs": len(live),
+        "analysed": sum(any(map(len, job.found.timeline.steps)) for job in shown.jobs),
+        "endpoints": len({address for job in live for address in job.found.job.endpoints}),
+        "findings": severities(shown.cases),
+        "closed": sum(case.state == "closed" for case in shown.cases),
+    }
 
 
 def severities(cases: Iterable[Case]) -> dict[str, int]:
@@ -98,7 +104,7 @@ def summary(status: JobStatus, cases: Iterable[Case]) -> Json:
         "state": status.state,
         "endpoints": len(job.endpoints),
         "hosts": len(job.hosts),
-        "layout": {kind: int(getattr(layout, kind)) for kind in KINDS},
+        "layout": _sizes(layout),
         "confidence": finite(layout.confidence),
         "start_ns": ns(job.start_ns),
         "end_ns": ns(job.end_ns),
@@ -139,6 +145,7 @@ def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json
     most = len(found.job.endpoints)
     first, last = (min(rank, most) for rank in ranks or (0, most))
     return summary(status, cases) | {
+        "alternatives": [_alternative(one) for one in found.parallelism.alternatives],
         "groups": [_group(group) for group in found.parallelism.groups],
         "ranks": _ranks(found, shown.topology, first, last),
         "ranks_total": most,
@@ -151,6 +158,14 @@ def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json
 def job_of(shown: Board, id_: str) -> JobStatus | None:
     """The job of an id."""
     return next((job for job in shown.jobs if job.id == id_), None)
+
+
+def _alternative(one: Alternative) -> Json:
+    return {"layout": _sizes(one.layout), "confidence": finite(one.layout.confidence), "why": one.why}
+
+
+def _sizes(layout: Layout) -> Json:
+    return {kind: int(getattr(layout, kind)) for kind in KINDS}
 
 
 def _group(group: Group) -> Json:
@@ -206,6 +221,14 @@ def membership(found: JobDiagnosis, kind: str | None = None) -> dict[str, dict[s
 def windows(shown: Board) -> list[Json]:
     """The windows that were analysed, the newest first."""
     return [_window(window) for window in shown.windows]
+
+
+def gaps(shown: Board) -> list[Json]:
+    """The times in which Prism itself collected nothing, the newest first; `end_ns` is None while no record has come since."""
+    return [
+        {"begin_ns": ns(gap.begin_ns), "end_ns": ns(gap.end_ns) if gap.end_ns else None, "reason": gap.reason}
+        for gap in shown.gaps
+    ]
 
 
 def _window(window: Window) -> Json:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from prism import advice, report
 from prism.board import Board, Case
 from prism.model import Finding, Severity
+from prism.topology import Topology
 from prism.views import Json, finite, job_of, ns, summary
 
 RANKS = {severity: i for i, severity in enumerate(Severity)}
+Order = Literal["begun", "closed"]
 UNLIKELY = 0.01  # suspects below are not shown among the hosts to isolate
 
 
@@ -20,7 +22,7 @@ def told(shown: Board, some: Sequence[Case]) -> list[Json]:
     for one in some:
         by_job.setdefault(one.finding.job, []).append(one)
     ranks = {id_: _ranks(shown, id_, own) for id_, own in by_job.items()}
-    return [_case(one) | {"ranks": _blamed(one.finding, ranks[one.finding.job])} for one in some]
+    return [_case(one, shown.topology) | {"ranks": _blamed(one.finding, ranks[one.finding.job])} for one in some]
 
 
 def _ranks(shown: Board, job: str, own: Iterable[Case]) -> Mapping[str, list[int]]:
@@ -42,14 +44,14 @@ def _blamed(finding: Finding, ranks: Mapping[str, list[int]]) -> list[int]:
     return sorted({rank for name in known for rank in ranks.get(name, ())})
 
 
-def _case(followed: Case) -> Json:
+def _case(followed: Case, topology: Topology | None) -> Json:
     return {
         "id": followed.id,
         "state": followed.state,
         "opened_ns": ns(followed.opened_ns),
         "updated_ns": ns(followed.updated_ns),
         "closed_ns": ns(followed.closed_ns) if followed.closed_ns else None,
-        "finding": worded(report.finding_json(followed.finding)),
+        "finding": worded(report.finding_json(followed.finding, topology)),
     }
 
 
@@ -67,6 +69,14 @@ def case_key(followed: Case) -> tuple[int, str]:
     return -followed.finding.start_ns, followed.id
 
 
+def closed_key(followed: Case) -> tuple[int, str]:
+    """Cases in order: what closed last comes first, what is open last, then by id."""
+    return -followed.closed_ns, followed.id
+
+
+ORDERS = {"begun": case_key, "closed": closed_key}
+
+
 def cases(
     shown: Board,
     *,
@@ -77,8 +87,9 @@ def cases(
     since_ns: int | None = None,
     until_ns: int | None = None,
     subject: str | None = None,
+    order: Order = "begun",
 ) -> list[Case]:
-    """The cases that fit what is asked, in the order of `case_key`.
+    """The cases that fit what is asked, in an order of `ORDERS`.
 
     `since_ns`: not over before; `until_ns`: begun before; `subject`: one of its ids.
     """
@@ -95,7 +106,7 @@ def cases(
             and (subject is None or subject in found.ids)
         )
 
-    return sorted(filter(fits, shown.cases), key=case_key)
+    return sorted(filter(fits, shown.cases), key=ORDERS[order])
 
 
 def finding(shown: Board, id_: str) -> Json | None:

@@ -125,7 +125,7 @@ class _Seen:
         many = len(flows.endpoints)
         way = (flows.path.astype(np.int64) * many + ends[0]) * many + ends[1]
         ways, inverse = np.unique(way, return_inverse=True)
-        octets = _sums(inverse, flows.octets * flows.sampling_rate, len(ways))
+        octets = _sums(inverse, flows.octets * np.maximum(flows.sampling_rate, 1), len(ways))
         trouble = {name: _sums(inverse, getattr(flows, name), len(ways)) for name in self.trouble}
         for i, one in enumerate(ways.tolist()):
             rest, dst = divmod(one, many)

@@ -17,11 +17,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """`start_ns`, `duration_ms`: of each step of the job, the medians over those ranks that have most steps. `distance_ms`: as
-    `Timeline.durations_ms`. `median_ms`: of the steps of each rank, NaN without any. `spent`: ns by rank and phase.
+    """`start_ns`, `end_ns`, `duration_ms`: of each step of the job, the medians over those ranks that have most steps; the
+    duration is NaN where the step was not seen whole (`Timeline.unseen`). `distance_ms`: as `Timeline.durations_ms`.
+    `median_ms`: of the steps of each rank, NaN without any. `spent`: ns by rank and phase.
     """
 
     start_ns: Ints
+    end_ns: Ints
     duration_ms: Floats
     distance_ms: Floats
     median_ms: Floats
@@ -44,24 +46,26 @@ def sums(found: JobDiagnosis) -> Sums:
 def _sums(timeline: Timeline, ranks: int) -> Sums:
     counts = np.array([len(own) for own in timeline.steps], np.int64)
     median = np.full(len(counts), np.nan)
-    start, duration = np.zeros(0, np.int64), np.zeros(0)
-    most = _usual(counts)
+    start, end, duration = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    most = counts.max(initial=0)
     for count in np.unique(counts[counts > 0]):
         own = np.flatnonzero(counts == count)
         whole = np.stack([timeline.steps[rank] for rank in own])
         lengths = whole[:, :, 1] - whole[:, :, 0]
-        median[own] = np.median(lengths, axis=1) / 1e6
+        median[own] = _medians(lengths, timeline.partly_unseen(whole[:, :, 0], whole[:, :, 1])) / 1e6
         if count == most:
             base = int(whole[0, 0, 0])
             begins, ends = (_middle(whole[:, :, side] - base) for side in (0, 1))
-            start, duration = base + begins.astype(np.int64), (ends - begins) / 1e6
-    return Sums(start, duration, timeline.durations_ms(), median, _spent(timeline, ranks))
+            start, end = base + begins.astype(np.int64), base + ends.astype(np.int64)
+            duration = np.where(timeline.partly_unseen(start, end), np.nan, (ends - begins) / 1e6)
+    return Sums(start, end, duration, timeline.durations_ms(), median, _spent(timeline, ranks))
 
 
-def _usual(counts: Ints) -> int:
-    """How many steps most ranks have, of those that have any; 0 where none has."""
-    values, times = np.unique(counts[counts > 0], return_counts=True)
-    return int(values[np.argmax(times)]) if len(values) else 0
+def _medians(lengths: Ints, unseen: NDArray[np.bool_]) -> Floats:
+    """The median of each row, without the steps that were not seen whole; NaN where none was."""
+    if not unseen.any():
+        return np.asarray(np.median(lengths, axis=1), np.float64)
+    return np.array([np.median(row[whole]) if whole.any() else np.nan for row, whole in zip(lengths, ~unseen, strict=True)])
 
 
 def _middle(times: Ints) -> Floats:

@@ -6,54 +6,49 @@ is shown, since it is what somebody looks for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism import baseline
+from prism.board import Case
+from prism.cells import ALL, EVER, Floats, Ints, Stretch, gridded, measured
 from prism.model import PHASES, JobDiagnosis, Phases, Spans
 from prism.topology import Topology
-from prism.views import NOWHERE, Json, membership, ns
+from prism.views import NOWHERE, Json, finite, membership, ns
 from prism.views_sums import sums
 
 Level = Literal["spans", "phases", "steps"]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MAX_CELLS, MAX_SPANS = 40_000, 20_000
-OWN_WORK = ("forward", "backward", "compute", "optimizer")  # phases that make up the measure `work`
-MEASURES = ("duration", "work", *PHASES)
-EVER = (0, 2**63 - 1)
 
 
-class Stretch(NamedTuple):
-    """Which time [start_ns, end_ns) and which ranks [first, last) are asked for."""
-
-    start_ns: int = EVER[0]
-    end_ns: int = EVER[1]
-    first: int = 0
-    last: int | None = None
-
-
-ALL = Stretch()
-
-
-def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CELLS, measure: str = "duration") -> Json:
+def steps(
+    found: JobDiagnosis,
+    asked: Stretch = ALL,
+    *,
+    max_cells: int = MAX_CELLS,
+    measure: str = "duration",
+    cases: Collection[Case] = (),
+    finding: str | None = None,
+) -> Json:
     """How long each step of each rank took, ms, and each step of the job.
 
     `measure`: `duration`, or the word of a phase, or `work` for all that a rank did itself: how long it spent in that in each
     step. Rows are ranks, columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps, of
-    which the greatest value is shown. Raises ValueError where there is no such measure.
+    which the greatest value is shown. `usual` is what a step and a cell took before the case `finding`, one of the job's
+    `cases`, or before another one of them (`baseline.told`), whatever is asked for. A step that was not seen whole has no
+    time. Raises ValueError where there is no such measure.
     """
     first, last = _ranks(found, asked)
-    grid = _grid(found.timeline.steps[first:last], asked)
+    grid = gridded(found.timeline, range(first, last), asked)
     many, wide = grid.there.shape
-    columns = range(grid.first, grid.first + wide)
-    values = (grid.end - grid.begin) / 1e6 if measure == "duration" else _spent(found, first, last, columns, measure)
-    values[~grid.there] = np.nan
+    values = measured(found.timeline, first, last, grid, measure)
     by_rank, by_step = _bins(many, wide, max_cells)
     zero = _zero(found, asked)
     number, starts, durations = _job_steps(found, asked)
+    usual = baseline.told(found, cases, measure, finding)
     return {
         "zero_ns": ns(zero),
         "measure": measure,
@@ -63,6 +58,11 @@ def steps(found: JobDiagnosis, asked: Stretch = ALL, *, max_cells: int = MAX_CEL
             "steps": _spans_of(grid.first, wide, by_step),
             "value": [_tenths(row) for row in _greatest(values, by_rank, by_step)],
             "binned": {"ranks": by_rank, "steps": by_step},
+        },
+        "usual": {
+            "step_ms": None if usual.step_ms is None else finite(usual.step_ms),
+            "value_ms": None if usual.value_ms is None else finite(usual.value_ms),
+            "finding": usual.case,
         },
     }
 
@@ -76,57 +76,6 @@ def _ranks(found: JobDiagnosis, asked: Stretch) -> tuple[int, int]:
 def _zero(found: JobDiagnosis, asked: Stretch) -> int:
     """From when times are counted: the begin of what is shown."""
     return max(int(found.job.start_ns), asked.start_ns)
-
-
-class _Grid(NamedTuple):
-    """The steps of some ranks by number, and where on them the time asked for lies.
-
-    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns); 0 where `there` is False, which is where
-    the rank has no such step, or has it at another time.
-    """
-
-    begin: Ints
-    end: Ints
-    there: NDArray[np.bool_]
-    first: int
-
-
-def _grid(own: Sequence[Ints], asked: Stretch) -> _Grid:
-    counts = [len(each) for each in own]
-    most = max(counts, default=0)
-    if counts and min(counts) == most:
-        table, there = np.stack(own), np.ones((len(own), most), np.bool_)
-    else:
-        table = np.zeros((len(own), most, 2), np.int64)
-        there = np.arange(most) < np.array(counts, np.int64)[:, None]
-        for row, each in zip(table, own, strict=True):
-            row[: len(each)] = each
-    if asked[:2] != EVER:
-        there = there & (table[:, :, 1] > asked.start_ns) & (table[:, :, 0] < asked.end_ns)
-    used = np.flatnonzero(there.any(axis=0))
-    part = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
-    return _Grid(table[:, part, 0], table[:, part, 1], there[:, part], int(part.start))
-
-
-def _spent(found: JobDiagnosis, first: int, last: int, columns: range, measure: str, *, at_once: int = 1 << 16) -> Floats:
-    """How long ranks were in a phase (or at work) in each step, ms; in pieces that fit a processor's cache."""
-    words = OWN_WORK if measure == "work" else (measure,)
-    codes = [np.int8(PHASES.index(word)) for word in words]
-    worked, wide = found.timeline.phases, len(columns)
-    total: Floats = np.zeros((last - first) * wide)
-    begin, end = np.searchsorted(worked.rank, np.array((first, last), worked.rank.dtype)).tolist()
-    for at in range(begin, end, at_once):
-        part = slice(at, min(at + at_once, end))
-        phase, step = worked.phase[part], worked.step[part]
-        wanted = (step >= columns.start) & (step < columns.stop) & np.logical_or.reduce([phase == code for code in codes])
-        rows = np.flatnonzero(wanted) + at
-        if len(rows):
-            rank = worked.rank[rows]
-            place = (rank - rank[0]).astype(np.int64) * wide + (worked.step[rows] - np.int32(columns.start))
-            own = np.bincount(place, weights=worked.end_ns[rows] - worked.start_ns[rows])
-            total[(int(rank[0]) - first) * wide :][: len(own)] += own
-    shaped: Floats = total.reshape(last - first, wide) / 1e6
-    return shaped
 
 
 def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
@@ -161,8 +110,9 @@ def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
 def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
     """The number of the first step of the job in the time asked for; when each began, ns, and how long it took, ms."""
     known = sums(found)
-    inside = (known.start_ns + known.duration_ms * 1e6 > asked.start_ns) & (known.start_ns < asked.end_ns)
-    return int(np.argmax(inside)) if inside.any() else 0, known.start_ns[inside], known.duration_ms[inside]
+    inside = (known.end_ns > asked.start_ns) & (known.start_ns < asked.end_ns)
+    first = int(np.argmax(inside)) if inside.any() else 0
+    return found.timeline.first + first, known.start_ns[inside], known.duration_ms[inside]
 
 
 def timeline(
@@ -229,7 +179,7 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
         rows = _inside(p, own, asked, None, most)
         if rows is not None:
             return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
-    grid = _grid(line.steps[first:last], asked)
+    grid = gridded(line, range(first, last), asked)
     if np.count_nonzero(grid.there) > most:
         return None
     rank, _ = np.nonzero(grid.there)
@@ -256,7 +206,7 @@ def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) 
     wide = max(map(len, found.timeline.steps[first:last]))
     by_rank = max(_bins(last - first, wide, most)[0], 1)
     shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
-    grid = _grid([found.timeline.steps[first + rank] for rank in shown], asked)
+    grid = gridded(found.timeline, (first + shown).tolist(), asked)
     by_step = 1
     while len(shown) * -(-grid.there.shape[1] // by_step) > most:
         by_step += 1

@@ -9,28 +9,31 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.record import Flows, Transits
-from prism.board import Board, Boards, Case, JobStatus, Window
+from prism import gaps
+from prism.baseline import frozen
+from prism.board import Board, Boards, Gap, JobStatus, Window
 from prism.deaf import Deaf
-from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, waits
+from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, told_before, waits
 from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until, weighed
 from prism.heartbeat import aged, steps_on, uneasy, unheard
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
+from prism.numbering import known as numbered
 from prism.parted import upheld
 from prism.records import Memory, Records
 from prism.sameness import loud
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import KNOWN_S, Followed, Wanted, after, around, doubted, known_as, past, sighted, unknown
-from prism.windows import SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
+from prism.tracking import KNOWN_S, Followed, Wanted, after, analysed, around, doubted, known_as, past, sighted, unknown
+from prism.windows import NO_FLOWS, SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
-LATE = "later than its window"
+LATE = "arrived after its window"
 
 
 class Watch:
@@ -74,7 +77,8 @@ class Watch:
         self.quiet: dict[str, Quiet] = {}  # exporters that have fallen silent while others have not
         self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
         self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # of jobs
-        self._deaf = Deaf()
+        self.gaps: tuple[Gap, ...] = ()  # in which nobody took records, the newest first
+        self._deaf, self._whole_ns = Deaf(), 0  # windows do not reach back over older gaps than the newest
         self._anew = dict[str, int]()  # when windows of jobs begin at the earliest, ns
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
@@ -90,24 +94,38 @@ class Watch:
         jobs: Sequence[Followed],
         trails: Sequence[Trail],
         until_ns: int,
-        flows: Flows | None = None,
+        flows: Flows = NO_FLOWS,
         *,
         deaf: bool = False,
+        windows: Iterable[Window] = (),
+        known: Sequence[Gap] = (),
     ) -> None:
         """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that.
 
         `deaf`: nobody took records since. What was known is told at once; windows hold that time, but no job has stood still in
-        it because nobody listened.
+        it because nobody listened. `windows` and `known` gaps are those from before, the newest first.
         """
+        newest = int(flows.end_ns.max(initial=0))
         self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
-        self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told))
-        if flows is not None and len(flows):
-            newest = int(flows.end_ns.max())
+        self._windows.extend(windows)
+        self.gaps = gaps.over(tuple(known), flows)
+        self._whole_ns = max((gap.end_ns for gap in self.gaps), default=0)
+        self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told), gaps=self.gaps)
+        if deaf:
+            self.gaps = gaps.begun(self.gaps, max(newest, until_ns), "restart")
+        if jobs or trails or self.gaps:
+            self.boards.publish(self._board(until_ns))
+        if len(flows):
             self.shelf.add(flows, newest)
             self._first = int(flows.start_ns.min())
             if deaf:
-                self.look(min(until_ns, newest))
+                self.look(min(until_ns, newest), again=True)
                 self._until, self._deaf = until_ns, Deaf(newest)
+
+    def missed(self, gap: Gap) -> None:
+        """Nobody took records in this time, which is over."""
+        self._whole_ns = max((one.end_ns for one in self.gaps), default=0)
+        self.gaps, self._deaf = (gap, *self.gaps)[: gaps.MOST], Deaf(gap.begin_ns, gap.end_ns)
 
     def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
         """Take all records that start from a time on, some of which are known: what a store holds now. Not beside `add`."""
@@ -166,22 +184,25 @@ class Watch:
                 taken = self.shelf.add(records, arrived)
                 self.delays.add(taken.end_ns, arrived)
                 late = int((taken.end_ns < self._until).sum())
-                self._late += late
-                self._late_in_all += late
+                self._late, self._late_in_all = self._late + late, self._late_in_all + late
                 self._records += len(records)
-                self._deaf = self._deaf.over(taken)
+                self._deaf, self.gaps = self._deaf.over(taken), gaps.over(self.gaps, taken)
                 if len(taken) and (not self._first or taken.start_ns.min() < self._first):
                     self._first = int(taken.start_ns.min())
 
-    def look(self, now_ns: int, *, last: bool = False) -> Board:
-        """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it."""
+    def look(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
+        """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it.
+
+        What was told stays as it was told where a window is analysed `again`.
+        """
         began = time.perf_counter()
         self.take()
+        self._deaf = self._deaf.looked(now_ns)
         held = self._hold(now_ns)
         if self._first:
             self._know(now_ns, held)
         findings: list[Finding] = []
-        words = [*unheard(self.shelf.heard_ns, self.jobs, now_ns)]
+        words = [*unheard(self.shelf.heard_ns, self.jobs, self._deaf.spared(self.shelf.heard_ns, now_ns))]
         self.unheard = bool(words)
         words += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
         self._told_of = self._heard
@@ -192,7 +213,7 @@ class Watch:
             if one.id in held:
                 jobs.append(one)
                 continue
-            seen = self._seen(one, glance, told, last) if glance else aged(one, now_ns)
+            seen = self._seen(one, glance, told, last) if glance else self._aged(one, now_ns)
             jobs.append(seen)
             if seen.unclear:
                 continue
@@ -209,13 +230,14 @@ class Watch:
                 running = seen.state == "running"
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, running, ends, final, began_ns, known_ns)
         self.jobs = tuple(jobs)
-        heard = self._deaf.excused(self.trails, now_ns)
-        trails = anew(tuple(heard), {one.id for one in jobs if one.anew_ns == now_ns})
-        self.trails = bounded(follow(trails, findings, looked_at, now_ns, topology=self.topology), closed=self._closed)
+        trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), {one.id for one in jobs if one.anew_ns == now_ns})
+        trails = frozen(follow(trails, findings, looked_at, now_ns, topology=self.topology), analysed(self.jobs))
+        self.trails = bounded(told_before(self.trails, trails) if again else trails, closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
-        before, self._until = self._until, now_ns
+        since, self._until = self._until, now_ns
         took = time.perf_counter() - began
-        self._windows.appendleft(Window(before or self._first, now_ns, len(self.shelf), self._late, took))
+        if now_ns > since:
+            self._windows.appendleft(Window(since or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
         self.shelf.forget(min((self._wanted(one, now_ns) for one in self.jobs), default=now_ns - self._search))
         board = self._board(now_ns)
@@ -238,7 +260,9 @@ class Watch:
         self._looked += 1
         if settled and self.jobs and self._looked % self._every and unknown(lately, self.jobs) < 0.02:
             return
-        longest = max((now_ns - self._begin(one, now_ns) for one in self.jobs if one.state == "running"), default=0)
+        longest = max(
+            (now_ns - self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running"), default=0
+        )
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
         flows = self.shelf.between(now_ns - reach, now_ns)
         flows = flows.take(flows.end_ns <= now_ns)
@@ -251,22 +275,18 @@ class Watch:
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
         """Since when records of a job are asked for; its window begins there if they are held since `held_ns`."""
         asked = one.since(now_ns, self._search, self._most, held_ns)
-        return max(asked, self._first, self._anew.get(one.id, 0), self._deaf.since(one, now_ns))
+        return max(asked, self._first, self._whole_ns, self._anew.get(one.id, 0), self._deaf.since(one, now_ns))
 
     def _wanted(self, one: Followed, now_ns: int) -> int:
         """Since when records are kept for a job: those from before it was met too, until it has been followed for as long."""
         young = one.doubted_ns or now_ns - one.met_ns < self._search
         return min(self._since(one, now_ns), now_ns - self._search if young else now_ns)
 
-    def _begin(self, one: Followed, now_ns: int) -> int:
-        """When the next window of a job begins."""
-        return self._since(one, now_ns, self.shelf.since_ns)
-
     def _glance(self, one: Followed, now_ns: int) -> Glance | None:
         """What is to be looked at of a job; None where it moves nothing, or nothing has come since nobody listened."""
         if self._deaf.still:
             return None
-        since = self._begin(one, now_ns)
+        since = self._since(one, now_ns, self.shelf.since_ns)
         whole = self.shelf.between(since, now_ns)
         flows = trimmed(whole.take(around(whole, one.job)))
         flows = self._deaf.whole(one, flows.take(flows.end_ns <= now_ns))
@@ -285,6 +305,7 @@ class Watch:
             self._source(len(flows)),
             self.topology,
             self.shelf.transits(since, now_ns),
+            numbered(one.found.timeline, since) if one.found is not None and one.trusted else None,
         )
 
     def _until_when(self, one: Followed, job: Job, whole: Flows, now_ns: int) -> int:
@@ -301,23 +322,28 @@ class Watch:
         one = replace(one, looked_ns=glance.now_ns)
         if told is None or not told.jobs:
             talked = max(one.talked_ns, glance.job.end_ns)
-            return aged(doubted(replace(one, lately=(), talked_ns=talked), glance.now_ns), glance.now_ns)
+            return self._aged(doubted(replace(one, lately=(), talked_ns=talked), glance.now_ns), glance.now_ns)
         self._deaf = self._deaf.learned(one, told.jobs[0], glance.since_ns)
-        return aged(after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last), glance.now_ns)
+        one = after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
+        return self._aged(self._deaf.cleared(one, self.gaps), glance.now_ns)
+
+    def _aged(self, one: Followed, now_ns: int) -> Followed:
+        """A job when time has passed, without the time in which nobody listened."""
+        return aged(one, self._deaf.spared(one.talked_ns, now_ns))
 
     def _source(self, flows: int) -> Source:
         skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
         return Source((), 0, flows, skipped, self._first, self._until)
 
     def _board(self, now_ns: int) -> Board:
-        cases: list[Case] = sorted((t.case for t in self.trails if t.told), key=lambda c: (-c.opened_ns, c.id))
         return Board(
             revision=self.boards.newest.revision + 1,
             at_ns=now_ns,
             source=self._source(self._records),
             jobs=tuple(JobStatus(one.found, one.state) for one in self.jobs if one.found is not None and one.trusted),
-            cases=tuple(cases),
+            cases=tuple(sorted((t.case for t in self.trails if t.told), key=lambda case: (-case.opened_ns, case.id))),
             windows=tuple(self._windows),
+            gaps=self.gaps,
             unexplained=(*self._unexplained, *self.shelf.left_out()),
             topology=self.topology,
         )

@@ -21,7 +21,7 @@ SECOND = 1_000_000_000
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
 LOSSES = 1 << 16  # rows that are kept
 EXPORTERS = 4096  # known by name; names can be forged
-FUTURE, FORGOTTEN = "from the future", "too late for what is kept"
+FUTURE, FORGOTTEN = "timestamp in the future", "too old for the window"
 
 
 class Delays:
@@ -88,7 +88,7 @@ class Shelf:
     def left_out(self) -> Iterator[str]:
         """Whose records are not taken, in words."""
         for name, ahead in self.ahead.items():
-            yield f"the clock of {name} is {ahead:.1f} s ahead: its records are left out"
+            yield f"the clock of exporter {name} is {ahead:.1f} s ahead, so its records are skipped; synchronise it (NTP)"
 
     @property
     def newest_ns(self) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
+from collectors import compiled
 from collectors.memory import seldom_collected
 from prism.scheduling import scheduled
 
@@ -40,7 +41,7 @@ class Processes(ProcessPoolExecutor):
     """
 
     def __init__(self, count: int, folder: str) -> None:
-        super().__init__(count, mp_context=get_context("spawn"), initializer=_begun)
+        super().__init__(count, mp_context=get_context("spawn"), initializer=_begun, initargs=(compiled.is_patient(),))
         self._folder, self._number = Path(folder), itertools.count()
 
     def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
@@ -51,9 +52,14 @@ class Processes(ProcessPoolExecutor):
         return super().submit(_called, path)
 
 
-def _begun() -> None:
-    """Leaves Ctrl-C to who began this process, and ends with that, however it does; as there, collects seldom."""
+def _begun(patient: bool) -> None:
+    """Leaves Ctrl-C to who began this process, and ends with that, however it does; as there, collects seldom.
+
+    `patient`: whether loops without compiled code are interpreted, see `compiled.be_patient`.
+    """
     seldom_collected()
+    if patient:
+        compiled.be_patient()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

@@ -35,16 +35,23 @@ class Space:
     """Sequence numbers sent so far."""
 
     def __init__(self):
-        self.high = None
+        self.high, self.gaps = None, set()
 
     def unsent(self, p):
+        """New octets; None of what is a probe."""
         begin = (p["sequence"] + bool(p["tcp_flags"] & SYN)) % 2**32
         if self.high is None or p["tcp_flags"] & SYN:
-            self.high = begin
+            self.high, self.gaps = begin, set()
         ahead = (begin + p["octets"] - self.high + 2**30) % 2**32 - 2**30
+        if ahead > p["octets"]:
+            self.gaps |= {(self.high + k) % 2**32 for k in range(min(ahead - p["octets"], 10**6))}
+        found = {n % 2**32 for n in range(begin, begin + p["octets"])} & self.gaps
+        self.gaps -= found
         if ahead > 0:
             self.high = (self.high + ahead) % 2**32
-        return min(max(ahead, 0), p["octets"])
+        if ahead == 0 and p["octets"] == 1 and not found and not p["tcp_flags"] & (SYN | FIN | RST):
+            return None
+        return min(max(ahead, 0), p["octets"]) + len(found)
 
 
 def tcp_records(packets, *, small=256, pace=None):
@@ -61,6 +68,8 @@ def tcp_records(packets, *, small=256, pace=None):
         for time, p, path in rows:
             tcp = p["protocol"] == TCP
             new = space.unsent(p) if tcp and (p["octets"] or p["tcp_flags"] & SYN) else p["octets"]
+            if new is None:
+                continue
             row = {
                 "key": key,
                 "path": path,

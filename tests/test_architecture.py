@@ -23,23 +23,25 @@ EDGE = frozenset(
         r"\S+",
         """
 collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
-collectors.cli_given collectors.cli_settings
+collectors.arrowfile collectors.cli_given collectors.cli_settings collectors.cli_warm
 collectors.clickhouse collectors.clickhouse_address collectors.clickhouse_embedded collectors.clickhouse_errors
-collectors.clickhouse_server
+collectors.clickhouse_server collectors.bounded
 collectors.clickhouse_tables collectors.clickhouse_texts
-collectors.clusterfile collectors.compiling collectors.converting collectors.dump
+collectors.clusterfile collectors.compiled collectors.compiling collectors.converting collectors.dump
 collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
-collectors.inspecting
+collectors.inspecting collectors.places prism.servicefile prism.storestatus
 collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live
 collectors.locking collectors.logs collectors.memory collectors.metrics collectors.parquet collectors.pcap collectors.receiving
 collectors.reading collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing
-collectors.sinks collectors.slabs
+collectors.shares collectors.sinks collectors.slabs collectors.warming
 collectors.spool collectors.statefile collectors.storing collectors.windows collectors.writing prism.alertfile prism.alerting
-prism.alerttest prism.analysing prism.api.answers prism.api.application prism.api.asked prism.api.boards
+prism.alerttest prism.analysing prism.api.answers prism.api.application prism.api.asked prism.api.boards prism.api.connections
 prism.api.described prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages
-prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service
+prism.api.heads prism.api.index prism.api.moments prism.api.parameters prism.api.problems
+prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service
 prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts prism.cli_live prism.cli_ops
-prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.incoming prism.keeping prism.live
+prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histories prism.history prism.incoming
+prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
 prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.workers

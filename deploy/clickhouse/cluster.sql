@@ -1,9 +1,9 @@
--- Prism's tables on a ClickHouse cluster, made by `python -m collectors.clusterfile`; do not change it by hand.
+-- Tables of Prism on a ClickHouse cluster, written by `python -m collectors.clusterfile`; do not edit.
 --
 -- Every server's settings need the macros cluster, shard and replica, and the cluster's definition needs
--- <internal_replication>true</internal_replication>: one replica takes a batch and hands it to the others.
+-- <internal_replication>true</internal_replication>: one replica receives a batch and copies it to the others.
 -- Run it once, on any server: clickhouse-client --multiquery < cluster.sql
--- Then any server of the cluster will do: prism-collect ... --out clickhouse://user:password@server/prism
+-- Then use any server of the cluster: prism-collect ... --out clickhouse://user:password@server/prism
 CREATE DATABASE IF NOT EXISTS prism ON CLUSTER '{cluster}';
 
 USE prism;

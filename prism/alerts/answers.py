@@ -28,11 +28,11 @@ def judged(status: int, *, retry_after: str = "", now_s: float = 0.0) -> Deliver
     if 200 <= status < 300:
         return Delivery(True, f"HTTP {status}")
     if status == 410:
-        return Delivery(False, "HTTP 410: gone", gone=True)
+        return Delivery(False, "HTTP 410: the receiver no longer exists", gone=True)
     if status == 429 or status >= 500:
         return Delivery(False, f"HTTP {status}", again=True, after_s=waiting(retry_after, now_s=now_s))
     if 300 <= status < 400:
-        return Delivery(False, f"HTTP {status}: redirects are not followed", again=True)
+        return Delivery(False, f"HTTP {status}: redirects are not followed; set the final address in url", again=True)
     return Delivery(False, f"HTTP {status}")
 
 
@@ -59,7 +59,7 @@ def after(told: Notification, delivery: Delivery, now_ns: int, retrying: Retryin
         return replace(told, state="sent", tries=tries, done_ns=now_ns, error="")
     over = now_ns - told.made_ns >= round(sum(retrying.after_s) * 1e9)
     if over or not delivery.again:
-        why = f"{delivery.why}; given up after {tries} tries" if delivery.again else delivery.why
+        why = f"{delivery.why}; given up after {tries} attempts" if delivery.again else delivery.why
         return replace(told, state="dead", tries=tries, done_ns=now_ns, error=why)
     pause = max(retrying.after_s[min(tries, len(retrying.after_s)) - 1], delivery.after_s) * (1 + retrying.jitter * chance)
     return replace(told, tries=tries, next_ns=now_ns + round(pause * 1e9), error=delivery.why)

@@ -34,7 +34,7 @@ class Log:
     def after(self, told: Notification) -> Log:
         """The log with one more notification; told again with another state, it replaces itself."""
         going = dict(self.open)
-        for alert in told.alerts:
+        for alert in sorted(told.alerts, key=lambda alert: alert.firing):  # what ended may go on under other labels
             if alert.firing:
                 going[alert.fingerprint] = alert
             else:
@@ -58,32 +58,34 @@ def due(
     ended: Collection[str],
     log: Log,
     grouping: Grouping,
+    worse: Collection[str] = (),
 ) -> Due:
     """Whether a group is told now.
 
-    `firing`: fingerprints of what goes on and is not muted; `ended`: of what was told and is over; `since_ns`: when something
-    new in the group was first seen. While a notification is on its way nothing else is told.
+    `firing`: fingerprints of what goes on and is not muted; `worse`: of those that have become critical since they were told;
+    `ended`: of what was told and is over; `since_ns`: when something new in the group was first seen. While a notification is
+    on its way nothing else is told.
     """
     last = log.last
     if last is not None and last.state == "waiting":
-        return Due(False, "the last notification is still on its way")
-    new = [one for one in firing if one not in log.open]
+        return Due(False, "the last notification is still being delivered")
+    new = [one for one in firing if one not in log.open or one in worse]
     rested = last.made_ns + round(grouping.interval_s * S) if last is not None else 0
     if new:
         flaps = last is not None and {a.fingerprint for a in last.alerts}.issuperset(new)
         ready = since_ns + round(grouping.wait_s * S)
         at = max(ready, rested) if log.open or flaps else ready
-        what = "new alerts" if log.open else "a new group"
+        what = "worse" if set(new) <= set(worse) else "new alerts" if log.open else "new group"
         if at <= now_ns:
             return Due(True, f"{what}: {len(new)}", at)
-        return Due(False, f"{what}, waiting for others" if at == ready else f"{what}, told lately", at)
+        return Due(False, f"{what}, waiting for more alerts" if at == ready else f"{what}, notified recently", at)
     if ended:
-        why = "all over" if not firing else f"over: {len(ended)}"
-        return Due(rested <= now_ns, why if rested <= now_ns else f"{why}, told lately", rested)
+        why = "all resolved" if not firing else f"resolved: {len(ended)}"
+        return Due(rested <= now_ns, why if rested <= now_ns else f"{why}, notified recently", rested)
     if firing and last is not None:
         at = last.made_ns + round(grouping.repeat_s * S)
-        return Due(at <= now_ns, "again, as it goes on" if at <= now_ns else "nothing new", at)
-    return Due(False, "nothing to tell")
+        return Due(at <= now_ns, "repeated: still firing" if at <= now_ns else "nothing new", at)
+    return Due(False, "nothing to notify")
 
 
 def grouped(alerts: Sequence[Alert], by: Sequence[str]) -> dict[str, list[Alert]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from prism.board import Case
 from prism.causes import RANK
 from prism.model import Finding, Severity
+from prism.titles import title
 from prism.topology import Topology
 
 WHOLE = ("crash", "hang")  # what stops a job explains whatever else it does
@@ -31,15 +32,8 @@ def inhibited(cases: Iterable[Case], topology: Topology | None = None) -> dict[s
         near = claims.get(case.finding.job, []) + (switches if case.finding.kind == "slow_link" else [])
         cause = next((other for other in near if other.id != case.id and _explains(other, case, named)), None)
         if cause is not None:
-            found[case.id] = f"explained by {words(cause.finding)} ({cause.id})"
+            found[case.id] = f"explained by {title(cause.finding, topology)} ({cause.id})"
     return found
-
-
-def words(finding: Finding) -> str:
-    """A finding in a few words: its kind and whom it names."""
-    ids = finding.ids[:3]
-    more = f" and {len(finding.ids) - 3} more" if len(finding.ids) > 3 else ""
-    return f"{finding.kind.replace('_', ' ')} {(' – ' if finding.subject == 'link' else ', ').join(ids)}{more}"
 
 
 def _explains(cause: Case, case: Case, named: Mapping[str, frozenset[str]]) -> bool:

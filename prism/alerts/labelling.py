@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from urllib.parse import quote
 
 from prism.alerts.model import Alert
 from prism.alerts.words import worded
@@ -13,6 +14,7 @@ from prism.model import Finding
 from prism.topology import Topology
 
 MOST = 8  # names in a label
+LABELS = ("alertname", "severity", "job", "subject", "ids", "host", "switch")  # those of every alert, where they apply
 
 
 def alerts(
@@ -40,7 +42,7 @@ def alert(case: Case, board: Board, *, added: Mapping[str, str], external_url: s
     finding = case.finding
     started = min(finding.start_ns, case.opened_ns) or finding.start_ns
     ended = 0 if case.state == "open" else max(case.closed_ns, started + 1)
-    link = f"{external_url.rstrip('/')}/#/finding/{case.id}" if external_url else ""
+    link = finding_page(external_url, case.id)
     status = next((one for one in board.jobs if one.id == finding.job), None)
     said = worded(case, status, board.topology, started_ns=started)
     return Alert(
@@ -53,8 +55,13 @@ def alert(case: Case, board: Board, *, added: Mapping[str, str], external_url: s
     )
 
 
+def finding_page(external_url: str, case: str) -> str:
+    """The address of a finding's page; empty where it is not known how people reach the pages."""
+    return f"{external_url.rstrip('/')}/#/findings/{quote(case, safe='')}" if external_url else ""
+
+
 def labels(finding: Finding, topology: Topology | None) -> dict[str, str]:
-    """What names a finding: empty ones are left out, as Alertmanager does. They do not change while it goes on."""
+    """What names a finding: empty ones are left out, as Alertmanager does. Only `severity` may change while it goes on."""
     switches = _switches(finding, topology)
     hosts = () if finding.subject == "job" else _hosts(finding, topology)
     found = {

@@ -12,10 +12,11 @@ from prism.alerts.model import Alert, Notification
 from prism.alerts.slack import headline
 
 LISTING = "outbox.json"  # where a service writes it
+MOST = 10_000  # alerts whose labels are listed
 
 
 def listed(boxes: Iterable[Mailbox], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
-    """`receivers`, `waiting`, `dead` (the newest first), `muted`."""
+    """`receivers`, `waiting`, `dead` (the newest first), `muted`, and the labels of all alerts that go on: `firing`."""
     boxes = list(boxes)
     return {
         "receivers": [_receiver(box) for box in boxes],
@@ -26,6 +27,7 @@ def listed(boxes: Iterable[Mailbox], alerts: Sequence[Alert], muted: Mapping[str
             for alert in alerts
             if alert.fingerprint in muted and alert.firing
         ],
+        "firing": [dict(alert.labels) for alert in alerts if alert.firing][:MOST],
     }
 
 

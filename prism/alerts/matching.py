@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 Sign = Literal["=", "!=", "=~", "!~"]
@@ -55,7 +56,9 @@ def parse_matcher(text: str) -> Matcher:
     """`severity=critical`, `host=~"server1.*"`, `job!=x`, `ids!~"10[.].*"`. Raises ValueError."""
     found = WRITTEN.fullmatch(text)
     if found is None or len(text) > LONGEST:
-        raise ValueError(f"{text[:60]!r} is no matcher: a label, one of {' '.join(SIGNS)}, and a value are needed")
+        raise ValueError(
+            f"{text[:60]!r} is not a matcher; write LABEL, one of {' '.join(SIGNS)}, and a value: severity=critical"
+        )
     label, sign, value = found.groups()
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
@@ -67,6 +70,15 @@ def parse_matcher(text: str) -> Matcher:
     return Matcher(label, cast(Sign, sign), value)
 
 
+def check(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
+    """Refuse matchers of labels that no alert has: such a silence would silence nothing, or all. Raises ValueError."""
+    for matcher in matchers:
+        if matcher.label not in known:
+            near = get_close_matches(matcher.label, known, 1, 0.5)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{matcher}: no alert has a label {matcher.label!r}{hint} (labels: {', '.join(known)})")
+
+
 def silence(fields: Any) -> Silence:
     """The silence that `to_json` made plain. Raises ValueError where it is none."""
     try:
@@ -76,7 +88,7 @@ def silence(fields: Any) -> Silence:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a silence: {error}") from None
     if not made.matchers or made.end_ns <= made.start_ns:
-        raise ValueError(f"silence {made.id}: without matchers or time it would silence all or nothing")
+        raise ValueError(f"silence {made.id}: needs at least one matcher, and an end after its start")
     return made
 
 

@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import Any, Literal
 
 State = Literal["waiting", "sent", "dead"]
+CHANGING = ("severity",)  # labels that may change while an alert goes on
 REFRESH = "refresh"  # the reason of what an Alertmanager is told again: not kept, as the next one says more
 LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # what Prometheus takes as a name
 
 
 @dataclass(frozen=True)
 class Alert:
-    """A case in the words of alerts. Equal labels are the same alert, as to Alertmanager. `ended_ns` is 0 while it goes on."""
+    """A case in the words of alerts. Equal labels but `CHANGING` are the same alert. `ended_ns` is 0 while it goes on."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -31,8 +32,8 @@ class Alert:
 
     @property
     def fingerprint(self) -> str:
-        """Alertmanager's name for these labels: 16 hex digits."""
-        return fingerprint(self.labels)
+        """A name for the labels that stay while it goes on, made as Alertmanager does: 16 hex digits."""
+        return fingerprint({name: value for name, value in self.labels.items() if name not in CHANGING})
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from prism.alerts.grouping import Due, Log, S, due, group_labels, grouped
 from prism.alerts.model import REFRESH, Alert, Notification
 from prism.alerts.settings import Grouping, Receiver, Settings
+from prism.alerts.words import lasting, moment
 
 PUSHED = Grouping(by=(), wait_s=0, interval_s=0)  # Alertmanager groups by itself
 
@@ -50,7 +51,9 @@ def planned(
     for key in dict.fromkeys((*groups, *(key for key, log in logs.items() if log.open))):
         log = logs.get(key, Log()) if receiver.resolved else _forgotten(logs.get(key, Log()), groups.get(key, []))
         firing, ended = _sorted_out(groups.get(key, []), log, muted, settings, at_ns=at_ns)
-        new = [alert for alert in firing if alert.fingerprint not in log.open]
+        changed = [alert for alert in firing if _severity(alert) != _severity(log.open.get(alert.fingerprint, alert))]
+        worse = [alert for alert in changed if _severity(alert) == "critical"]
+        new = [alert for alert in firing if alert.fingerprint not in log.open or alert in worse]
         if new:
             since[key] = since_ns.get(key, now_ns)
         found = why[key] = due(
@@ -60,9 +63,12 @@ def planned(
             ended=[alert.fingerprint for alert in ended],
             log=log,
             grouping=grouping,
+            worse=[alert.fingerprint for alert in worse],
         )
         if found.now:
             told = new + ended + [alert for alert in firing if alert not in new]  # what is not known yet, in case it is cut
+            if receiver.kind == "alertmanager":  # to which an alert with another label is another one
+                told += [_gone(log.open[alert.fingerprint], alert, at_ns) for alert in changed]
             again = receiver.kind == "alertmanager" and not new and not ended
             made.append(_notification(now_ns, key, told, receiver, grouping, log, REFRESH if again else found.why))
         elif (new or ended or receiver.kind == "alertmanager") and log.last is not None and log.last.state == "waiting":
@@ -85,7 +91,8 @@ def _sorted_out(
 ) -> tuple[list[Alert], list[Alert]]:
     """What is told to go on, and what was told and is over.
 
-    Since when is as it was told first. Kinds that are always told are told to go on once, even if they are over already.
+    Since when is as it was told first. What has been over for less than `over_s` may go on, so it is not told yet. Kinds that
+    are always told are told to go on once, even if they are over already.
     """
     telling = settings.telling
     firing, ended = [], []
@@ -100,6 +107,9 @@ def _sorted_out(
                 firing.append(replace(alert, ended_ns=0))
         elif known is not None:
             ended.append(alert)
+    rests = round(telling.over_s * S)
+    firing += [replace(one, ended_ns=0) for one in ended if at_ns - one.ended_ns < rests and one.fingerprint not in muted]
+    ended = [one for one in ended if at_ns - one.ended_ns >= rests]
     there = {alert.fingerprint for alert in alerts}
     going = {alert.case: alert for alert in firing}
     for name, known in log.open.items():
@@ -112,9 +122,14 @@ def _gone(known: Alert, now: Alert | None, at_ns: int) -> Alert:
     """The end of an alert that is not on the board any more, or under other labels."""
     ended = max(at_ns, known.started_ns + 1)
     if now is None:
-        return replace(known, ended_ns=ended)
-    said = f"It goes on as {now.labels['severity']}: {now.annotations.get('summary', '')}"
+        over = f"Resolved: lasted {lasting(ended - known.started_ns)}, from {moment(known.started_ns)} to {moment(ended)}."
+        return replace(known, ended_ns=ended, annotations={**known.annotations, "since": over, "description": over})
+    said = f"It continues as {now.labels['severity']}: {now.annotations.get('summary', '')}"
     return replace(known, ended_ns=ended, annotations={**known.annotations, "description": said})
+
+
+def _severity(alert: Alert) -> str:
+    return alert.labels.get("severity", "")
 
 
 def _notification(

@@ -33,11 +33,15 @@ NONE = Secret("")
 
 @dataclass(frozen=True)
 class Telling:
-    """What is told: severities, kinds that are told even if they are over before anybody was told, and until when after."""
+    """What is told: severities, kinds that are told even if they are over before anybody was told, and until when after.
+
+    That something is over is told when it has been over for `over_s`: it may have paused.
+    """
 
     severities: tuple[str, ...] = ("warning", "critical")
     always: tuple[str, ...] = ("crash", "hang")
     always_s: float = 3600.0
+    over_s: float = 30.0
 
 
 @dataclass(frozen=True)

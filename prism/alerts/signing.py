@@ -24,7 +24,7 @@ def key(secret: str) -> bytes:
     try:
         octets = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError(f"a secret is {PREFIX} and base64") from None
+        raise ValueError(f"a secret must be {PREFIX} followed by base64") from None
     if not SHORTEST <= len(octets) <= LONGEST:
         raise ValueError(f"a secret has {SHORTEST} to {LONGEST} octets (behind base64), not {len(octets)}")
     return octets

@@ -1,4 +1,4 @@
-"""What an alert says to whom it wakes: what is wrong, how bad it is, what to do first, and how sure that is."""
+"""The texts of an alert: what is wrong, how bad it is, what to do first, and how sure that is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from prism import advice
 from prism.advice import NAMED, some
 from prism.board import Case, JobStatus
 from prism.model import Finding, JobDiagnosis
+from prism.titles import title
 from prism.topology import Topology
 
-LIKELY = 0.05  # alternatives below this are not told
+LIKELY = 0.05  # alternatives below this probability are left out
 
 
 def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
@@ -33,7 +34,7 @@ def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, star
     }
     if case.state == "closed":
         said["action"] = said["look"] = said["suspects"] = ""
-    other = f"Else it may be: {said['suspects']}." if said["suspects"] else ""
+    other = f"Other suspects: {said['suspects']}." if said["suspects"] else ""
     state = " ".join(text for text in (said["since"], said["cost"]) if text)
     lines = (state, said["action"], other, said["look"], f"Why: {said['reason']}", said["about_job"])
     said |= {"description": "\n".join(line for line in lines if line), "finding": case.id}
@@ -41,14 +42,16 @@ def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, star
 
 
 def summary(finding: Finding, topology: Topology | None = None) -> str:
-    """What is wrong with whom, and what that does to the job, in a line."""
-    who = f"{_what(finding)} {_who(finding, topology)}".strip()
+    """The finding's title and its effect on the job, in a line."""
+    named = title(finding, topology)
+    who = "" if finding.subject == "job" else f"job {finding.job} "  # a title about the whole job names it
     if finding.kind == "crash":
-        return f"{who}: job {finding.job} stopped"
+        return f"{named}: {who}stopped"
     if finding.kind == "hang":
-        return f"{who}: job {finding.job} stands still"
-    slower = f"is {finding.slowdown:.2f}× slower" if _slower(finding) else "suffers"
-    return f"{who}: job {finding.job} {slower}"
+        return f"{named}: {who}makes no progress"
+    if _slower(finding):
+        return f"{named}: {who}{'is ' if who else ''}{finding.slowdown:.2f}× slower"
+    return f"{named}: {who}is affected" if who else named
 
 
 def suspects(finding: Finding) -> str:
@@ -62,10 +65,10 @@ def cost(finding: Finding, ranks: int = 0) -> str:
     """What it cost so far, and how many GPUs that is as long as it goes on; empty where neither is known."""
     lost = finding.lost_gpu_s
     if finding.kind in ("crash", "hang"):
-        idle = f"{ranks} GPU{'s' if ranks != 1 else ''} may stand idle until it is seen to." if ranks else ""
+        idle = f"The {ranks} GPU{'s' if ranks != 1 else ''} of the job may stay idle until this is fixed." if ranks else ""
     else:
         share = 1 - 1 / finding.slowdown if _slower(finding) else 0.0
-        idle = f"As if {share * ranks:.1f} of its {ranks} GPUs stood idle." if share * ranks >= 0.05 else ""
+        idle = f"This equals {share * ranks:.1f} of its {ranks} GPUs idle." if share * ranks >= 0.05 else ""
     amount = f"{lost / 3600:,.1f} GPU-hours" if lost >= 3600 else f"{lost:,.0f} GPU-seconds"
     return " ".join(text for text in (f"Lost so far: {amount}." if lost >= 0.5 else "", idle) if text)
 
@@ -76,7 +79,7 @@ def since(case: Case, started_ns: int) -> str:
     if case.state == "open":
         seen = case.finding.end_ns
         return f"Since {begin}, last seen {moment(seen)}." if seen > started_ns else f"Since {begin}."
-    return f"Over: from {begin} to {moment(case.closed_ns)}, {lasting(case.closed_ns - started_ns)}."
+    return f"Resolved: lasted {lasting(case.closed_ns - started_ns)}, from {begin} to {moment(case.closed_ns)}."
 
 
 def about(found: JobDiagnosis) -> str:
@@ -102,23 +105,6 @@ def lasting(length_ns: int) -> str:
         return f"{seconds} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def _what(finding: Finding) -> str:
-    if finding.kind == "slow_link" and finding.subject == "endpoint":
-        return "Slow NIC"
-    named = {"crash": "Crash of", "hang": "Hang at" if finding.subject != "job" else "Hang"}
-    return named.get(finding.kind, finding.kind.replace("_", " ").capitalize())
-
-
-def _who(finding: Finding, topology: Topology | None) -> str:
-    """The subject; an endpoint with its host."""
-    if finding.subject == "job" or not finding.ids:
-        return ""
-    if finding.subject == "link":
-        return " – ".join(finding.ids[:2])
-    host = topology.host(finding.ids[0]) if topology is not None and len(finding.ids) == 1 else None
-    return f"{finding.ids[0]} ({host})" if host else some(finding.ids)
 
 
 def _slower(finding: Finding) -> bool:

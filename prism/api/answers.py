@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 
+from prism.api.moments import with_times
 from prism.board import Board
 from prism.records import Records
 from prism.views import Json, Mode
 
 PARQUET, CSV, JSON = "application/vnd.apache.parquet", "text/csv", "application/json"
 TABLES = (JSON, CSV, PARQUET)
+VARY = {"Vary": "Accept, Authorization, Cookie"}
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that spreadsheets compute
 _STARTED = secrets.token_hex(4)  # revisions begin anew with each process
 
 
@@ -36,22 +39,24 @@ class Shown:
 def answer(request: Request, shown: Shown, make: Callable[[], Any], *, tagged: bool = True) -> Response:
     """What `make` gives as JSON; 304 without asking it where the client has it already.
 
-    Not `tagged`: it comes from records, of which there may be more while the board is the same.
+    Not `tagged`: it comes from records, of which there may be more while the board is the same, or says how old that is.
     """
+    form_of(request, (JSON,))
     tag = _tag(shown, "j") if tagged else None
-    return _unchanged(request, tag) or _tagged(Response(encoded(make()), media_type=JSON), tag)
+    return _unchanged(request, tag) or _tagged(Response(encoded(with_times(make())), media_type=JSON), tag)
 
 
 def listed(
     request: Request, shown: Shown, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
 ) -> Response:
     """A page of a list in the form the client prefers, and where the next page is; `tagged` as in `answer`."""
-    form = preferred(request.headers.get("accept", ""))
+    form = form_of(request)
     tag = _tag(shown, form[-4:]) if tagged else None
     unchanged = _unchanged(request, tag)
     if unchanged:
         return unchanged
-    items, cursor = make()
+    found, cursor = make()
+    items = with_times(list(found))
     response = Response(as_form(items, cursor, form), media_type=form)
     if cursor:
         there = request.url.include_query_params(cursor=cursor)
@@ -81,43 +86,74 @@ def _unchanged(request: Request, tag: str | None) -> Response | None:
     """304 where one of the tags that the client names is this one (RFC 9110 section 13.1.2: compared as weak ones)."""
     if tag is None:
         return None
-    given = request.headers.get("if-none-match", "")
+    given = ", ".join(request.headers.getlist("if-none-match"))
     names = re.findall(r'(?:W/)?("[^"]*")', given)
     if given.strip() == "*" or tag.removeprefix("W/") in names:
-        return _tagged(Response(status_code=304), tag)
+        unchanged = _tagged(Response(status_code=304), tag)
+        unchanged.headers["Vary"] += ", Accept-Encoding"  # as the whole answer has it, which may be packed
+        return unchanged
     return None
 
 
 def _tagged(response: Response, tag: str | None) -> Response:
     if tag is not None:
         response.headers["ETag"] = tag
-    response.headers.update({"Cache-Control": "private, no-cache", "Vary": "Accept, Authorization, Cookie"})
+    response.headers.update({"Cache-Control": "private, no-cache", **VARY})
     return response
 
 
-def preferred(accept: str) -> str:
-    """Which of JSON, CSV and Parquet a client likes best; JSON where it does not say, or wants none of them."""
-    best, form = 0.0, JSON
+def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
+    """Which of some forms a client likes best (RFC 9110 section 12.5.1), the first of equals; None where it accepts none.
+
+    The most specific range that fits a form counts. Ranges that cannot be understood are ignored; without any all forms fit.
+    """
+    ranges: dict[str, float] = {}
     for part in accept.split(","):
         kind, *parameters = (text.strip().lower() for text in part.split(";"))
         weight = next((_weight(text[2:]) for text in parameters if text.startswith("q=")), 1.0)
-        if kind in TABLES and weight > best:
-            best, form = weight, kind
+        if weight is not None and re.fullmatch(r"[^\s/*]+/[^\s/*]+|[^\s/*]+/\*|\*/\*", kind):
+            ranges[kind] = max(weight, ranges.get(kind, 0.0))
+    if not ranges:
+        return forms[0]
+    weights = {form: _fit(form, ranges) for form in forms}
+    best = max(forms, key=lambda form: weights[form])
+    return best if weights[best] > 0 else None
+
+
+def _fit(form: str, ranges: Mapping[str, float]) -> float:
+    """The weight of the most specific range that a form is in; 0 outside all."""
+    return next((ranges[kind] for kind in (form, f"{form.split('/')[0]}/*", "*/*") if kind in ranges), 0.0)
+
+
+def _weight(text: str) -> float | None:
+    return min(float(text), 1.0) if re.fullmatch(r"[01](\.\d{0,3})?", text) else None
+
+
+def form_of(request: Request, forms: Sequence[str] = TABLES) -> str:
+    """The form of an answer. Raises HTTPException 406 with the forms there are where the client accepts none of them."""
+    accept = ", ".join(request.headers.getlist("accept"))
+    form = preferred(accept, forms)
+    if form is None:
+        raise HTTPException(406, f"the answer is {' or '.join(forms)}, and Accept names none of them", VARY)
     return form
 
 
-def _weight(text: str) -> float:
-    return float(text) if re.fullmatch(r"[01](\.\d{0,3})?", text) else 0.0
-
-
 def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
-    """A table with a heading; what is nested has names joined by dots, lists are JSON."""
-    rows = [flat(item) for item in items]
+    """A table with a heading; what is nested has names joined by dots, lists are JSON.
+
+    For spreadsheets: a text that one would take for a formula begins with an apostrophe (OWASP, CSV injection). Numbers stay.
+    """
+    rows = [{inert(name): inert(value) for name, value in flat(item).items()} for item in items]
     out = io.StringIO()
     table = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\r\n")
     table.writeheader()
     table.writerows(rows)
     return out.getvalue().encode()
+
+
+def inert(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:

@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from prism.api import boards, events, findings, ops, pages, problems, replays, session
+from prism.api import boards, events, findings, index, ops, pages, parameters, problems, replays, session
 from prism.api.described import described
 from prism.api.guard import Guard
+from prism.api.heads import Heads
 from prism.api.hub import Hub
 from prism.service import Service
 
-BASE = "/api/v1"
+BASE = index.BASE
 
 
 def app(service: Service) -> FastAPI:
@@ -37,15 +38,19 @@ def app(service: Service) -> FastAPI:
         docs_url=None,  # these pages ask other hosts for their scripts
         redoc_url=None,
         lifespan=life,
+        dependencies=[Depends(parameters.check)],
     )
     made.state.service, made.state.hub = service, hub
     told = cache(partial(described, made))
     made.openapi = told  # type: ignore[method-assign]
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
+    made.add_middleware(Heads)
     made.add_middleware(Guard, service=service)
     for router in (boards.router, findings.router, replays.router(), events.router, ops.router, session.router):
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)
+    made.include_router(index.router)
+    made.include_router(index.root)
     problems.add_to(made)
     pages.add_to(made)
     return made

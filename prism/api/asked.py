@@ -1,19 +1,24 @@
-"""What requests ask for, as FastAPI reads and checks it: which board, which stretch, which page."""
+"""Read and check the parameters of requests: which board, which stretch of time and ranks, which page."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, cast
 
-from fastapi import Depends, HTTPException, Query, Request
+from fastapi import Depends, Query, Request
+from pydantic import BeforeValidator, Field
 
 from prism.api.answers import Shown
 from prism.api.hub import Hub
+from prism.api.moments import EXAMPLE, LAST, ns
+from prism.api.problems import absent
+from prism.cells import Stretch
 from prism.service import Service
-from prism.views_time import Stretch
 
-LAST = 2**63 - 1
 TimeQuery = Annotated[
-    int | None, Query(ge=0, le=LAST, description="Nanoseconds since the epoch.", examples=["1795214542677184076"])
+    int | None,
+    BeforeValidator(ns, json_schema_input_type=Annotated[int, Field(ge=0, le=LAST)] | datetime | None),
+    Query(description="Nanoseconds since the epoch, or RFC 3339 with an offset.", examples=["1795214542677184076", EXAMPLE]),
 ]
 RanksQuery = Annotated[str | None, Query(pattern=r"^\d{1,9}:\d{1,9}$", description="Ranks [a, b), as a:b.", examples=["0:64"])]
 ReplayQuery = Annotated[
@@ -21,7 +26,7 @@ ReplayQuery = Annotated[
 ]
 CursorQuery = Annotated[
     str | None,
-    Query(pattern=r"^-?[0-9]{1,20}\.", max_length=400, description="Where the page before said the next begins."),
+    Query(pattern=r"^-?[0-9]{1,20}\.", max_length=400, description="The `next` of the page before: where this page begins."),
 ]
 LimitQuery = Annotated[int, Query(ge=1, le=1000, description="At most so many items.")]
 
@@ -37,15 +42,19 @@ def hub(request: Request) -> Hub:
 
 
 def shown(request: Request, replay: ReplayQuery = None) -> Shown:
-    """The board a request reads: the newest, or that of an upload."""
+    """The board that a request reads: the newest, or that of an upload. Raises HTTPException 404."""
     behind = service(request)
     if replay is None:
         board = behind.boards.newest
         return Shown(board, behind.records, behind.mode, age_s=hub(request).age_s() if behind.mode == "live" else None)
     found = behind.uploads.result(replay) if behind.uploads else None
     if found is None:
-        raise HTTPException(404, f"there is no finished replay {replay}")
+        raise absent("finished replay", replay, _finished(behind), "/api/v1/replays")
     return Shown(found.board, found.records, "replay", replay)
+
+
+def _finished(behind: Service) -> list[str]:
+    return [one.id for one in behind.uploads.all() if one.state == "done"] if behind.uploads else []
 
 
 ShownAsked = Annotated[Shown, Depends(shown)]
@@ -53,7 +62,7 @@ ServiceAsked = Annotated[Service, Depends(service)]
 
 
 def stretch(start_ns: TimeQuery = None, end_ns: TimeQuery = None, ranks: RanksQuery = None) -> Stretch:
-    """The time and the ranks asked for; all where nothing is said."""
+    """The time and the ranks of a request; by default all."""
     first, last = span(ranks) or (0, None)
     return Stretch(start_ns or 0, LAST if end_ns is None else end_ns, first, last)
 

@@ -6,11 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
-from prism import views, views_graph, views_time
+from prism import cells, views, views_graph, views_time
 from prism.api import schemas, schemas_findings, schemas_service
-from prism.api.answers import JSON, Shown, answer, listed, preferred
+from prism.api.answers import JSON, Shown, answer, form_of, listed
 from prism.api.asked import (
-    LAST,
     AfterAsked,
     LimitQuery,
     RanksQuery,
@@ -22,6 +21,8 @@ from prism.api.asked import (
     span,
 )
 from prism.api.described import many, one
+from prism.api.moments import LAST
+from prism.api.problems import absent
 from prism.board import JobStatus
 from prism.model import PairKind
 
@@ -32,7 +33,7 @@ IdPath = Annotated[str, Path(max_length=200, description="The job's id.", exampl
 @router.get("/board", response_model=schemas.Board, responses=one("board", 404))
 def board(request: Request, shown: ShownAsked) -> Response:
     """What is known, in counts."""
-    return answer(request, shown, lambda: views.board(shown.board, shown.mode, shown.age_s))
+    return answer(request, shown, lambda: views.board(shown.board, shown.mode, shown.age_s), tagged=shown.age_s is None)
 
 
 @router.get("/jobs", response_model=schemas.Listed[schemas.JobSummary], responses=many("jobs", 404))
@@ -60,12 +61,24 @@ def steps(
     shown: ShownAsked,
     stretch: StretchAsked,
     id: IdPath,  # noqa: A002
-    measure: Annotated[str, Query(pattern=f"^({'|'.join(views_time.MEASURES)})$")] = "duration",
+    measure: Annotated[str, Query(pattern=f"^({'|'.join(cells.MEASURES)})$")] = "duration",
     max_cells: Annotated[int, Query(ge=1, le=200_000)] = views_time.MAX_CELLS,
+    finding: Annotated[str | None, Query(max_length=64, description="Usual times are those before this finding.")] = None,
 ) -> Response:
-    """How long every step of every rank took."""
+    """How long every step of every rank took, and what was usual.
+
+    `usual` is from before the named finding, else before the first open claim, else before the newest closed one. It is kept
+    from when the finding opened, so the fault does not move it.
+    """
     found = _job(shown, id).found
-    return answer(request, shown, lambda: views_time.steps(found, stretch, max_cells=max_cells, measure=measure))
+    cases = [one for one in shown.board.cases if one.finding.job == id]
+    if finding is not None and finding not in {one.id for one in cases}:
+        raise HTTPException(404, f"job {id!r} has no finding {finding!r}")
+
+    def make() -> views.Json:
+        return views_time.steps(found, stretch, max_cells=max_cells, measure=measure, cases=cases, finding=finding)
+
+    return answer(request, shown, make)
 
 
 @router.get("/jobs/{id}/timeline", response_model=schemas.Timeline, responses=one("timeline", 404))
@@ -103,7 +116,7 @@ def graph(
 def _job(shown: Shown, id_: str) -> JobStatus:
     found = views.job_of(shown.board, id_)
     if found is None:
-        raise HTTPException(404, f"there is no job {id_!r}")
+        raise absent("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")
     return found
 
 
@@ -111,6 +124,12 @@ def _job(shown: Shown, id_: str) -> JobStatus:
 def windows(request: Request, shown: ShownAsked) -> Response:
     """The windows that were analysed."""
     return listed(request, shown, lambda: (views.windows(shown.board), None))
+
+
+@router.get("/gaps", response_model=schemas.Listed[schemas.Gap], responses=many("gaps", 404))
+def gaps(request: Request, shown: ShownAsked) -> Response:
+    """The times in which Prism itself collected nothing, as after a restart: what a job did meanwhile is not known."""
+    return listed(request, shown, lambda: (views.gaps(shown.board), None))
 
 
 @router.get("/switches", response_model=schemas_findings.Switches, responses=one("switches", 404))
@@ -122,7 +141,7 @@ def switches(
     def make() -> views.Json:
         return _switches(shown, (start_ns, end_ns), service.limits.looked_at)
 
-    if preferred(request.headers.get("accept", "")) == JSON:
+    if form_of(request) == JSON:
         return answer(request, shown, make, tagged=shown.mode == "replay")
     return listed(request, shown, lambda: (make()["items"], None), tagged=shown.mode == "replay")
 
@@ -160,7 +179,7 @@ def flows(
 ) -> Response:
     """The flow records of a pair, from one to the other, by start."""
     if shown.records is None:
-        raise HTTPException(404, "records are not kept here")
+        raise HTTPException(404, "flow records: this service keeps none; start it with --data or a store to keep them")
     records, end = shown.records, LAST if end_ns is None else end_ns
 
     def make() -> tuple[list[views.Json], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from functools import cache
 
 import numpy as np
@@ -9,13 +10,16 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from collectors.record import Flows
+from collectors.retention import Status
 from prism import views, views_findings, views_graph, views_time
 from prism.api.answers import CSV, JSON, PARQUET
+from prism.api.moments import with_times
 from prism.api.problems import PROBLEM
 from prism.api.schemas import Problem
-from prism.board import Board, told
+from prism.board import Board, Gap, told
 from prism.model import (
     PHASES,
+    Alternative,
     Diagnosis,
     Event,
     Finding,
@@ -37,20 +41,22 @@ from prism.views import Json
 
 MARK, LIST = "example:", "[]"
 MS, START = 1_000_000, 1_795_214_542_677_184_076
+STORED = {"first_ns": str(START), "last_ns": str(START + MS)}
 REASONS = {
-    304: "It is as the tag in If-None-Match says.",
-    400: "The request cannot be read.",
-    401: "A token is needed.",
-    403: "The token may only read, or a page of another site asks.",
-    404: "There is none.",
-    409: "It is being replayed.",
-    413: "It is too large.",
-    421: "The service is not called so.",
-    422: "A parameter cannot be understood.",
-    429: "Too many requests.",
-    503: "Not now.",
+    304: "The content has not changed since the tag in If-None-Match.",
+    400: "A parameter is unknown, repeated, or has a value that is not allowed.",
+    401: "The token is missing or not known.",
+    403: "The token may only read, or the request is from a page of another site.",
+    404: "Nothing has this id, or the service keeps no such data. The detail names what is known.",
+    406: "Accept names no form that this answer has. The detail names those it has.",
+    409: "The upload is being replayed.",
+    413: "The body is larger than allowed.",
+    421: "The service does not have the name of the Host header.",
+    422: "A form or body is not valid. The detail names the field.",
+    429: "Too many requests from this address. Retry-After says when to try again.",
+    503: "A part of the service is busy or not ready. The detail says which.",
 }
-EVERYWHERE = (401, 403, 421, 422, 429)
+EVERYWHERE = (400, 401, 403, 421, 422, 429)
 
 
 def errors(*more: int) -> dict[int | str, Json]:
@@ -66,13 +72,15 @@ def errors(*more: int) -> dict[int | str, Json]:
 
 def one(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
     """The responses of a route that answers with one thing."""
-    return {status: {"content": {JSON: {"example": MARK + example}}}} | errors(304, *more)
+    return {status: {"content": {JSON: {"example": MARK + example}}}} | errors(304, 406, *more)
 
 
 def many(example: str, *more: int) -> dict[int | str, Json]:
     """The responses of a route that answers with a list, in any of three forms."""
     text, octets = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
-    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | errors(304, *more)
+    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | errors(
+        304, 406, *more
+    )
 
 
 def described(app: FastAPI) -> Json:
@@ -82,9 +90,11 @@ def described(app: FastAPI) -> Json:
         for way in ways.values():
             for response in way["responses"].values():
                 for content in response.get("content", {}).values():
+                    if content.pop("itemSchema", None) is not None:  # of OpenAPI 3.2; a stream is text in 3.1
+                        content["schema"] = {"type": "string"}
                     mark = str(content.get("example", ""))
                     if mark.startswith(MARK):
-                        content["example"] = _example(mark.removeprefix(MARK))
+                        content["example"] = with_times(_example(mark.removeprefix(MARK)))
     return told
 
 
@@ -116,6 +126,7 @@ def examples() -> dict[str, Json]:
         "timeline": views_time.timeline(found, topology=board.topology),
         "graph": views_graph.graph(found, board.topology),
         "windows": views.windows(board)[0],
+        "gaps": views.gaps(board)[0],
         "switches": stretch | views_graph.switches(board, flows),
         "links": views_graph.switches(board, flows)["links"][0],
         "flows": views_graph.flow_rows(flows)[0],
@@ -129,6 +140,15 @@ def examples() -> dict[str, Json]:
             "board": {"revision": 1, "age_s": 1.5},
             "parts": {"store": {"ok": True, "rows": 9312}},
             "counters": [counter],
+        },
+        "store": {"tables": [asdict(Status("flows", 1, 9312, 171_767, START, START + MS, 604_800, 1)) | STORED]},
+        "index": {
+            "name": "Prism",
+            "version": "1",
+            "links": {"jobs": "/api/v1/jobs", "findings": "/api/v1/findings"},
+            "openapi": "/openapi.json",
+            "docs": "/docs",
+            "metrics": "/metrics",
         },
         "session": {"needed": True, "scope": "read"},
     }
@@ -156,6 +176,7 @@ def _board() -> Board:
             (Group("dp", names[::2], "traffic", 0.99), Group("pp", names[:2], "traffic", 0.97)),
             (Pair(names[0], names[2], "dp", 4 << 20),),
             {name: rank % 2 for rank, name in enumerate(names)},
+            alternatives=(Alternative(Layout(dp=4, confidence=0.02), "one kind of traffic may be PP or DP"),),
         ),
         Timeline((ends,) * 4, (Event("checkpoint", START + 1200 * MS, START + 1300 * MS),), spans, phases),
     )
@@ -172,4 +193,5 @@ def _board() -> Board:
         isolate=Isolation(("server1",), (), 0.93, ((("server1",), 0.93), (("server0",), 0.07))),
     )
     source = Source(("leaf0.pcap.gz",), 171_767, 9_312, {"not IP": 12}, START, START + 2000 * MS)
-    return told(Diagnosis(source, (found,), (finding,)), Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0"))))
+    board = told(Diagnosis(source, (found,), (finding,)), Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0"))))
+    return replace(board, gaps=(Gap(START - 9000 * MS, START - 4000 * MS, "restart"),))

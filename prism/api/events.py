@@ -1,9 +1,10 @@
-"""News as text/event-stream: a new board, progress of a replay. Only that something changed is said; pages ask for the rest."""
+"""News as text/event-stream: a new board and what changed in it, progress of a replay. Clients request the rest."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable
+import re
+from collections.abc import AsyncIterable, Iterator
 from contextlib import suppress
 from typing import Annotated
 
@@ -14,7 +15,10 @@ from prism import views
 from prism.api.asked import ServiceAsked, hub
 from prism.api.described import errors
 from prism.api.hub import Hub
+from prism.api.moments import with_times
+from prism.board import Board
 from prism.service import Service
+from prism.telling import changed
 
 router = APIRouter()
 RETRY_MS = 2000
@@ -22,12 +26,13 @@ LATEST_S = 2.0
 
 
 def _room(request: Request, service: ServiceAsked) -> Hub:
-    """The hub, where there is room for one more stream: said before the answer begins."""
+    """The hub, if it has room for one more stream. Raises HTTPException 503 before the answer begins."""
     found = hub(request)
     if found.closed:
-        raise HTTPException(503, "the service is ending", {"Retry-After": "10"})
+        raise HTTPException(503, "the service is stopping; connect again after its start", {"Retry-After": "10"})
     if found.streams >= service.limits.streams:
-        raise HTTPException(503, "too many event streams", {"Retry-After": "10"})
+        most = service.limits.streams
+        raise HTTPException(503, f"{most} event streams are open, which is the limit; try again in 10 s", {"Retry-After": "10"})
     return found
 
 
@@ -37,17 +42,25 @@ async def events(
     hub: Annotated[Hub, Depends(_room)],
     last_event_id: Annotated[str | None, Header(max_length=100, description="The id of the last event that was seen.")] = None,
 ) -> AsyncIterable[ServerSentEvent]:
-    """`board` for every new board (data: revision, at_ns, counts), the newest at once unless it was the last one seen;
-    `replay` for progress of uploads (data: as `GET /replays/{id}`).
+    """`board` for every new board, the newest at once unless it was the last one seen; `replay` for progress of uploads
+    (data: as `GET /replays/{id}`).
+
+    Data of `board`: revision, at_ns, at_time, counts, `missed` and `changed`. `missed`: how many boards came between the last
+    one seen and this one, null where unknown. `changed` since the last board sent on this stream: `jobs`, each with id and what
+    (appeared, gone or the new state), `findings`, each with id, title and what (opened, updated, closed or gone), and `more`
+    (how many were left out). It is null in a stream's first event: request all.
     """
     hub.streams += 1
     try:
         seen, told = last_event_id, dict[str, object]()
+        before: Board | None = None
         while not hub.closed:
             changed = hub.changing()
-            for event in _news(service, seen, told):
-                if event.event == "board":
-                    seen = event.id
+            board = service.boards.newest
+            if str(board.revision) != seen:
+                yield _of_board(board, before, seen)
+                seen, before = str(board.revision), board
+            for event in _of_replays(service, told):
                 yield event
             with suppress(TimeoutError):  # a wake that went astray makes news late, no more
                 await asyncio.wait_for(changed.wait(), LATEST_S)
@@ -55,15 +68,23 @@ async def events(
         hub.streams -= 1
 
 
-def _news(service: Service, seen: str | None, told: dict[str, object]) -> list[ServerSentEvent]:
-    """What a stream that has seen board `seen`, and was `told` this of replays, does not know yet."""
-    board, out = service.boards.newest, []
-    if str(board.revision) != seen:
-        data = {"revision": board.revision, "at_ns": views.ns(board.at_ns), "counts": views.counts(board)}
-        out.append(ServerSentEvent(event="board", id=str(board.revision), data=data, retry=RETRY_MS))
+def _of_board(board: Board, before: Board | None, seen: str | None) -> ServerSentEvent:
+    """A new board, for a stream that was sent `before`, and whose client names `seen` as the last revision it knows."""
+    last = int(seen) if seen and re.fullmatch("[0-9]{1,18}", seen) else None
+    data = {
+        "revision": board.revision,
+        "at_ns": views.ns(board.at_ns),
+        "counts": views.counts(board),
+        "missed": None if last is None or last >= board.revision else board.revision - last - 1,
+        "changed": None if before is None else changed(before, board),
+    }
+    return ServerSentEvent(event="board", id=str(board.revision), data=with_times(data), retry=RETRY_MS)
+
+
+def _of_replays(service: Service, told: dict[str, object]) -> Iterator[ServerSentEvent]:
+    """Progress of uploads that a stream, which was `told` this of them, does not know yet."""
     for one in service.uploads.all() if service.uploads else ():
         state = one.to_json()
         if told.get(one.id) != state:
             told[one.id] = state
-            out.append(ServerSentEvent(event="replay", data=state))
-    return out
+            yield ServerSentEvent(event="replay", data=state)

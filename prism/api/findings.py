@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from prism import views, views_findings
 from prism.api import schemas, schemas_findings
 from prism.api.answers import answer, listed
 from prism.api.asked import AfterAsked, LimitQuery, ShownAsked, TimeQuery, cursor_of
 from prism.api.described import many, one
+from prism.api.problems import absent
 from prism.board import CaseState
 from prism.model import FindingKind, Severity
 
@@ -29,15 +30,19 @@ def findings(
     since_ns: TimeQuery = None,
     until_ns: TimeQuery = None,
     subject: Annotated[str | None, Query(max_length=200)] = None,
+    order: Annotated[views_findings.Order, Query(description="What began last, or what closed last, comes first.")] = "begun",
     limit: LimitQuery = 100,
 ) -> Response:
-    """Findings as they are followed, what began last first; of a time, those that were not over before and begun in it."""
+    """Findings as they are followed, what began last first; of a time, those that were not over before and begun in it.
+
+    `order=closed`: what closed last first. A cursor belongs to the order in which it was made.
+    """
     worth = severity.value if severity else None
     asked = {"job": job, "kind": kind, "severity": worth, "state": state, "subject": subject}
 
     def make() -> tuple[list[views.Json], str | None]:
-        found = views_findings.cases(shown.board, **asked, since_ns=since_ns, until_ns=until_ns)
-        some, key = views.page(found, views_findings.case_key, after=after, limit=limit)
+        found = views_findings.cases(shown.board, **asked, since_ns=since_ns, until_ns=until_ns, order=order)
+        some, key = views.page(found, views_findings.ORDERS[order], after=after, limit=limit)
         return views_findings.told(shown.board, some), cursor_of(key)
 
     return listed(request, shown, make)
@@ -52,7 +57,7 @@ def finding(
     """A finding with its job, related ones, and what to do next."""
     found = views_findings.finding(shown.board, id)
     if found is None:
-        raise HTTPException(404, f"there is no finding {id!r}")
+        raise absent("finding", id, [one.id for one in shown.board.cases], "/api/v1/findings")
     return answer(request, shown, lambda: found)
 
 

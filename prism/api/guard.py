@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,13 +21,16 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prism.api.problems import problem
-from prism.service import LOOPBACK_NAMES, Service
+from prism.service import LOOPBACK_NAMES, Limits, Service
+from prism.tokens import digest
 
 COOKIE = "prism_token"
 READING = ("GET", "HEAD", "OPTIONS")
-GUARDED = ("/api/", "/metrics")
-TOO_LONG = "the body is too long"
-OPEN = ("/api/v1/session", "/api/v1/openapi.json")
+GUARDED = ("/api", "/metrics")
+TOO_LONG = "the body is larger than the {0:,} octets that are allowed here"
+PAUSED = "no octet of the body arrived for {:g} s; send it faster"
+ALIVE = ("/healthz",)  # answered whatever else goes on
+OPEN = ("/api/v1/session", "/api/v1/openapi.json", "/openapi.json")
 SENT = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -45,10 +50,10 @@ class Guard:
         self._app, self._service = app, service
         self._buckets = Buckets(service.limits.per_second, service.limits.burst, service.limits.clients, clock)
         self._names = {*LOOPBACK_NAMES, *(name.lower() for name in service.names)}
-        self._uploading = False
+        self._uploading, self._answering = False, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or let it pass."""
+        """Answer a refused request; pass on all others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -60,30 +65,26 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        read, most = 0, self._most(scope)
-
-        async def received() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > most:
-                raise HTTPException(413, TOO_LONG, {"Connection": "close"})
-            return message
+        received = Body(receive, self._most(scope), self._service.limits)
 
         headers = Headers(scope=scope)
         refused = self._refused(scope, headers)
         if refused is not None:
             status, why, more = refused
             await problem(status, why, more)(scope, receive, sent)
-        elif _uploads(scope):
-            await self._upload(scope, received, sent)
-        else:
-            await self._app(scope, received, sent)
+            return
+        self._answering += 1
+        try:
+            await (self._upload if _uploads(scope) else self._app)(scope, received, sent)
+        finally:
+            self._answering -= 1
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One upload at a time, so that what is on disk is known."""
         if self._uploading:
-            await problem(503, "another upload is being received", {"Retry-After": "10"})(scope, receive, send)
+            await problem(503, "another upload is being received; try again in 10 s", {"Retry-After": "10"})(
+                scope, receive, send
+            )
             return
         self._uploading = True
         try:
@@ -93,17 +94,28 @@ class Guard:
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
         """Status, reason and headers of a refusal; None where the request may pass."""
+        if self._answering >= self._service.limits.requests and scope["path"] not in ALIVE:
+            return (
+                503,
+                f"{self._answering} requests are being answered, which is the limit; try again in 1 s",
+                {"Retry-After": "1"},
+            )
         host = named(headers.get("host", ""))
         if (self._service.tokens is None or self._service.names) and host not in self._names:
-            return 421, "this service is not called so; name it with --name", {}
+            return 421, f"this service does not have the name {host[:100]!r}; start it with --name {host[:100]}", {}
         if too_long(headers, self._most(scope)):
-            return 413, TOO_LONG, {"Connection": "close"}
+            return 413, TOO_LONG.format(self._most(scope)), {"Connection": "close"}
         if scope["method"] not in READING and foreign(headers):
-            return 403, "a page of another site may not do this", {}
+            return 403, "a page of another site must not change anything here; use the API with a token", {}
         client = scope["client"][0] if scope.get("client") else ""
         wait = self._buckets.take(client)
         if wait:
-            return 429, "too many requests", {"Retry-After": str(int(wait) + 1)}
+            seconds = int(wait) + 1
+            return (
+                429,
+                f"too many requests from {client or 'this address'}; try again in {seconds} s",
+                {"Retry-After": str(seconds)},
+            )
         return self._unknown(scope, headers)
 
     def _most(self, scope: Scope) -> int:
@@ -115,12 +127,46 @@ class Guard:
         tokens, path = self._service.tokens, scope["path"]
         if tokens is None or path in OPEN or not path.startswith(GUARDED):
             return None
-        allowed = tokens.scope(secret(headers))
+        given = secret(headers)
+        owned = self._service.owner and hmac.compare_digest(digest(self._service.owner), digest(given))
+        allowed = "read" if owned else tokens.scope(given)
         if allowed is None:
-            return 401, "a token is needed: Authorization: Bearer TOKEN", {"WWW-Authenticate": 'Bearer realm="prism"'}
+            return (
+                401,
+                f"{path} needs a valid token; send the header Authorization: Bearer TOKEN",
+                {"WWW-Authenticate": 'Bearer realm="prism"'},
+            )
         if allowed != "admin" and scope["method"] not in READING:
-            return 403, "this token may only read", {}
+            return 403, f"this token may only read, {scope['method']} needs a token of scope admin", {}
         return None
+
+
+class Body:
+    """Receives a request; raises HTTPException where its body is too long, or comes too slowly."""
+
+    def __init__(self, receive: Receive, most: int, limits: Limits, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._receive, self._most, self._limits, self._clock = receive, most, limits, clock
+        self._began, self._read, self._more = clock(), 0, True
+
+    async def __call__(self) -> Message:
+        """The next message. Once the body is whole it waits for ever, as for a client that leaves."""
+        if not self._more:
+            return await self._receive()
+        left = self._began + self._limits.body_s - self._clock()
+        try:
+            message = await asyncio.wait_for(self._receive(), min(self._limits.pause_s, max(left, 0.0)))
+        except TimeoutError:
+            why = (
+                f"the body took longer than {self._limits.body_s:g} s; send it faster or in parts"
+                if left <= self._limits.pause_s
+                else PAUSED
+            )
+            raise HTTPException(408, why.format(self._limits.pause_s), {"Connection": "close"}) from None
+        self._more = bool(message.get("more_body", False))
+        self._read += len(message.get("body", b""))
+        if self._read > self._most:
+            raise HTTPException(413, TOO_LONG.format(self._most), {"Connection": "close"})
+        return message
 
 
 def _uploads(scope: Scope) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -9,11 +10,13 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from collectors.metrics import Count, registry
+from collectors.storeerror import StoreError
 from prism import views
 from prism.api import schemas_service
 from prism.api.answers import JSON, encoded
 from prism.api.asked import ServiceAsked, hub
 from prism.api.described import errors, one
+from prism.api.moments import with_times
 from prism.api.problems import problem
 from prism.service import Service
 
@@ -33,6 +36,19 @@ def health(request: Request, service: ServiceAsked) -> Response:
     board = {"revision": service.boards.newest.revision, "age_s": round(hub(request).age_s(), 3)}
     body = {"ok": _ok(parts), "mode": service.mode, "board": board, "parts": parts, "counters": counters}
     return Response(encoded(body), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/store", response_model=schemas_service.Store, responses=one("store", 404, 503))
+def store(service: ServiceAsked) -> Response:
+    """The tables of the store: rows, octets on disk, times, for how long rows are kept; `wrong` says why one takes no rows."""
+    if service.store is None:
+        return problem(404, "this service has no store; start it with --data FOLDER or --store URL")
+    try:
+        tables = list(service.store())
+    except StoreError as error:
+        return problem(503, str(error))
+    shown = [asdict(table) | {"first_ns": str(table.first_ns), "last_ns": str(table.last_ns)} for table in tables]
+    return Response(encoded(with_times({"tables": shown})), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 def _ok(parts: dict[str, Any]) -> bool:
@@ -63,10 +79,13 @@ def healthz() -> dict[str, bool]:
     return {"ok": True}
 
 
-@root.get("/readyz", response_model=schemas_service.Ok, responses=errors(503))
+@root.get("/readyz", response_model=schemas_service.Ready, responses=errors(503))
 def readyz(service: ServiceAsked) -> Response:
     """Whether every part says that it is well; 503 where one does not."""
     bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]
     if bad:
-        return problem(503, f"not ready: {', '.join(map(str, bad))}")
-    return Response(encoded({"ok": True}), media_type=JSON)
+        return problem(503, f"not ready: {', '.join(map(str, bad))}; GET /api/v1/health says why")
+    compiling = service.health().get("compiling", {})
+    going_on = compiling.get("state") == "running" and compiling.get("total")
+    told = {"compiling": f"{compiling['done']} of {compiling['total']} loops"} if going_on else {}
+    return Response(encoded({"ok": True, **told}), media_type=JSON)

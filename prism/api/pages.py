@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fastapi import FastAPI, Response
+from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 WEB = Path(__file__).parents[1] / "web"
@@ -12,7 +13,13 @@ WEB = Path(__file__).parents[1] / "web"
 
 def add_to(app: FastAPI) -> None:
     """Serve the pages at /, behind everything else."""
+    app.get("/docs", include_in_schema=False)(docs)
     app.mount("/", _Static(directory=WEB, html=True, check_dir=False), name="pages")
+
+
+def docs() -> Response:
+    """The description of the API as a page; its script and style are part of the package."""
+    return FileResponse(WEB / "docs.html", headers={"Cache-Control": "no-cache"})
 
 
 class _Static(StaticFiles):

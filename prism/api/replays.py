@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, File, HTTPException, Path, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, HTTPException, Path, Request, Response, UploadFile
 from pydantic.json_schema import SkipJsonSchema
 
 from prism.api import schemas, schemas_service
-from prism.api.answers import JSON, as_form, encoded, preferred
+from prism.api.answers import JSON, as_form, encoded, form_of
 from prism.api.asked import ServiceAsked
 from prism.api.described import errors, many, one
+from prism.api.problems import absent
 from prism.incoming import FullError
 from prism.service import Service
 from prism.uploads import Upload, Uploads
 
 TOPOLOGY = 16 << 20  # octets
+FIELDS = ("files", "topology")
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
@@ -26,8 +28,21 @@ def router() -> APIRouter:
     made.post("/replays", status_code=202, response_model=schemas_service.Replay, responses=answers)(upload)
     made.get("/replays", response_model=schemas.Listed[schemas_service.Replay], responses=many("replay"))(replays)
     made.get("/replays/{id}", response_model=schemas_service.Replay, responses=one("replay", 404))(replay)
-    made.delete("/replays/{id}", status_code=204, responses=errors(404, 409))(remove)
+    going_on = {"model": schemas_service.Replay} | one("replay", status=202)[202]
+    made.delete("/replays/{id}", status_code=204, responses=errors(404) | {202: going_on})(remove)
     return made
+
+
+async def fields(request: Request) -> None:
+    """Refuse a form that has other fields than `files` and `topology`."""
+    form = await request.form()
+    if unknown := sorted(set(form) - set(FIELDS)):
+        raise HTTPException(
+            422,
+            f"unknown form field {', '.join(map(repr, unknown))}: captures and records go in 'files', a topology in 'topology'",
+        )
+    if len(form.getlist("topology")) > 1:
+        raise HTTPException(422, "form field 'topology': more than one file; send one topology")
 
 
 def upload(
@@ -39,11 +54,14 @@ def upload(
     topology: Annotated[
         UploadFile | SkipJsonSchema[None], File(description="Which address is which host, rail and leaf.")
     ] = None,
+    _fields: Annotated[None, Depends(fields)] = None,
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
     spool = _uploads(service)
     if len(files) > spool.bounds.files:
-        raise HTTPException(422, f"body.files: at most {spool.bounds.files} files at once")
+        raise HTTPException(
+            422, f"form field 'files': {len(files)} files, at most {spool.bounds.files} in one upload; send fewer"
+        )
     placed = _text(topology) if topology else None
     try:
         incoming = spool.incoming()
@@ -64,50 +82,52 @@ def upload(
 
 
 def _text(file: UploadFile) -> str:
-    """The text of a topology, which is checked at once: so much the caller can be told."""
+    """Read and check the topology of a form. Raises HTTPException that says what is wrong."""
     from prism.topology import parse
 
     octets = file.file.read(TOPOLOGY + 1)
     if len(octets) > TOPOLOGY:
-        raise HTTPException(413, f"a topology has at most {TOPOLOGY >> 20} MiB")
+        raise HTTPException(413, f"form field 'topology': more than {TOPOLOGY >> 20} MiB; a topology is smaller")
     try:
         text = octets.decode("utf-8-sig")
         parse(text, "topology")
     except ValueError as error:
-        raise HTTPException(422, str(error) if not isinstance(error, UnicodeError) else "topology: not UTF-8 text") from None
+        raise HTTPException(
+            422, str(error) if not isinstance(error, UnicodeError) else "topology: not UTF-8 text; save it as UTF-8"
+        ) from None
     return text
 
 
 def replays(request: Request, service: ServiceAsked) -> Response:
-    """All uploads, the oldest first."""
+    """All uploads, oldest first."""
     found = [one.to_json() for one in service.uploads.all()] if service.uploads else []
-    form = preferred(request.headers.get("accept", ""))
+    form = form_of(request)
     return Response(as_form(found, None, form), media_type=form, headers={"Cache-Control": "no-store", "Vary": "Accept"})
 
 
 def replay(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
-    """How far an upload is."""
+    """The state and progress of an upload."""
     return _told(_known(service, id))
 
 
 def remove(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
-    """Forget an upload that is done, failed or still waits."""
+    """Forget an upload. One that is being replayed is cancelled and kept: 202 with its state; delete it again then."""
     _known(service, id)
-    if not _uploads(service).remove(id):
-        raise HTTPException(409, "it is being replayed")
-    return Response(status_code=204)
+    cancelled = _uploads(service).remove(id)
+    return Response(status_code=204) if cancelled is None else _told(cancelled, 202)
 
 
 def _uploads(service: Service) -> Uploads:
     if service.uploads is None:
-        raise HTTPException(404, "nothing can be uploaded here")
+        raise HTTPException(404, "this service takes no uploads; prism serve --data FOLDER takes them")
     return service.uploads
 
 
 def _known(service: Service, id_: str) -> Upload:
     found = service.uploads.get(id_) if service.uploads else None
     if found is None:
-        raise HTTPException(404, f"there is no upload {id_}")
+        known = [one.id for one in service.uploads.all()] if service.uploads else []
+        raise absent("replay", id_, known, "/api/v1/replays")
     return found
 
 

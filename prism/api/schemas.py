@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from prism.board import JobState
+from prism.api.moments import NS, TIME, is_moment
+from prism.board import GapReason, JobState
 from prism.model import EventKind, GroupKind, PairKind, Phase
 from prism.views import Mode
 from prism.views_graph import By
@@ -23,6 +24,23 @@ class Model(BaseModel):
     """Nothing is answered that is not written here."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_times(cls, value: Any) -> Any:
+        """What `moments.with_times` adds is not declared field by field."""
+        if not isinstance(value, dict):
+            return value
+        return {n: one for n, one in value.items() if not (n.endswith(TIME) and n.removesuffix(TIME) + NS in value)}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        schema = handler.resolve_ref_schema(handler(core))
+        for name in [name for name in schema.get("properties", {}) if is_moment(name)]:
+            text = {"type": "string", "format": "date-time"}
+            about = {"description": f"The moment of {name}, RFC 3339 in UTC.", "anyOf": [text, {"type": "null"}]}
+            schema["properties"][name.removesuffix(NS) + TIME] = about
+        return schema
 
 
 class Problem(Model):
@@ -51,11 +69,13 @@ class Severities(Model):
 
 
 class Counts(Model):
-    """What runs and what is wrong."""
+    """What runs and what is wrong. `jobs`: not ended; `analysed`: all with steps; `closed`: findings that closed lately."""
 
     jobs: int
+    analysed: int
     endpoints: int
     findings: Severities
+    closed: int
 
 
 class Source(Model):
@@ -70,8 +90,19 @@ class Source(Model):
     end_ns: Ns
 
 
+class Gap(Model):
+    """A time in which Prism itself collected nothing. `end_ns`: the first record after it, null while none has come.
+
+    `reason`: `restart` (its process did not run) or `paused` (its process was held up).
+    """
+
+    begin_ns: Ns
+    end_ns: Ns | None
+    reason: GapReason
+
+
 class Board(Model):
-    """What is known. `age_s`: since it was published; null in a replay."""
+    """What is known. `age_s`: since it was published; null in a replay. `gaps`: in collection, the newest first."""
 
     revision: int
     at_ns: Ns
@@ -80,6 +111,7 @@ class Board(Model):
     source: Source
     unexplained: list[str]
     counts: Counts
+    gaps: list[Gap]
 
 
 class Layout(Model):
@@ -118,6 +150,14 @@ class JobSummary(Model):
     findings: Severities
 
 
+class Alternative(Model):
+    """A layout that the traffic cannot exclude; `why`: what cannot be told apart."""
+
+    layout: Layout
+    confidence: Number
+    why: str
+
+
 class Group(Model):
     """Ranks that share a collective."""
 
@@ -151,8 +191,9 @@ class Event(Model):
 
 
 class Job(JobSummary):
-    """A job. `cases`: the ids of its findings."""
+    """A job. `cases`: the ids of its findings; `alternatives`: at most three, the likeliest first."""
 
+    alternatives: list[Alternative]
     groups: list[Group]
     ranks: list[Rank]
     ranks_total: int
@@ -162,7 +203,7 @@ class Job(JobSummary):
 
 
 class JobSteps(Model):
-    """Steps of the job as a whole: number of the first, begin since `zero_ns`, and duration, ms."""
+    """Steps of the job as a whole: number of the first, begin since `zero_ns`, and duration, ms; null where not seen whole."""
 
     first: int
     start_ms: list[float]
@@ -185,6 +226,14 @@ class Heat(Model):
     binned: Binned
 
 
+class Usual(Model):
+    """What a step of the job and a cell of the heat took before a finding, ms; of all steps where there was none."""
+
+    step_ms: Number
+    value_ms: Number
+    finding: str | None
+
+
 class Steps(Model):
     """How long steps took."""
 
@@ -192,6 +241,7 @@ class Steps(Model):
     measure: str
     job: JobSteps
     heat: Heat
+    usual: Usual
 
 
 class Row(Model):

@@ -33,7 +33,7 @@ class Isolation(Model):
 
 
 class Finding(Model):
-    """A finding as in the report; `slowdown` is null where it could not be told."""
+    """A finding as in the report. `title`: what is wrong and where. `slowdown` is null where it is not known."""
 
     detector: str
     kind: FindingKind
@@ -48,6 +48,7 @@ class Finding(Model):
     evidence: dict[str, Any]
     confidence: Number
     lost_gpu_seconds: Number
+    title: str
     isolate: Isolation
 
 

@@ -80,6 +80,26 @@ class Health(Model):
     counters: list[Counter]
 
 
+class StoreTable(Model):
+    """A table of the store; `wrong` says why it takes no rows, empty where it does."""
+
+    name: str
+    version: int
+    rows: int
+    octets: int
+    first_ns: Ns
+    last_ns: Ns
+    keep_s: int
+    partitions: int
+    wrong: str
+
+
+class Store(Model):
+    """What the store holds."""
+
+    tables: list[StoreTable]
+
+
 class Session(Model):
     """Whether tokens are needed, and what this one allows."""
 
@@ -91,3 +111,9 @@ class Ok(Model):
     """It is well."""
 
     ok: bool
+
+
+class Ready(Ok):
+    """All parts are well. `compiling`: how many loops are compiled, of how many, while that goes on."""
+
+    compiling: str | None = None

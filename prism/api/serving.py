@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvicorn
@@ -17,9 +17,10 @@ import uvicorn
 from collectors.admission import networks
 from collectors.receiving import endpoint
 from prism.api.application import app
+from prism.api.connections import IDLE_S, Connection
 from prism.service import LOOPBACK_NAMES, Service
 from prism.tokens import Tokens
-from prism.uploads import Uploads
+from prism.uploads import Bounds, Uploads
 
 BACKLOG = 1024
 GRACE_S = 3  # for answers that are under way at the end
@@ -42,8 +43,8 @@ def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies:
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=GRACE_S,
-        timeout_keep_alive=30,
-        limit_concurrency=1000,
+        timeout_keep_alive=int(IDLE_S),
+        http=Connection,
         lifespan="on",
         ws="none",
     )
@@ -100,7 +101,7 @@ def _listening(host: str, port: int) -> socket.socket:
 @dataclass(frozen=True)
 class Wish:
     """How a service is shown: `at`, [ADDRESS:]PORT; files and folders of `tokens` and `uploads`, where there are any; `proxies`
-    as in `served`; the `names` it is called by.
+    as in `served`; the `names` it is called by; the `bounds` of uploads.
     """
 
     at: str = "8080"
@@ -108,6 +109,7 @@ class Wish:
     uploads: str | Path | None = None
     proxies: Sequence[str] = ()
     names: Sequence[str] = ()
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 @contextmanager
@@ -117,7 +119,7 @@ def shown(service: Service, wish: Wish) -> Iterator[str]:
     proxies = [str(network) for network in networks(wish.proxies)]
     tokens = Tokens(wish.tokens) if wish.tokens else None
     with ExitStack() as stack:
-        uploads = stack.enter_context(Uploads(wish.uploads)) if wish.uploads else None
+        uploads = stack.enter_context(Uploads(wish.uploads, wish.bounds)) if wish.uploads else None
         if uploads is not None:
             stack.enter_context(_arriving(uploads.folder))
         whole = replace(service, tokens=tokens, uploads=uploads, names=tuple(wish.names))

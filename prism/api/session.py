@@ -24,7 +24,11 @@ def begin(request: Request, service: ServiceAsked) -> Response:
     """Keep the bearer token of this request as a cookie."""
     given = secret(request.headers)
     if service.tokens is None or service.tokens.scope(given) is None:
-        raise HTTPException(401, "no such token", {"WWW-Authenticate": 'Bearer realm="prism"'})
+        raise HTTPException(
+            401,
+            "the token is not known or has ended; prism token list shows the tokens",
+            {"WWW-Authenticate": 'Bearer realm="prism"'},
+        )
     answer = Response(status_code=204)
     secure = request.url.scheme == "https"
     answer.set_cookie(COOKIE, given, httponly=True, samesite="strict", secure=secure, path="/", max_age=30 * 24 * 3600)

@@ -18,6 +18,7 @@ from prism.detectors.laggard import told
 from prism.detectors.late_rank import begins_of
 from prism.detectors.lately import LONG
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import steps_take, stretch
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import firsts
@@ -146,16 +147,16 @@ def _finding(view: View, ranks: Sequence[int], seen: _Seen, score: float) -> Fin
     lost[[ranks[i] for i in seen.instead]] = lost[ranks[row]]
     finding = told(view, ranks[row], Shift(n - 1, n, float(late[row, -2]), score), lost, score)
     before, now = (late[row, -2:] * view.period / 1e6).tolist()
-    who, step = finding.ids[0], f"in step {n - 1}, which takes {finding.slowdown:.2f}× as long, and"
-    first, then = f"begins to send {before:.1f} ms after the others", f"{now:.1f} ms or more after them"
+    first, then = f"starts to send {before:.1f} ms after its peers", f"{now:.1f} ms or more after them"
     if seen.hidden:
-        first, then = f"keeps its ring waiting for {before:.1f} ms", f"for {now:.1f} ms or more"
+        first, then = f"delays its ring by {before:.1f} ms", f"by {now:.1f} ms or more"
     evidence = {
         **finding.evidence,
-        "steps": [n - 1, n + 1],
+        "steps": view.numbers(n - 1, n + 1),
         "late_ms": round(before, 3),
         "late_again_ms": round(now, 3),
         "alone": True,
     } | ({"unseen": "lanes between ranks of a host"} if seen.hidden else {})
-    message = f"{who} {first} {step} {then} in the step that goes on"
+    took = steps_take(view, n - 1, n, finding.slowdown)
+    message = f"{first} in {stretch(view, n - 1, n)} and {then} in the current step; {took}"
     return replace(finding, detector="late_again", message=message, end_ns=max(view.now, view.until), evidence=evidence)

@@ -9,6 +9,7 @@ import numpy as np
 
 from collectors.record import SYN
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import duration
 from prism.kernels.closings import closings
 from prism.kernels.edges import Pair
 from prism.kernels.intervals import Ints
@@ -254,7 +255,7 @@ def _finding(view: View, left: Left, began: int, moved: float) -> Finding:
     """Who left first, and by how much before anybody else, in a step that `began` then."""
     flows = view.flows
     margin = min(left.others.values(), default=int(flows.end_ns.max())) - left.at
-    apart = f"{margin / 1e6:.1f} ms before others closed any" if left.others else "and others none"
+    apart = f"{duration(margin)} before the other ranks closed theirs" if left.others else "and no other rank did"
     address = flows.endpoints[left.who]
     score = 10 + 10 * float(np.log10(1 + margin / 1e6))
     closed = sorted(left.others.items(), key=lambda other: other[1])[:7]
@@ -270,8 +271,8 @@ def _finding(view: View, left: Left, began: int, moved: float) -> Finding:
         slowdown=1.0,
         score=round(score, 2),
         message=(
-            f"{address} closed its connections {(left.at - began) / 1e9:.2f} s into a step, {apart} but those to it, "
-            f"with {moved:.0%} of the step's octets moved"
+            f"closed its connections {duration(left.at - began)} into a step, {apart}; "
+            f"{moved:.0%} of the step's data had been transferred"
         ),
         evidence={
             "moved": round(moved, 4),

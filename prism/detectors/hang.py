@@ -8,6 +8,7 @@ import numpy as np
 
 from collectors.record import UDP
 from prism.detectors.view import View
+from prism.detectors.wording import duration, stretch
 from prism.kernels.closings import closings
 from prism.kernels.intervals import Union, union
 from prism.kernels.lanes import connections, renewals
@@ -269,11 +270,11 @@ def _shares(view: View, guilty: list[int], cut: Cut) -> np.ndarray:
 def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
     ranks = tuple(view.job.endpoints[i] for i in guilty)
     subject, ids = _blamed(view, guilty)
-    who = ids[0] if len(ids) == 1 else f"One of {ids[0]} and {ids[1]}, which share a connection,"
-    who = who if guilty else "Nobody clearly"
+    who = {"endpoint": "this rank", "host": "this host"}.get(subject, "one of these two, which share a connection,")
+    who = f"{who} was due to send next" if guilty else "no single rank was clearly due to send next"
     gone, begin = one.gone, one.since
     length = one.end - one.start
-    how = "and it has not gone on since" if not one.over else "then all connections were new" if gone else "then it went on"
+    how = "and has not resumed" if not one.over else "and resumed on new connections" if gone else "and resumed"
     shares = _shares(view, guilty, cut)
     votes = float(shares[guilty].sum()) if guilty else 1.0
     return Finding(
@@ -288,11 +289,11 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
         slowdown=1.0 if gone else round(float((one.end - begin) / view.period), 3),
         score=round(min(length / view.period * 10 * votes, 999.0), 2),
         message=(
-            f"{who} was due to speak first when the job fell silent with {min(cut.moved, 1.0):.0%} of step {one.step} "
-            f"moved; the silence lasted {length / 1e9:.2f} s, {how}"
+            f"the job sent nothing for {duration(length)} {how}; a step usually takes {duration(view.period)}; "
+            f"{min(cut.moved, 1.0):.0%} of {stretch(view, one.step, one.step + 1)} had been transferred, and {who}"
         ),
         evidence={
-            "step": one.step,
+            "step": view.numbers(one.step, one.step)[0],
             "ranks": list(ranks),
             "silent_ms": round(length / 1e6, 3),
             "waiting": len(view.job.endpoints) - len(ranks),

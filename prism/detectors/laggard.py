@@ -11,6 +11,7 @@ import numpy as np
 from collectors.record import Mask
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import steps_take
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import HIGH, OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, unbroken, usual
 from prism.model import Finding, SubjectType
@@ -111,11 +112,11 @@ def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Fin
         slowdown=round(slowdown, 3),
         score=round(min(score, 999.0), 2),
         message=(
-            f"{name} works {grown / 1e6:.1f} ms longer in each of steps {one.start} to {one.stop - 1}, which take "
-            f"{slowdown:.2f}× as long; nobody else works so much longer"
+            f"compute time per step is {grown / 1e6:.1f} ms longer than usual; "
+            f"{steps_take(view, one.start, one.stop, slowdown)}; no other rank changed as much"
         ),
         evidence={
-            "steps": [one.start, one.stop],
+            "steps": view.numbers(one.start, one.stop),
             "ranks": ranks,
             "lost_ms_per_step": round(grown / 1e6, 3),
         },

@@ -19,6 +19,7 @@ from prism.detectors.hostring import in_turn, kept_waiting
 from prism.detectors.slow_rank import severity
 from prism.detectors.trees import spoke_after, tree_of
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import percent
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import firsts, lateness
@@ -228,14 +229,14 @@ def _one_per_host(view: View, found: list[tuple[int, Shift]], seen: Late) -> lis
     out, slow = [], [(one.start, one.stop) for _, one in found]
     for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
         rank, one = own[0]
-        finding = _finding(view, rank, one, host, slow, seen)
+        finding = _finding(view, rank, one, slow, seen)
         if rank in seen.unsure or any(r != rank and 1.1 * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)
     return out
 
 
-def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int, int]], seen: Late) -> Finding:
+def _finding(view: View, rank: int, one: Shift, slow: list[tuple[int, int]], seen: Late) -> Finding:
     address = view.job.endpoints[rank]
     start, end = view.during(one.start, one.stop)
     always = one.stop - one.start == len(view.ends)
@@ -255,10 +256,10 @@ def _finding(view: View, rank: int, one: Shift, host: str, slow: list[tuple[int,
         slowdown=round(max(grew, 1.0), 3),
         score=round(min(one.score, 999.0), 2),
         message=(
-            f"{address}{f' ({host})' if host != address else ''} joins its group's collectives {late_ms:.1f} ms after the "
-            f"others{'' if always else ' and later than it used to'}, who wait for it"
+            f"starts its group's collectives {late_ms:.1f} ms {'after its peers' if always else 'later than usual'} "
+            f"({percent(one.height)} of a step), and {'they wait' if always else 'its peers wait'} for it"
         ),
-        evidence={"steps": [one.start, one.stop], "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)}
+        evidence={"steps": view.numbers(one.start, one.stop), "late_ms": round(late_ms, 3), "late_share": round(one.height, 4)}
         | ({"unseen": "lanes between ranks of a host"} if rank in seen.hidden else {})
         | ({"worked_ms": round(worked * view.period / 1e6, 3)} if worked >= least else {}),
     )

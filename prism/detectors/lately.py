@@ -16,6 +16,7 @@ from prism.detectors.late_rank import Late, lateness_of
 from prism.detectors.parts import lasted, worked
 from prism.detectors.twins import ordinary, strangers_of
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import steps_take, stretch
 from prism.kernels.shifts import OFTEN, RARE, Shift, middle, spread, usual
 from prism.model import Finding
 
@@ -83,10 +84,11 @@ def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]
 def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, parts: int) -> Finding:
     """The finding on a rank that worked longer all through so many parts of a step."""
     finding = told(view, rank, one, grown, score)
-    steps = f"step {one.start}" if one.stop - one.start == 1 else f"each of steps {one.start} and {one.stop - 1}"
+    which = f"{'' if one.stop - one.start == 1 else 'each of '}{stretch(view, one.start, one.stop)}"
     message = (
-        f"{finding.ids[0]} works {grown[rank] / 1e6:.1f} ms longer in {steps}, all through the {parts} parts; "
-        f"that takes {finding.slowdown:.2f}× as long, and nobody else works so much longer"
+        f"adds {grown[rank] / 1e6:.1f} ms to {which}, "
+        f"spread over {parts} parts of the step; {steps_take(view, one.start, one.stop, finding.slowdown)}; "
+        f"no other rank changed as much"
     )
     return replace(finding, detector="lately", message=message, evidence={**finding.evidence, "parts": parts})
 

@@ -53,8 +53,11 @@ class Lost(NamedTuple):
 
     def __str__(self) -> str:
         if self.reason >= 0:
-            return f"{self.switch} dropped {self.packets:,} of these packets ({self.why})"
-        return f"{self.switch} counted {self.packets:,} {self.why} at interface {max(self.in_interface, self.out_interface)}"
+            return (
+                f"{self.switch} dropped {self.packets:,} packets of these connections ({self.why}), usually {self.usual:,.0f}"
+            )
+        where = f"at interface {max(self.in_interface, self.out_interface)}"
+        return f"{self.switch} counted {self.packets:,} {self.why} {where}, usually {self.usual:,.0f}"
 
 
 def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:

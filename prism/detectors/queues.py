@@ -13,15 +13,17 @@ import numpy as np
 
 from prism.detectors.slow_step import longer_steps
 from prism.detectors.view import View
+from prism.detectors.wording import duration, steps_take
 from prism.kernels.edges import Pair
 from prism.kernels.shifts import Shift
 from prism.model import Finding, Severity
 
 BEHIND = "queued_link"  # packets wait behind many a thing: where another claim says which, that is the cause
 Hop = tuple[str, str]  # sender, receiver
+DEEPER = 5.0  # times the usual delay: a queue
 
 
-def queues(view: View, start: int, stop: int, *, times: float = 5.0, share: float = 0.25) -> dict[Hop, float]:
+def queues(view: View, start: int, stop: int, *, times: float = DEEPER, share: float = 0.25) -> dict[Hop, float]:
     """Hops whose packets took `times` longer in steps `start` to `stop` than before and after; with how long, ns.
 
     Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause. Clocks may
@@ -44,6 +46,11 @@ def queues(view: View, start: int, stop: int, *, times: float = 5.0, share: floa
                 out[t.exporters[a], t.exporters[b]] = peak - off
     longest = max(out.values(), default=0.0)
     return {hop: delay for hop, delay in out.items() if delay >= share * longest}
+
+
+def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:
+    """How long packets waited on a hop, in words."""
+    return f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {DEEPER:.0f} times the usual delay"
 
 
 def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:
@@ -120,12 +127,9 @@ def _told(
         end_ns=end,
         slowdown=round(slowdown, 3),
         score=round(min(one.score, 999.0), 2),
-        message=(
-            f"packets waited {queued[hop] / 1e6:.1f} ms between {hop[0]} and {hop[1]} while steps {one.start} to "
-            f"{one.stop - 1} took {np.exp(one.height):.2f}× as long as usual"
-        ),
+        message=(f"{waiting(queued, hop)}; {steps_take(view, one.start, one.stop, float(np.exp(one.height)))}"),
         evidence={
-            "steps": [one.start, one.stop],
+            "steps": view.numbers(one.start, one.stop),
             "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in edges],
             "factor": round(float(np.exp(one.height)), 3),
             "waits_at_most": round(explained[0], 3),  # of how much longer steps took

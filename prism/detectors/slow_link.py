@@ -15,9 +15,10 @@ from scipy.special import gammainc
 
 from prism.detectors.incidents import Incident, against_usual, erratic, first_hand, in_short_steps, incidents, standing, unfed
 from prism.detectors.losses import likeliest
-from prism.detectors.queues import queues
+from prism.detectors.queues import queues, waiting
 from prism.detectors.sharing import shared
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import beside, percent, rate
 from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
 from prism.kernels.edges import Pair
 from prism.kernels.intervals import weighted_median
@@ -156,6 +157,27 @@ def _lost(view: View, one: Incident) -> float:
     return float(np.nan_to_num(middle(inside, axis=1) - middle(outside, axis=1)).max(initial=0.0))
 
 
+def _throughput(view: View, one: Incident, times: float) -> str:
+    """The median rate of bursts on the bad edges of an incident, beside the usual one, or that of edges like them."""
+    rates = dict(zip(*view.rates, strict=True))
+    every = np.concatenate([rates[key][one.start : one.stop] for key in one.bad])
+    if not np.isfinite(every).any():
+        return f"send bursts at {1 / times:.2f}× the usual rate"
+    now = float(np.nanmedian(every))
+    than = "usually" if one.stop - one.start < len(view.ends) else "on comparable connections"
+    return f"send bursts at {beside(rate(now), rate(now * times), 1 / times, than=than)}"
+
+
+def _sent_again(view: View, one: Incident, times: float) -> str:
+    """The share of packets that the bad edges of an incident sent again, beside that of edges like them."""
+    place = {key: i for i, key in enumerate(view.edges)}
+    bad = [place[key] for key in one.bad]
+    every = view.by_edge(view.flows.retransmits, view.flows.packets)
+    sums = [own[bad, one.start : one.stop].sum() for own in every]
+    share = float(sums[0] / max(sums[1], 1.0))
+    return f"retransmit {beside(f'{percent(share)} of their packets', percent(share / times), times)}"
+
+
 def _names(view: View, verdict: Verdict) -> tuple[str, ...]:
     return tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
 
@@ -192,15 +214,10 @@ def _finding(
 ) -> Finding:
     start, end = view.during(one.start, one.stop)
     times = float(np.exp(one.height))
-    name = " – ".join(ids)
-    where = f"{len(one.bad)} of the {len(one.bad) + len(one.good)} busy edges, those of {name},"
-    what = f"sent {times:.1f}× as slowly inside bursts" if how == "slow" else f"had packets sent again {times:.0f}× as often"
     hop = max(queued, key=lambda h: queued[h], default=None)
-    delay = (
-        f"; packets waited {queued[hop] / 1e6:.1f} ms between {hop[0]} and {hop[1]}"
-        if hop is not None and subject == "link"
-        else ""
-    )
+    delay = f"; {waiting(queued, hop)}" if hop is not None and subject == "link" else ""
+    those = f"{len(one.bad)} of {len(one.bad) + len(one.good)} busy connections, those that use it,"
+    what = _throughput(view, one, times) if how == "slow" else _sent_again(view, one, times)
     slowdown = view.slowdown(one.start, one.stop)
     calm = slowdown < 1.03 and (times < 2 if how == "slow" else one.stop - one.start <= view.least)
     return Finding(
@@ -214,9 +231,9 @@ def _finding(
         end_ns=end,
         slowdown=round(slowdown, 3),
         score=round(min(one.score, 999.0), 2),
-        message=f"{where} {what}; the others did not{delay}",
+        message=f"{those} {what}; the other connections are unchanged{delay}",
         evidence={
-            "steps": [one.start, one.stop],
+            "steps": view.numbers(one.start, one.stop),
             "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in one.bad],
             "factor": round(times, 3),
             "lost_ms_per_step": round(_lost(view, one) / 1e6, 3),

@@ -15,6 +15,7 @@ from prism.detectors.mates import above_mates
 from prism.detectors.slow import PIECES, Piece, Slow, at_once, by_host, one_of_two, partner
 from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import beside
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import quantile
 from prism.kernels.shifts import (
@@ -57,6 +58,7 @@ def slow_rank(
     return [_finding(view, slow, mates) for slow, mates in by_host(view, one_of_two(view, out))]
 
 
+UNCHANGED = 1.05  # times the usual compute time; below this a message calls it unchanged
 HIGHER = 90.0  # as shifts.HIGH, but of who is seen to work whole only in a tenth of the steps
 
 
@@ -238,6 +240,12 @@ def _nine_in_ten(values: Floats) -> float:
     return quantile(np.sort(values[~np.isnan(values)]), 0.9)
 
 
+def _peers(slow: Slow, others: float) -> str:
+    """How far the compute time of the ranks that it was compared with changed."""
+    whose = "the ranks beside it" if slow.beside else "its peers"
+    return f"{whose} are unchanged" if others < UNCHANGED else f"{whose} changed by {others:.2f}× at most"
+
+
 def severity(slowdown: float, lost: float) -> Severity:
     """Steps must have grown by at least an eighth of the share `lost`; a pipeline's bubbles may hide the rest."""
     if slowdown < 1 + max(0.02, lost / 8):
@@ -254,16 +262,14 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     worked = view.work[PIECES.index(slow.piece)][slow.rank]
     now = float(np.nanmedian(worked[one.start : one.stop]) / 1e6)
     always = one.stop - one.start == len(worked)
-    than = "its twins do" if always else f"usual ({now:.1f} ms, else {now / factor:.1f} ms)"
+    than = "on comparable ranks" if always else "usually"
     told = severity(slow.grew, slow.lost / view.period)
-    who = f"{host} ({len(mates) + 1} of its ranks)" if mates and host else f"{address}{f' ({host})' if host else ''}"
+    where = f" on {len(mates) + 1} of its ranks" if mates and host else ""
     subject: SubjectType = "host" if mates and host else "endpoint"
     ids: tuple[str, ...] = (host,) if mates and host else (address,)
-    others_are = "its mates'" if slow.beside else "the others'"
     if slow.partner >= 0:
         subject, ids = "link", tuple(sorted([address, view.job.endpoints[slow.partner]]))
-        how = "begin together" if not view.parallelism.piped else "wait for each other"
-        who = f"one of {ids[0]} and {ids[1]}, which {how},"
+        where = " on one of the two, which start together" if not view.parallelism.piped else " on one of the two"
     return Finding(
         detector="slow_rank",
         kind="slow_rank",
@@ -276,11 +282,11 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
         slowdown=round(max(slow.grew, 1.0), 3),
         score=round(min(one.score, 999.0), 2),
         message=(
-            f"{who} works {factor:.2f}× as long before it sends as {than}; {others_are} work moved by {others:.2f}× at most, "
-            f"{'but steps took no longer' if told is Severity.INFO else 'and they wait for it'}"
+            f"compute time before sending{where} is {beside(f'{now:.1f} ms', f'{now / factor:.1f} ms', factor, than=than)}; "
+            f"{_peers(slow, others)} {'but steps take no longer' if told is Severity.INFO else 'and wait for it'}"
         ),
         evidence={
-            "steps": [one.start, one.stop],
+            "steps": view.numbers(one.start, one.stop),
             "piece": slow.piece,
             "ranks": [view.job.endpoints[rank] for rank in (slow.rank, *mates)],
             "work_ms": round(now, 3),

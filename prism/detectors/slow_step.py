@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from prism.detectors.view import Floats, View
+from prism.detectors.wording import beside, duration, steps_take, stretch
 from prism.kernels.shifts import Shift, middle, shifts, spread, usual
 from prism.kernels.sums import spans
 from prism.model import Finding, FindingKind, Severity, SubjectType
@@ -17,7 +18,7 @@ from prism.model import Finding, FindingKind, Severity, SubjectType
 def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
     """Stretches of steps `factor` times as long as the job's others."""
     return [
-        _told(view, one, "slow_step", "job", (view.job.id,), f"took {np.exp(one.height):.2f}× as long as usual")
+        _told(view, one, "slow_step", "job", (view.job.id,), steps_take(view, one.start, one.stop, float(np.exp(one.height))))
         for one in longer_steps(view, factor=factor, sigmas=sigmas)
     ]
 
@@ -36,13 +37,17 @@ def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[
     if len(groups) < 3 or len(view.ends) < 4:
         return []
     level = np.stack([_spans(view, stream.rows) for stream in groups])
+    spent = level
     level = level - usual(level)
     moved = level - middle(level, axis=0)
     sigma = spread(moved, floor=0.02)
     out = []
     for i, stream in enumerate(groups):
         for one in shifts(moved[i], sigma, least=view.least, height=np.log(factor), score=sigmas):
-            text = f"reduced gradients {np.exp(one.height):.2f}× as slowly as usual, unlike the other groups"
+            now, times = float(np.exp(np.nanmedian(spent[i, one.start : one.stop]))), float(np.exp(one.height))
+            took = beside(duration(now), duration(now / times), times)
+            which = stretch(view, one.start, one.stop)
+            text = f"gradient reduction takes {took} in {which}; the job's other groups are unchanged"
             out.append(_told(view, one, "slow_group", "group", stream.members, text))
     return out
 
@@ -59,7 +64,6 @@ def _spans(view: View, rows: np.ndarray) -> Floats:
 
 def _told(view: View, one: Shift, kind: FindingKind, subject: SubjectType, ids: tuple[str, ...], text: str) -> Finding:
     start, end = view.during(one.start, one.stop)
-    who = "steps" if subject == "job" else f"the group of {ids[0]}"
     return Finding(
         detector=kind,
         kind=kind,
@@ -71,6 +75,6 @@ def _told(view: View, one: Shift, kind: FindingKind, subject: SubjectType, ids: 
         end_ns=end,
         slowdown=round(max(view.slowdown(one.start, one.stop), 1.0), 3),
         score=round(min(one.score, 999.0), 2),
-        message=f"{who} {one.start} to {one.stop - 1} {text}" if subject == "job" else f"{who} {text}",
-        evidence={"steps": [one.start, one.stop], "factor": round(float(np.exp(one.height)), 3)},
+        message=text,
+        evidence={"steps": view.numbers(one.start, one.stop), "factor": round(float(np.exp(one.height)), 3)},
     )

@@ -87,6 +87,10 @@ class Steps:
         first = full.min()  # a float64 holds no ns since the epoch
         return np.asarray(np.median(full - first, axis=0).astype(np.int64) + first, dtype=np.int64)
 
+    def numbers(self, start: int, stop: int) -> list[int]:
+        """The numbers in the job (prism.numbering) of steps `start` and `stop` of the window."""
+        return [self.timeline.first + start, self.timeline.first + stop]
+
     @cached_property
     def begins(self) -> Ints:
         """Step begins of the whole job, ns: the first rank's first, then the ends before."""

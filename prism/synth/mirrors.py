@@ -51,7 +51,7 @@ class Mirrors:
         snaplen: int = SNAPLEN,
     ) -> None:
         if asked.aggregate_s:
-            raise ValueError("packets cannot be summed: aggregate_s is for flow records")
+            raise ValueError("aggregate_s applies to flow records, not to --packets")
         self.plant, self.start_ns, self.rng, self.asked, self.seen = plant, start_ns, rng, asked, seen
         self.erspan, self.snaplen = erspan, snaplen
         self.addresses = numbers_of(plant.addresses)

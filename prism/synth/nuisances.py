@@ -67,7 +67,7 @@ def _bulk(asked: Nuisances, attempts: Sequence[Attempt], plant: Plant, until: fl
         used = np.concatenate([done.ranks.endpoint for done in attempts])
         idle = np.setdiff1d(np.arange(plant.gpus), used)
         if len(idle) < 2:
-            raise ValueError("bulk_inside needs two endpoints that no job uses")
+            raise ValueError("bulk_inside needs two endpoints outside all jobs")
         src, dst = int(idle[0]), int(idle[-1])
     when = np.arange(0, until, 0.5e9)
     n = len(when)

@@ -23,7 +23,7 @@ def levels(schedule: Schedule, stages: int, micro: int, chunks: int) -> list[lis
     """All tasks of a step. Raises ValueError where interleaving is asked for and stages do not divide micro-batches."""
     chunks = chunks if schedule == "interleaved" and stages > 1 else 1
     if chunks > 1 and micro % stages:
-        raise ValueError(f"interleaving needs micro-batches ({micro}) in multiples of stages ({stages})")
+        raise ValueError(f"interleaving needs a number of micro-batches ({micro}) that is a multiple of the stages ({stages})")
     todo = [order(schedule, stage, stages, micro, chunks) for stage in range(stages)]
     last = stages * chunks - 1
     done: dict[tuple[bool, int, int], int] = {}
@@ -31,7 +31,7 @@ def levels(schedule: Schedule, stages: int, micro: int, chunks: int) -> list[lis
     while any(i < len(own) for i, own in zip(at, todo, strict=True)):
         now = [own[i] for i, own in zip(at, todo, strict=True) if i < len(own) and _ready(own[i], last, done)]
         if not now:
-            raise ValueError("the schedule waits for itself")
+            raise ValueError("the schedule has a deadlock")
         for task in now:
             done[task.back, task.micro, task.virtual] = len(out)
             at[task.stage] += 1

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from collectors.documents import Object, load_json, load_yaml
 from prism.synth.cluster import build
-from prism.synth.layout import lay_out
+from prism.synth.layout import check_apart, lay_out
 from prism.synth.pipeline import levels
 from prism.synth.spec import Bounds, Fault, Job, Spec
 
@@ -55,7 +55,7 @@ def overridden(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec
     for setting in settings:
         place, equals, value = setting.partition("=")
         if not equals or not place.strip():
-            raise ValueError(f"{name} {setting}: PLACE=VALUE is needed, such as jobs.0.dp=16")
+            raise ValueError(f"{name} {setting}: must be PLACE=VALUE, such as jobs.0.dp=16")
         _put(document, place.strip().split("."), load_yaml(value, f"{name} {setting}"), _Place(f"{name} {setting}"))
     return checked(_record(Spec, document, _Place(name)), name)
 
@@ -66,7 +66,7 @@ def _put(document: Any, way: list[str], value: Any, place: _Place) -> None:
         last = number == len(way) - 1
         if isinstance(document, tuple | list):
             if not step.isdecimal() or int(step) > len(document):
-                raise place.wrong(f"{step} is no place in {'.'.join(way[:number])}, which has {len(document)}")
+                raise place.wrong(f"{step} is not an index of {'.'.join(way[:number])}, which has {len(document)} items")
             key: Any = int(step)
         elif isinstance(document, dict) and (last or step in document):
             key = step
@@ -87,17 +87,17 @@ def _unknown(key: str, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(key, known)
     if not near:
-        return f"unknown field; there are {', '.join(known)}"
+        return f"unknown field; known fields: {', '.join(known)}"
     best = max(near, key=lambda name: (difflib.SequenceMatcher(None, name, key).ratio(), name[0] == key[0]))
-    return f"unknown field, did you mean {best}?"
+    return f"unknown field; did you mean {best}?"
 
 
 def _record(kind: type[Any], given: Any, place: _Place) -> Any:
     """A dataclass from an object with its fields."""
     if not isinstance(given, dict):
-        raise place.wrong(f"an object with fields is needed, not {_shown(given)}")
+        raise place.wrong(f"must be an object with fields, not {_shown(given)}")
     if isinstance(given, Object) and given.twice is not None:
-        raise place.at(given.twice).wrong("stands there twice")
+        raise place.at(given.twice).wrong("is given twice")
     hints = typing.get_type_hints(kind, include_extras=True)
     known = [f.name for f in fields(kind)]
     for key in given:
@@ -116,14 +116,14 @@ def _value(kind: Any, given: Any, place: _Place) -> Any:
         return _bounded(_value(parts[0], given, place), parts[1], place)
     if origin is Literal:
         if given not in parts:
-            raise place.wrong(f"{_shown(given)} is none of {', '.join(parts)}")
+            raise place.wrong(f"{_shown(given)} must be one of {', '.join(parts)}")
         return given
     if origin in (types.UnionType, typing.Union):
         empty = given is None or (isinstance(given, str) and given.lower() in NOTHING)
         return None if empty else _value(parts[0], given, place)
     if origin is tuple:
         if not isinstance(given, list | tuple):
-            raise place.wrong(f"a list is needed, not {_shown(given)}")
+            raise place.wrong(f"must be a list, not {_shown(given)}")
         return tuple(_value(parts[0], one, place.at(i)) for i, one in enumerate(given))
     if is_dataclass(kind) and isinstance(kind, type):
         return _record(kind, given, place)
@@ -133,16 +133,16 @@ def _value(kind: Any, given: Any, place: _Place) -> Any:
 def _scalar(kind: Any, given: Any, place: _Place) -> Any:
     if kind is str:
         if not isinstance(given, str) or not given:
-            raise place.wrong(f"a text is needed, not {_shown(given)}")
+            raise place.wrong(f"must be text, not {_shown(given)}")
         return given
     if kind is bool:
         truth = TRUTHS.get(given.lower()) if isinstance(given, str) else given
         if not isinstance(truth, bool):
-            raise place.wrong(f"true or false is needed, not {_shown(given)}")
+            raise place.wrong(f"must be true or false, not {_shown(given)}")
         return truth
     number = _number(given)
     if number is None or not math.isfinite(number) or (kind is int and number != int(number)):
-        raise place.wrong(f"a {'whole number' if kind is int else 'number'} is needed, not {_shown(given)}")
+        raise place.wrong(f"must be a {'whole number' if kind is int else 'number'}, not {_shown(given)}")
     return kind(number)
 
 
@@ -174,12 +174,12 @@ def checked(spec: Spec, name: str) -> Spec:
     """The spec, if its parts fit one another. Raises ValueError that names the place where they do not."""
     place = _Place(name)
     if not spec.jobs:
-        raise place.at("jobs").wrong("at least one job is needed")
-    plant = build(spec.cluster)
+        raise place.at("jobs").wrong("needs at least one job")
+    plant, ranks = build(spec.cluster), []
     for i, job in enumerate(spec.jobs):
         where = place.at("jobs").at(i)
         if job.name in [other.name for other in spec.jobs[:i]]:
-            raise where.at("name").wrong(f"two jobs are called {job.name}")
+            raise where.at("name").wrong(f"two jobs have the name {job.name}")
         if job.first_gpu + max(job.gpus_used, 1) > spec.cluster.gpus:
             raise where.wrong(f"a host has no GPUs beyond {spec.cluster.gpus - 1}")
         if job.channels * job.queues > 62:
@@ -187,10 +187,14 @@ def checked(spec: Spec, name: str) -> Spec:
         if job.mode == "fsdp" and job.world != job.dp:
             raise where.wrong("mode fsdp has no pp, tp and cp")
         try:
-            lay_out(job, plant)
+            ranks.append(lay_out(job, plant))
             levels(job.schedule, job.pp, job.micro, job.chunks)
         except ValueError as error:
             raise where.wrong(str(error)) from None
+    try:
+        check_apart(spec.jobs, ranks, plant)
+    except ValueError as error:
+        raise place.at("jobs").wrong(str(error)) from None
     leaves = plant.switches[: plant.leaves]
     for i, fault in enumerate(spec.faults):
         _check_fault(fault, spec.jobs, leaves, place.at("faults").at(i))
@@ -200,16 +204,20 @@ def checked(spec: Spec, name: str) -> Spec:
 def _check_fault(fault: Fault, jobs: Sequence[Job], leaves: Sequence[str], place: _Place) -> None:
     job = next((job for job in jobs if job.name == fault.job), None)
     if job is None:
-        raise place.at("job").wrong(f"no job is called {fault.job}; there are {', '.join(job.name for job in jobs)}")
+        raise place.at("job").wrong(f"no job has the name {fault.job}; jobs: {', '.join(job.name for job in jobs)}")
     stray = next((rank for rank in fault.ranks if rank >= job.world), None)
     if stray is not None:
-        raise place.at("ranks").wrong(f"{stray} is no rank of job {job.name}, which has {job.world}")
+        raise place.at("ranks").wrong(f"{stray} is not a rank of job {job.name}, which has {job.world} ranks")
     if fault.kind == "uplink_throttle":
         if fault.switch not in leaves:
-            raise place.at("switch").wrong(f"{fault.switch} is no leaf; there are {', '.join(leaves[:8])}")
+            raise place.at("switch").wrong(f"{fault.switch} is not a leaf; leaves: {', '.join(leaves[:8])}")
+        if fault.ranks:
+            raise place.at("ranks").wrong("uplink_throttle applies to a switch, not to ranks; remove ranks")
     elif not fault.ranks:
         raise place.at("ranks").wrong(f"{fault.kind} needs ranks")
+    elif fault.switch is not None:
+        raise place.at("switch").wrong(f"{fault.kind} applies to ranks, not to a switch; remove switch")
     if fault.first >= job.steps:
         raise place.at("first").wrong(f"job {job.name} has {job.steps} steps")
     if fault.stop is not None and fault.stop <= fault.first:
-        raise place.at("stop").wrong(f"{fault.stop} is not after {fault.first}")
+        raise place.at("stop").wrong(f"{fault.stop} must be greater than {fault.first}")

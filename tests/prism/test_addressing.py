@@ -1,4 +1,5 @@
 import ipaddress
+import re
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,15 @@ PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff
 @pytest.mark.parametrize("address", PRIVATE + METADATA)
 def test_what_is_not_public_is_refused(address):
     assert refused(address).startswith(address)
+
+
+@pytest.mark.parametrize("address", PRIVATE + METADATA)
+def test_a_refusal_names_the_setting_that_lifts_it(address):
+    networks = []
+    while said := refused(address, networks):  # Teredo holds two more addresses: each is named
+        networks.append(ipaddress.ip_network(re.search(r"add allow: \[(\S+)\] to this receiver in the alerts file", said)[1]))
+        assert len(networks) < 5
+    assert networks
 
 
 @pytest.mark.parametrize("address", PUBLIC)

@@ -14,7 +14,7 @@ def test_every_kind_of_finding_has_checks():
 
 def test_whom_to_take_out_first(make_finding):
     found = make_finding()
-    sure = "first: that holds the culprit with 93% probability, if this is right (97% sure)."
+    sure = "first: it contains the cause with a probability of 93% (confidence of this finding: 97%)."
     assert advice.first(found) == f"Isolate server5 {sure}"
     link = replace(found, isolate=Isolation((), ("leaf1", "spine0"), 0.93))
     assert advice.first(link) == f"Route around or drain leaf1 – spine0 {sure}"
@@ -22,7 +22,7 @@ def test_whom_to_take_out_first(make_finding):
     assert advice.first(many).startswith("Isolate server0, server1, server2, server3 and 3 more first: ")
     assert "sure" not in advice.first(many)
     nobody = replace(found, isolate=Isolation())
-    assert advice.first(nobody) == "Whom to isolate is not known; begin with 10.10.5.1."
+    assert advice.first(nobody) == "It is not known which host to isolate; start with 10.10.5.1."
     assert advice.first(replace(nobody, ids=())) == ""
     assert advice.first(make_finding(0, Severity.INFO)) == advice.NOTHING
 

@@ -142,7 +142,7 @@ def test_who_is_gone_is_left_alone_also_after_a_restart_until_it_moves(tmp_path,
             until(lambda: alerts._board.revision == 2)
         with running(asked, outbox, first=board(case(), OTHER)) as (alerts, _):
             until(lambda: alerts._alerts)
-            assert alerts.listing()["receivers"][0]["disabled"] == "HTTP 410: gone"
+            assert alerts.listing()["receivers"][0]["disabled"] == "HTTP 410: the receiver no longer exists"
         assert len(heard.posts) == 1
         with running(quick(tmp_path, receiver(url=f"{heard.url}/new")), outbox, first=board(case(), OTHER)):
             heard.wait(lambda h: h.bodies("/new"))
@@ -180,7 +180,7 @@ def test_a_victim_is_told_once_its_cause_is_over(tmp_path):
         running(quick(tmp_path, receiver(url=f"{heard.url}/")), first=board(case(), cause)) as (alerts, boards),
     ):
         heard.wait(lambda h: len(h.posts) == 1)
-        assert alerts.listing()["muted"][0]["why"] == "explained by slow link 10.0.5.1 (c9)"
+        assert alerts.listing()["muted"][0]["why"] == "explained by Slow NIC 10.0.5.1 (server5) (c9)"
         boards.publish(board(case(), replace(cause, state="closed", closed_ns=NOW), revision=2))
         heard.wait(lambda h: len(h.posts) == 2)
     assert [cases_of(body) for body in heard.bodies()] == [[("c9", "firing")], [("c1", "firing"), ("c9", "resolved")]]

@@ -7,11 +7,14 @@ import pytest
 
 from collectors import clickhouse
 from collectors.evidence import Delays
-from collectors.record import Transits
+from collectors.record import Flows, Transits
 from collectors.sinks import Nowhere
 from collectors.testimony import Witnessed
+from prism import store, views, views_findings, views_time
 from prism.analysing import Analysis, Watched, witnessing
+from prism.board import Gap
 from prism.playing import moved, play, ticks
+from prism.pulse import Pulse
 from prism.records import Memory
 from prism.sameness import loud
 from prism.stitching import job_ends
@@ -46,13 +49,23 @@ def played(analysis, clock, flows, transits, sink, *, until):
             analysis.turn()
 
 
+def shown(board):
+    """What pages show of findings and of the past, which a restart does not change."""
+    jobs = [status.found for status in board.jobs]
+    return {
+        "findings": views_findings.told(board, sorted(board.cases, key=views_findings.case_key)),
+        "windows": views.windows(board),
+        "steps": [views_time.steps(found)["job"]["duration_ms"][:5] for found in jobs],
+    }
+
+
 def test_after_a_restart_nothing_is_told_twice(tmp_path):
     pytest.importorskip("chdb")
     flows, transits, topology = now_capture()
     half, end = int(flows.end_ns.max()) - 4 * SECOND, int(flows.end_ns.max()) + SECOND
     database = clickhouse.opened(str(tmp_path / "store"))
     try:
-        told, names, clock = [], [], Clock(int(flows.start_ns.min()))
+        told, names, known, clock = [], [], [], Clock(int(flows.start_ns.min()))
         for until in (half, end):
             watch = Watch(topology)
             past = Memory(flows.take(flows.end_ns < clock.now))
@@ -60,14 +73,20 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
             analysis._resume(threading.Event())
             again = [change for change in changes(watch.known, watch.boards.newest) if change.case is not None]
             assert again == []
+            known.append(shown(watch.boards.newest))
+            assert known[-1] == known[max(len(known) - 2, 0)]  # findings with their evidence, windows, steps
             played(analysis, clock, flows, transits, Watched(Nowhere(), watch, clock=clock), until=until)
             told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if loud(c.finding)})
             names.append({status.id for status in watch.boards.newest.jobs})
+            known.append(shown(watch.boards.newest))
         assert len(names[0]) == 1
         assert names[0] == names[1]
         assert len(told[0]) == 1
         assert told[0] == told[1]
         assert analysis.failed == analysis.unsaved == 0
+        (gap,) = watch.boards.newest.gaps
+        assert half - 4 * SECOND < gap.begin_ns < gap.end_ns < half + 2 * SECOND
+        assert len(watch.boards.newest.windows) > len(known[1]["windows"]) > 3
     finally:
         database.close()
 
@@ -91,7 +110,7 @@ class Saved:
         self.jobs, self.until = jobs, until
 
     def load(self):
-        return self.jobs, (), self.until
+        return store.Saved(self.jobs, (), self.until)
 
 
 def test_after_a_restart_a_job_with_long_steps_is_judged_at_once():
@@ -148,6 +167,29 @@ def test_records_that_others_store_are_analysed_once_each():
     assert not [case for case in board.cases if loud(case.finding)]
 
 
+def test_while_the_process_is_held_up_nothing_is_analysed_and_what_was_lost_is_a_gap():
+    first, pulse = 1000 * SECOND, Pulse()
+    clock, watch, seen = Clock(first), Watch(), {}
+    analysis = Analysis(watch, pulse=pulse, clock=clock)
+    stopped, going = first + 8 * SECOND, first + 14 * SECOND
+    for now in range(first, first + 20 * SECOND, SECOND // 10):
+        clock.now = now
+        if stopped <= now < going:
+            continue
+        if now == going:
+            assert not analysis.turn()  # the analysis goes on before what listens does
+        pulse.beat(now)
+        columns = {"start_ns": [now - 10], "end_ns": [now - 5], "src": [0], "dst": [1], "octets": [9]}
+        watch.add(Flows.build(columns, endpoints=("10.0.0.1", "10.0.0.2")), now)
+        analysis.turn()
+        seen[now] = watch.boards.newest.revision
+    before = seen[stopped - SECOND // 10]
+    assert before > 3
+    assert {seen[now] for now in seen if going <= now < going + SECOND} == {before}
+    assert seen[max(seen)] > before + 1
+    assert watch.boards.newest.gaps == (Gap(stopped - SECOND // 10 - 5, going - 5, "paused"),)
+
+
 def test_a_window_that_fails_is_counted_and_the_next_one_comes():
     flows, _, topology, _ = capture("two_jobs")
     watch, stop = Watch(topology), threading.Event()
@@ -190,3 +232,27 @@ def test_delays_that_exporters_tell_of_are_on_the_shelf():
     found = watch.shelf.transits(0, 10 * SECOND)
     assert [found.exporters[code] for code in found.sender] == ["leaf0", "leaf1"]
     assert found.delay_ns.tolist() == [7000, 7000]
+
+
+class Counted(Memory):
+    """Records that count how often they are read."""
+
+    def __init__(self, flows):
+        super().__init__(flows)
+        self.reads = 0
+
+    def between(self, *args, **given):
+        self.reads += 1
+        return super().between(*args, **given)
+
+
+def test_a_store_without_records_is_read_seldom_and_one_with_records_every_second():
+    flows, *_ = capture("slow_nic")
+    begin, empty = int(flows.start_ns.min()), flows.take(np.zeros(0, np.intp))
+    for records, least, most in ((empty, 3, 5), (flows, 15, 21)):
+        stored, clock = Counted(records), Clock(begin)
+        analysis = Analysis(Watch(), stored=stored, clock=clock)
+        for _ in range(400):
+            clock.now += SECOND // 20
+            analysis.turn()
+        assert least <= stored.reads <= most

@@ -15,7 +15,7 @@ def test_lists_are_read_page_by_page():
         assert len(pages) == 2
         assert list(service.all("/findings", most=1)) == pages[:1]
         assert list(service.all("/findings", most=9, state="closed", kind=None)) == pages[1:]
-        with pytest.raises(ValueError, match="there is no job 'x'"):
+        with pytest.raises(ValueError, match="no job has the id 'x'; known: job-1; GET /api/v1/jobs lists them"):
             service.get("/jobs/x")
         with pytest.raises(ValueError, match="severity"):
             service.get("/findings", severity="bad")
@@ -31,7 +31,7 @@ def test_tokens_come_from_files(tmp_path):
             assert service.get("/board")["revision"] == 1
         with Asking(url) as service, pytest.raises(ValueError, match="--token-file"):
             service.get("/board")
-    with pytest.raises(ValueError, match="no token in it"):
+    with pytest.raises(ValueError, match="contains no token"):
         Asking(url, tmp_path / "none")
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_service_is_told():
         try:
             with Asking(f"http://127.0.0.1:{other.server_port}") as service:
                 for path in ("/board", "/list"):
-                    with pytest.raises(ValueError, match="no service of Prism"):
+                    with pytest.raises(ValueError, match="not from a Prism service"):
                         service.get(path)
         finally:
             other.shutdown()

@@ -24,7 +24,19 @@ def test_samples_are_not():
     sampled = replace(flows(), sampling_rate=np.full(len(flows()), 64))
     share, reasons = completeness(seen(sampled))
     assert share < 0.5
-    assert reasons == ("one packet in 64 was seen",)
+    assert reasons == ("traffic is sampled: 1 packet in 64",)
+
+
+def test_an_unknown_sampling_rate_lowers_the_confidence():
+    rate = np.ones(len(flows()), np.int64)
+    rate[::2] = 0
+    some = completeness(seen(replace(flows(), sampling_rate=rate)))
+    assert 0.4 < some.share < 0.6
+    assert some.reasons == ("traffic is sampled: the rate of 50% of the flow records is unknown",)
+    assert completeness(seen(replace(flows(), sampling_rate=np.zeros_like(rate)))).share < some.share
+    both = completeness(seen(replace(flows(), sampling_rate=rate * 64)))
+    assert both.reasons[0] == "traffic is sampled: 1 packet in 64"
+    assert both.share < some.share
 
 
 def test_lost_records_are_not():

@@ -46,7 +46,7 @@ def run(*args):
 def test_tables_on_stdout_and_exit_0_with_findings(calls, capture):
     result = run(capture)
     assert result.exit_code == 0
-    assert "CRITICAL slow rank 10.10.5.1" in result.stdout
+    assert "CRITICAL Slow rank 10.10.5.1" in result.stdout
     assert calls == [([("leaf0", str(capture))], None)]
 
 
@@ -103,14 +103,14 @@ def test_warnings_go_to_stderr_beside_a_report_on_stdout(diagnosis, capture, mon
         (["nosuch.pcap"], "prism: nosuch.pcap: no such file or directory"),
         (["CAPTURE", "--topology", "nosuch.json"], "prism: nosuch.json: no such file or directory"),
         (["CAPTURE", "--known", "nosuch.json"], "prism: nosuch.json: no such file or directory"),
-        (["CAPTURE", "--known", "BAD"], "is no report of prism replay --json"),
-        (["CAPTURE", "--topology", "BAD"], "is no IPv4 or IPv6 address"),
-        (["CAPTURE", "--topology", "BINARY"], "not UTF-8 text at offset 0"),
-        (["CAPTURE", "--json", "nosuch/r.json"], "prism: nosuch/r.json: there is no folder nosuch"),
+        (["CAPTURE", "--known", "BAD"], "is not a report of prism replay --json"),
+        (["CAPTURE", "--topology", "BAD"], "is not an IPv4 or IPv6 address"),
+        (["CAPTURE", "--topology", "BINARY"], "offset 0: not UTF-8 text"),
+        (["CAPTURE", "--json", "nosuch/r.json"], "prism: nosuch/r.json: the folder nosuch does not exist"),
         (["CAPTURE", "--json", "CAPTURE"], "is one of the inputs"),
-        (["CAPTURE", "--json", "r.json", "--trace", "r.json"], "report, trace and page cannot be one file"),
-        (["CAPTURE", "--html", "r.json", "--json", "r.json"], "report, trace and page cannot be one file"),
-        (["CAPTURE", "leaf0=BAD"], "are both switch 'leaf0'"),
+        (["CAPTURE", "--json", "r.json", "--trace", "r.json"], "is given for two outputs"),
+        (["CAPTURE", "--html", "r.json", "--json", "r.json"], "is given for two outputs"),
+        (["CAPTURE", "leaf0=BAD"], "both belong to switch 'leaf0'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2_before_the_analysis(calls, capture, tmp_path, args, message):

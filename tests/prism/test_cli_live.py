@@ -69,9 +69,9 @@ def cut_files(folder):
         f'{{"start_ns":{n},"end_ns":{n + 5},"src":"10.0.0.1","dst":"10.0.0.2","octets":100,"packets":1}}\n' for n in range(1, 9)
     )
     made = {
-        "cut.pcap": (packets[:50_001], "cut off in the packet record at offset 49934"),
+        "cut.pcap": (packets[:50_001], "offset 49934: the file ends inside this packet record"),
         "cut.pcap.gz": (gzip.compress(packets)[:20_000], "the gzip stream ends early"),
-        "header.pcap": (packets[:24], "no packets"),
+        "header.pcap": (packets[:24], "the capture holds no packets"),
         "cut.csv": (record.encode()[:-14], "skipped: "),
         "header.csv": (record.encode().partition(b"\n")[0] + b"\n", "no flow records"),
         "cut.jsonl": (lines.encode()[:-20], "skipped: "),
@@ -88,5 +88,5 @@ def test_what_was_cut_off_or_holds_nothing_is_said(tmp_path):
         shown, quiet = RUN.invoke(app, words), RUN.invoke(app, [*words, "--quiet"])
         assert (shown.exit_code, quiet.exit_code) == (0, 0), shown.output
         assert [line for line in shown.stderr.splitlines() if path in line and said in line], (path, shown.stderr)
-        assert ("nothing to play" in shown.stderr) == (said.startswith("no "))
+        assert ("nothing to play" in shown.stderr) == ("no " in said)
         assert quiet.stderr == ""

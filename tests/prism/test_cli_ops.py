@@ -27,12 +27,12 @@ def test_a_port_in_use_is_a_warning_and_a_missing_interface_an_error(tmp_path):
         port = other.getsockname()[1]
         result = run("--folder", tmp_path, "--port", f"{port}/udp", "--capture", "nosuch0")
     assert result.exit_code == 2
-    assert f"warning ports: not free: {port}/udp" in result.stdout
-    assert "error   capture: there is no interface nosuch0" in result.stdout
+    assert f"warning ports: in use: {port}/udp" in result.stdout
+    assert "error   capture: interface nosuch0 does not exist" in result.stdout
 
 
 @pytest.mark.parametrize("text", ["80", "80/sctp", "0/udp", "70000/tcp", "x/udp", "²/udp"])
 def test_what_is_no_port_is_one_line_and_exit_2(text):
     result = run("--port", text)
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"prism: {text!r} is no port")
+    assert result.stderr.startswith(f"prism: {text!r} is not a port")

@@ -28,7 +28,7 @@ def run(*words, code=0):
 
 def test_a_service_s_state_in_the_terminal(url):
     assert "job-1" in run("jobs", "--url", url).stdout
-    assert "slow rank" in run("findings", "--url", url, "--state", "open").stdout
+    assert "Slow rank" in run("findings", "--url", url, "--state", "open").stdout
     assert "forward" in run("job", "job-1", "--url", url).stdout
     assert json.loads(run("jobs", "--url", url, "--json").stdout)[0]["id"] == "job-1"
     assert json.loads(run("job", "job-1", "--url", url, "--json").stdout)["ranks_total"] == 24
@@ -45,7 +45,10 @@ def test_what_goes_wrong_is_one_line(url):
 def test_what_is_not_installed_is_named(monkeypatch, url):
     monkeypatch.setitem(sys.modules, "httpx", None)
     monkeypatch.delitem(sys.modules, "prism.asking", raising=False)
-    assert run("jobs", "--url", url, code=2).stderr == "prism: this needs httpx: pip install 'llm-prism[service]'\n"
+    assert (
+        run("jobs", "--url", url, code=2).stderr
+        == "prism: the package httpx is missing; install it: pip install 'llm-prism[service]'\n"
+    )
 
 
 def test_tokens_are_made_shown_and_revoked(tmp_path):
@@ -53,10 +56,10 @@ def test_tokens_are_made_shown_and_revoked(tmp_path):
     secret = run("token", "create", "me", "--scope", "admin", *where).stdout.strip()
     assert Tokens(tmp_path / "tokens.json").scope(secret) == "admin"
     assert "me" in run("token", "list", *where).stdout
-    assert "already" in run("token", "create", "me", *where, code=2).stderr
+    assert "revoke it first" in run("token", "create", "me", *where, code=2).stderr
     run("token", "revoke", "me", *where)
     assert run("token", "list", *where).stdout == "No token.\n"
-    assert "no token 'me'" in run("token", "revoke", "me", *where, code=2).stderr
+    assert "no token has the name or id 'me'" in run("token", "revoke", "me", *where, code=2).stderr
 
 
 def test_files_are_shown_until_it_is_told_to_stop(tmp_path):

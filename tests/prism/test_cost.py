@@ -88,7 +88,7 @@ def test_where_what_was_taken_for_healthy_steps_has_no_length_what_was_seen_is_t
     view = replace(view)
     view.__dict__["durations"] = np.zeros(len(view.ends))
     (cost,) = costs(view, [claim])
-    assert (cost.what_if, cost.why) == (None, "healthy steps have no length")
+    assert (cost.what_if, cost.why) == (None, "the healthy steps have no duration")
     view = replace(view)
     view.__dict__["ends"] = np.full(len(view.ends), view.ends[-1])
     (cost,) = costs(view, [claim])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from collectors.record import Flows
-from prism.board import Case
+from prism import views_time
+from prism.board import Case, Gap
 from prism.deaf import Deaf
 from prism.following import Trail
 from prism.model import Finding, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
@@ -45,6 +46,19 @@ def test_windows_begin_after_it_where_it_was_longer_than_they_are():
     assert Deaf().since(one, 105 * S) == 0
 
 
+def test_the_time_in_which_nobody_listened_makes_nobody_silent():
+    still = Deaf(100 * S)
+    assert still.spared(99 * S, 105 * S) == 100 * S  # started again, nothing was looked at yet
+    looked = still.looked(104 * S)
+    assert looked.looked(109 * S) == looked
+    assert looked.spared(99 * S, 106 * S) == 102 * S
+    assert looked.over(flows(104.5)).spared(99 * S, 106 * S) == 102 * S
+    assert LOST.looked(106 * S) == LOST
+    assert LOST.spared(99 * S, 106 * S) == 102 * S
+    assert LOST.spared(105 * S, 106 * S) == 106 * S
+    assert Deaf().spared(5 * S, 106 * S) == 106 * S
+
+
 def stepping(*ends_s, dp=8):
     """A job's analysis of which steps ended then, for one of its two ranks a tenth of a second later."""
     ends = np.array([0, *ends_s]) * S
@@ -66,6 +80,10 @@ def test_steps_that_were_not_seen_whole_are_left_out():
     assert unknown.since(KNOWN, 109 * S) == 104 * S  # windows begin after it, until they tell
     assert unknown.learned(KNOWN, AFTER, 90 * S) == unknown  # one that holds it cannot
     told = unknown.learned(KNOWN, AFTER, 104 * S)
+    gaps = [Gap(110 * S, 0), Gap(100 * S, 104 * S), Gap(5 * S, 6 * S)]
+    known = [(100, 104), (5, 6)]
+    assert [(low / S, high / S) for low, high in unknown.hidden(KNOWN, gaps)] == known
+    assert [(low / S, high / S) for low, high in told.hidden(KNOWN, gaps)] == [*known, (99.1, 104.6)]
     assert told.unseen == {"j": (99.1 * S, 105.1 * S)}
     assert told.since(KNOWN, 109 * S) == 0
     kept = told.whole(KNOWN, flows(98, 99, 99.5, 104.5, 105, 105.5))
@@ -109,7 +127,7 @@ def test_what_shows_in_it_is_nobodys_fault():
 def test_when_nobody_saw_it_begin_it_is_said_how_much_sooner_that_may_have_been():
     (after,) = LOST.beyond([finding(99, 108)], 1.0 * S)
     assert (after.start_ns, after.evidence["sooner_s"]) == (104 * S, 5.0)
-    assert "up to 5.0 s sooner" in after.message
+    assert "up to 5.0 s earlier" in after.message
     for known in (finding(90, 105), finding(105, 109)):
         assert list(LOST.beyond([known], 1.0 * S)) == [known]
 
@@ -119,7 +137,10 @@ SLOW = Fault("compute_slow", "A", ranks=(3,), first=24, factor=1.8)
 
 
 def played(made, gone, back):
-    """All versions of each case that a watch told which nobody gave records from `gone` until `back`; ns."""
+    """All versions of each case that a watch told which nobody gave records from `gone` until `back`; ns.
+
+    That time is a gap in collection, no event of the job, and part of no step's duration.
+    """
     watch, known, over = Watch(), {}, False
     for tick in ticks(made.flows, made.transits):
         if gone <= tick.clock_ns < back:
@@ -134,6 +155,15 @@ def played(made, gone, back):
             for case in watch.look(watch.watermark(tick.clock_ns)).cases:
                 known.setdefault(case.id, []).append(case)
     assert over
+    board = watch.boards.newest
+    ((begin, end),) = ((gap.begin_ns, gap.end_ns) for gap in board.gaps)
+    assert gone - 4 * S < begin <= gone < back <= end < back + 4 * S  # windows end up to four seconds apart
+    (found,) = (status.found for status in board.jobs)
+    assert not [event for event in found.timeline.events if event.start_ns < back and event.end_ns > gone]
+    # a step that held the outage would last twice as long or more; one that the fault slows lasts 1.75 times as long
+    assert found.timeline.durations_ms().max() < 1.9 * np.median(found.timeline.durations_ms())
+    steps = views_time.steps(found)["job"]["duration_ms"]
+    assert 1 <= steps.count(None) <= 4
     return [cases for cases in known.values() if loud(cases[-1].finding)]
 
 

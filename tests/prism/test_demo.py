@@ -49,7 +49,7 @@ def test_a_recorded_incident_is_played_as_if_it_began_now():
 
 def test_nothing_to_play_is_said(tmp_path):
     (tmp_path / "flows.csv").write_text("start_ns,end_ns,src,dst,octets\n")
-    with pytest.raises(ValueError, match="there is no traffic to play"):
+    with pytest.raises(ValueError, match="contains no traffic to play"):
         recorded([("flows", str(tmp_path / "flows.csv"))], begin_ns=BEGIN)
 
 

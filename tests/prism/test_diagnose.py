@@ -44,7 +44,7 @@ def test_one_cause_is_one_claim(fault):
 def test_the_cause_is_found_without_a_topology_too(fault):
     found = told(FAULTS[fault](Wire(tcp=True)).flows())
     assert claims(found) == [CAUSES[fault]]
-    assert "without a topology" in found.unexplained[0]
+    assert "without --topology" in found.unexplained[0]
 
 
 def test_a_finding_names_its_job():
@@ -164,14 +164,14 @@ def browsing(clients=6, servers=2, requests=400):
 def test_browsing_is_no_training(topology):
     found = told(browsing(), topology)
     assert (found.jobs, found.findings) == ((), ())
-    assert "no training job: 800 flow records between 8 endpoints" in found.unexplained[0]
+    assert "no training job: the 800 flow records between 8 endpoints" in found.unexplained[0]
 
 
 def test_nothing_is_said_of_nothing():
     found = told(Wire().flows(), placed(4))
-    assert (found.jobs, found.findings, found.unexplained) == ((), (), ("no payload was seen",))
+    assert (found.jobs, found.findings, found.unexplained) == ((), (), ("the input contains no payload",))
     empty = Flows.build({"start_ns": []}, endpoints=())
-    assert told(empty).unexplained == ("no payload was seen",)
+    assert told(empty).unexplained == ("the input contains no payload",)
 
 
 def test_a_single_record():
@@ -208,7 +208,7 @@ def test_endpoints_without_steps_are_said_to_be_such(seed):
         wire.send(*chance.choice(4, 2, replace=False).tolist(), int(chance.lognormal(12, 2)) + 5000, T0 + int(at * MS))
     found = told(wire.flows(), placed(4))
     assert (found.jobs, found.findings) == ((), ())
-    assert "4 endpoints exchange payload without steps" in found.unexplained[1]
+    assert "4 endpoints exchange payload but show no steps" in found.unexplained[1]
 
 
 @pytest.mark.parametrize("fault", ["slow rank", "slow NIC", "hang", "crash"])

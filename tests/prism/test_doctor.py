@@ -44,23 +44,30 @@ def test_a_fit_machine_is_fine():
 @pytest.mark.parametrize(
     ("name", "changes", "level", "said", "advice"),
     [
-        ("receive buffer", {"granted": 212_992}, "warning", "grants 0.203 MiB: 0.08 s of 65,000 records (2,321", "33554432"),
-        ("clock", {"clock": Clock(False, 16.0)}, "warning", "nobody sets", "chrony"),
-        ("clock", {"clock": Clock(True, 0.4)}, "warning", "wrong by 400 ms", "nearer"),
-        ("capture", {"capabilities": 0}, "error", "no CAP_NET_RAW", "prism-collect-capture.service"),
+        (
+            "receive buffer",
+            {"granted": 212_992},
+            "warning",
+            "grants 0.203 MiB of 32 MiB requested, enough for 0.08 s of 65,000 records/s (2,321",
+            "33554432",
+        ),
+        ("clock", {"clock": Clock(False, 16.0)}, "warning", "not synchronised", "chrony"),
+        ("clock", {"clock": Clock(True, 0.4)}, "warning", "error at most 400 ms", "nearer"),
+        ("capture", {"capabilities": 0}, "error", "CAP_NET_RAW is missing", "prism-collect-capture.service"),
         ("capture", {"packet_sockets": "Operation not permitted"}, "error", "Operation not permitted", "CONFIG_PACKET"),
-        ("capture", {"interface": "missing"}, "error", "no interface eth1", "ip link"),
+        ("capture", {"interface": "missing"}, "error", "interface eth1 does not exist", "ip link"),
         ("capture", {"interface": "down"}, "warning", "eth1 is down", "ip link set eth1 up"),
-        ("store", {"store": Store(error="refused")}, "error", "refused", "what it says"),
+        ("store", {"store": Store(error="refused")}, "error", "refused", "log of the store"),
         ("store", {"store": Store(error="in use by 71", transient=True)}, "warning", "in use by 71", "/readyz"),
-        ("store", {"store": Store("18.16")}, "error", "did not return the row", "/var/lib/prism"),
-        ("disk", {"disk_free": 100 * GIB}, "warning", "take 659 GiB", "0.89 days"),
-        ("disk", {"disk_writable": False}, "error", "may not be written", "chown"),
+        ("store", {"store": Store(error="none is there", absent=True)}, "warning", "none is there", "init /var/lib/prism"),
+        ("store", {"store": Store("18.16")}, "error", "did not return the test row", "/var/lib/prism"),
+        ("disk", {"disk_free": 100 * GIB}, "warning", "need 659 GiB", "0.89 days"),
+        ("disk", {"disk_writable": False}, "error", "is not writable", "chown"),
         ("ports", {"ports": {("udp", 6343): "Address already in use"}}, "warning", "6343/udp (Address", "ss -lunpt"),
         ("open files", {"files": 1024}, "warning", "1,024", "LimitNOFILE=65536"),
         ("memory", {"memory": 3 * GIB}, "warning", "3 GiB available", "sampling"),
         ("memory", {"memory": GIB}, "error", "1 GiB available", "sampling"),
-        ("compiled code", {"cache": ("/opt/prism", False)}, "warning", "/opt/prism may not", "NUMBA_CACHE_DIR"),
+        ("compiled code", {"cache": ("/opt/prism", False)}, "warning", "/opt/prism is not writable", "NUMBA_CACHE_DIR"),
         ("compiled code", {"python": (3, 9, 1)}, "error", "Python 3.9.1", "3.11"),
     ],
 )
@@ -75,7 +82,7 @@ def test_who_does_not_capture_needs_no_capability(name):
     facts = but(**{name: 0 if name == "capabilities" else "Operation not permitted", "interface": None})
     check = told("capture", facts, Asked())
     assert check.level == "fine"
-    assert "only `capture` and `erspan` need it" in check.said
+    assert "only prism-collect capture and erspan need it" in check.said
 
 
 def test_what_cannot_be_found_out_is_no_complaint():
@@ -98,7 +105,7 @@ def test_a_machine_that_does_as_it_is_told_has_enough_buffer(granted, rate, paus
 def test_a_disk_holds_what_is_said_to_fit(rate, days, free):
     check = told("disk", but(disk_free=free), Asked(rate=rate, days=days))
     if check.level == "warning":
-        fits = float(check.advice.split(" days")[0].removeprefix("it holds "))
+        fits = float(check.advice.split(" days")[0].removeprefix("the disk holds "))
         assert told("disk", but(disk_free=free), Asked(rate=rate, days=fits * 0.9)).level == "fine"
 
 

@@ -85,6 +85,9 @@ def test_a_file_that_is_not_there_is_no_fact(tmp_path):
 
 def test_a_store_is_written_to_and_read(tmp_path):
     found = facts._store(str(tmp_path / "store"))
+    assert (found.absent, found.wrote, list(tmp_path.iterdir())) == (True, False, [])  # to look makes nothing
+    opened(str(tmp_path / "store")).close()
+    found = facts._store(str(tmp_path))  # the folder of a service
     assert found.error == ""
     assert found.wrote
     assert found.version.split(".")[0].isdigit()

@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.following import Watched, anew, follow
+from prism.board import Case
+from prism.following import Trail, Watched, anew, follow, told_before
 from prism.model import Finding, Severity
 
 S = 1_000_000_000
@@ -35,6 +36,22 @@ def test_a_claim_opens_when_a_second_window_agrees_keeps_its_name_and_closes_whe
     (closed,) = told(trails)
     assert (closed.id, closed.state, closed.opened_ns) == (case.id, "closed", 13 * S)
     assert closed.closed_ns > 13 * S
+
+
+def test_what_was_told_stays_as_it_was_when_a_window_is_analysed_again():
+    case = Case("c", finding(1, 5), "open", 5, 5)
+    known, new = Trail(case, 0.1, 5, told=True), Trail(replace(case, id="d"), 0.5, 5)
+    updated = replace(known, case=replace(case, updated_ns=9))
+    assert told_before((known,), (updated, new, replace(new, case=replace(case, id="e"), told=True))) == (known, new)
+
+
+def test_a_constant_fault_keeps_its_severity():
+    trails, severities = (), []
+    for now, slowdown in ((12, 2.63), (13, 2.04), (14, 1.4), (15, 2.6), (16, 1.45)):
+        severity = Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING
+        trails = follow(trails, [finding(10, now, slowdown=slowdown, severity=severity)], job(now), now * S)
+        severities += [(case.finding.severity, case.finding.slowdown) for case in told(trails)]
+    assert severities == [(Severity.CRITICAL, number) for number in (2.04, 1.4, 2.6, 1.45)]
 
 
 def test_what_one_window_says_is_not_told():

@@ -50,7 +50,7 @@ def claims(told):
 
 
 def notices(told, name):
-    return [text for board in told for text in board.unexplained if text.startswith(f"no records from {name} ")]
+    return [text for board in told for text in board.unexplained if text.startswith(f"no records from exporter {name} ")]
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_t
     assert claims(told) == {("hang", ("10.10.2.1",))}
     (finding,) = [case.finding for case in told[-1].cases if loud(case.finding)]
     assert finding.confidence <= UNSURE
-    assert "nothing else is heard" in finding.evidence["collection"]
+    assert "no other traffic was recorded" in finding.evidence["collection"]
 
 
 def test_one_whose_exporter_sends_other_datagrams_hangs_for_sure():
@@ -141,7 +141,7 @@ def test_an_outage_in_which_datagrams_were_lost_is_hardly_believed():
 def test_losses_are_told_once():
     before, now = {"a": Heard(1, 2, 1)}, {"a": Heard(5, 4, 3), "b": Heard(5)}
     (words,) = losses(before, now)
-    assert words.startswith("a: 2 of what it sent until 00:00:00 UTC was lost")
+    assert words.startswith("exporter a: 2 datagrams or records were lost until 00:00:00 UTC")
     assert list(losses(now, now)) == []
 
 

@@ -41,6 +41,7 @@ def test_layout_groups_and_stages(dp, pp, tcp):
     found, _ = inferred(training(dp=dp, pp=pp, wire=Wire(tcp=tcp)), placed(dp * pp))
     assert (found.layout.dp, found.layout.pp, found.layout.tp, found.layout.ep, found.layout.cp) == (dp, pp, 1, 1, 1)
     assert found.layout.confidence > 0.9
+    assert (0 <= found.lockstep <= 1, found.lockstep > 0.5, found.alternatives) == (True, dp > 2, ())
     assert sets(found.groups, "dp") == names(*(range(s * dp, s * dp + dp) for s in range(pp) if dp > 1))
     chains = [g.members for g in found.groups if g.kind == "pp"]
     assert sorted(chains) == sorted(tuple(address(s * dp + r) for s in range(pp)) for r in range(dp) if pp > 1)

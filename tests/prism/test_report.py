@@ -16,8 +16,8 @@ def test_the_report_has_the_form_the_design_promises(diagnosis):
     assert set(made["input"]) >= {"files", "packets", "flows", "skipped", "start_ns", "end_ns"}
     (job,) = made["jobs"]
     assert set(job) == {
-        "id", "endpoints", "hosts", "start_ns", "end_ns", "parallelism", "confidence", "groups", "pairs", "step_ms", "phases",
-        "events", "ranks",
+        "id", "endpoints", "hosts", "start_ns", "end_ns", "parallelism", "confidence", "alternatives", "groups", "pairs",
+        "step_ms", "phases", "events", "ranks",
     }  # fmt: skip
     assert job["parallelism"] == {"dp": 2, "pp": 4, "tp": 1, "ep": 1, "cp": 1}
     assert job["groups"][0] == {"kind": "dp", "members": ["10.10.0.1", "10.10.1.1"], "evidence": "traffic", "confidence": 0.99}
@@ -30,7 +30,7 @@ def test_the_report_has_the_form_the_design_promises(diagnosis):
     finding = made["findings"][0]
     assert set(finding) == {
         "detector", "kind", "job", "severity", "subject", "start_ns", "end_ns", "slowdown", "score", "message", "evidence",
-        "confidence", "lost_gpu_seconds", "isolate",
+        "confidence", "lost_gpu_seconds", "isolate", "title",
     }  # fmt: skip
     assert finding["subject"] == {"type": "endpoint", "ids": ["10.10.5.1"]}
     assert finding["severity"] == "critical"

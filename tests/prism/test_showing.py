@@ -9,6 +9,7 @@ import pytest
 from collectors.metrics import Count
 from prism.api.serving import Wish
 from prism.board import Board, Boards
+from prism.servicefile import read
 from prism.showing import to_all
 from prism.tokens import Tokens
 
@@ -17,7 +18,9 @@ def parts():
     """What the service shows, without a store: nobody is to be told anything."""
     watch = SimpleNamespace(boards=Boards(Board()))
     counts = [Count("prism_own", "A counter.", {(): 7})]
-    return SimpleNamespace(watch=watch, records=None, database=None, counts=lambda: iter(counts), health=dict)
+    return SimpleNamespace(
+        watch=watch, records=None, database=SimpleNamespace(where="store"), counts=lambda: iter(counts), health=dict
+    )
 
 
 def get(url, **headers):
@@ -48,6 +51,15 @@ def test_whoever_scrapes_by_another_name_needs_the_token(tmp_path, caplog):
             get(f"{url}/metrics", Host="prism:8080")
         refused.value.close()
         assert "prism_own_total" in get(f"{url}/metrics", Host="prism:8080", Authorization=f"Bearer {secret}")
+
+
+def test_a_service_is_noted_where_it_is_looked_for(tmp_path, caplog):
+    caplog.set_level("INFO")
+    with to_all(Wish("0"), None, tmp_path)(parts()):
+        running = read(tmp_path)
+        assert running.url == address(caplog)
+        assert "prism_own" in get(f"{running.url}/metrics", Authorization=f"Bearer {running.token}")
+    assert read(tmp_path) is None
 
 
 @pytest.mark.parametrize("tokens", [None, "tokens.json"])

@@ -20,7 +20,7 @@ def test_silences_are_added_and_end(tmp_path):
     assert remove(tmp_path, two.id, NOW + 10 * S) == two  # it had not begun: it goes
     assert [(left.id, left.end_ns) for left in read(tmp_path)] == [(one.id, NOW + 10 * S)]
     for name in (one.id, "", "zz"):
-        with pytest.raises(ValueError, match="no silence"):
+        with pytest.raises(ValueError, match="no active or future silence"):
             remove(tmp_path, name, NOW + 10 * S)
 
 

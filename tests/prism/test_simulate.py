@@ -34,7 +34,7 @@ def test_an_unknown_preset_is_one_line_and_exit_2(tmp_path):
         asked("nosuch")
     result = CliRunner().invoke(cli.app, ["simulate", "nosuch", str(tmp_path / "x")])
     assert result.exit_code == 2
-    assert result.stderr.startswith("prism: no preset and no file is called 'nosuch'")
+    assert result.stderr.startswith("prism: nosuch: neither a file nor a preset")
     assert not (tmp_path / "x").exists()
 
 
@@ -43,7 +43,7 @@ def test_the_command_writes_packets(tmp_path, monkeypatch):
     asked = ["simulate", "tiny", str(tmp_path / "x"), "--packets", "erspan", "--snaplen", "120", "--ends-only"]
     result = CliRunner().invoke(cli.app, asked)
     assert result.exit_code == 0
-    assert " packets in " in result.stdout
+    assert " packets written to " in result.stdout
     names = {"leaf0.pcap.gz", "leaf1.pcap.gz", "spine0.pcap.gz", "topology.json", "truth.json"}
     assert {path.name for path in (tmp_path / "x").iterdir()} == names
 
@@ -59,8 +59,8 @@ def test_a_file_with_a_spec_and_settings(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("s.yaml", b"jobs: [{dpp: 3}]", "s.yaml: jobs[0].dpp: unknown field, did you mean dp?"),
-        ("s.json", b"\xff", "s.json: not UTF-8 text at offset 0"),
+        ("s.yaml", b"jobs: [{dpp: 3}]", "s.yaml: jobs[0].dpp: unknown field; did you mean dp?"),
+        ("s.json", b"\xff", "s.json: offset 0: not UTF-8 text"),
         ("s.yml", None, "s.yml: no such file or directory"),
     ],
 )

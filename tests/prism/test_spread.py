@@ -112,7 +112,7 @@ def test_a_process_that_is_killed_loses_nothing(flows, expected, tmp_path):
 
 
 def test_records_elsewhere_have_to_be_summed_up(flows):
-    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="pairs"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="sums by pair"):
         told(pool, Elsewhere(flows), flows)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from collectors import clickhouse
-from prism.board import Case, Window
+from prism.board import Case, Gap, Window
 from prism.following import Trail
 from prism.model import Job
 from prism.report import finding_json
@@ -45,7 +45,7 @@ def test_jobs_and_cases_come_back_as_they_were_last(database, make_finding):
     state.save([job()], [trail, replace(trail, told=False)], [Window(NOW, NOW + 9, 5)], NOW + 9)
     closed = replace(trail, case=replace(trail.case, state="closed", closed_ns=NOW + 19))
     state.save([job(1.41e9)], [closed], [Window(NOW + 9, NOW + 19, 5, 1, 0.5)], NOW + 19)
-    jobs, trails, until = State(database).load()
+    jobs, trails, until, *_ = State(database).load()
     assert until == NOW + 19
     assert [one.job for one in jobs] == [job().job]
     assert abs(jobs[0].step_ns / 1.4e9 - 1) < 0.05
@@ -64,5 +64,22 @@ def test_what_is_no_case_is_counted_and_skipped(database):
 
 def test_json_of_jobs_and_trails_is_plain(make_finding):
     assert job_from(json.loads(json.dumps(job_json(job())))).job == job().job
-    trail = Trail(Case("c0", make_finding(), "open", 5, 5), 0.1, 4, told=True, usual_ns=3.5)
-    assert trail_from(json.loads(json.dumps(trail_json(trail)))).usual_ns == 3.5
+    trail = Trail(Case("c0", make_finding(), "open", 5, 5, usual={"step": 2.5}), 0.1, 4, told=True, usual_ns=3.5)
+    again = trail_from(json.loads(json.dumps(trail_json(trail))))
+    assert (again.usual_ns, again.case.usual) == (3.5, {"step": 2.5})
+
+
+def test_windows_and_gaps_come_back_the_newest_first(database):
+    at = NOW + 1_000_000
+    state, shown = State(database), [Window(at + i, at + i + 1, i, 2, 0.5) for i in range(5)]
+    before = state.load()
+    lasting = Gap(at, 0, "restart")
+    for i, window in enumerate(shown):
+        state.save([], [], [window], window.end_ns, [lasting if i < 3 else replace(lasting, end_ns=at + 4)])
+    state.save([], [], [shown[-1]], shown[-1].end_ns, [replace(lasting, end_ns=at + 4)])  # nothing new
+    again = State(database).load()
+    assert again.windows == (*reversed(shown), *before.windows)
+    assert again.gaps == (replace(lasting, end_ns=at + 4), *before.gaps)
+    assert again.until_ns == shown[-1].end_ns
+    rows = int(database.query("SELECT count() AS n FROM gaps")["n"][0])
+    assert rows <= 2

@@ -2,8 +2,8 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 
-from prism.board import Board, Case, JobStatus
-from prism.telling import changes, json_line, line
+from prism.board import Board, Case, Gap, JobStatus
+from prism.telling import changed, changes, json_line, line
 
 
 def boards(make_finding, make_job):
@@ -26,6 +26,17 @@ def test_what_is_new_is_told_once(make_finding, make_job):
     assert not list(changes(told[2], told[2]))
 
 
+def test_what_changed_is_named_by_id(make_finding, make_job):
+    told = boards(make_finding, make_job)
+    found = [changed(a, b) for a, b in pairwise(told)]
+    assert [[one["what"] for one in each["jobs"]] for each in found] == [["appeared"], [], [], ["silent"], ["gone"]]
+    assert [[one["what"] for one in each["findings"]] for each in found] == [[], ["opened"], [], ["closed"], []]
+    assert changed(told[1], told[2], most=0)["more"] == 1
+    assert (
+        changed(told[2], replace(told[2], cases=(replace(told[2].cases[0], updated_ns=9),)))["findings"][0]["what"] == "updated"
+    )
+
+
 def test_lines_are_for_people_and_for_programs(make_finding, make_job):
     told = boards(make_finding, make_job)
     for a, b in pairwise(told):
@@ -34,3 +45,19 @@ def test_lines_are_for_people_and_for_programs(make_finding, make_job):
             again = json.loads(json_line(change))
             assert (again["what"], again["at_ns"]) == (change.what, str(b.at_ns))
             assert ("finding" in again) == (change.case is not None)
+
+
+def test_a_gap_in_collection_is_told_once_it_is_over():
+    lasting, over = Gap(3600 * 10**9, 0), Gap(3600 * 10**9, 3605 * 10**9)
+    before, during, now = Board(), Board(1, 1, gaps=(lasting,)), Board(2, 2, gaps=(over,))
+    assert not list(changes(before, during))
+    (change,) = changes(during, now)
+    assert line(change).endswith("no records were collected from 01:00:00 to 01:00:05 UTC (5.0 s): Prism was not running")
+    told = json.loads(json_line(change))
+    assert (told["what"], told["begin_ns"], told["end_ns"], told["reason"]) == (
+        "gap",
+        "3600000000000",
+        "3605000000000",
+        "restart",
+    )
+    assert not list(changes(now, now))

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from prism import terminal
-from prism.model import Diagnosis, Severity
+from prism.model import Alternative, Diagnosis, Layout, Severity
 
 MS = 1_000_000
 
@@ -45,9 +45,20 @@ def test_what_is_said_about_a_job(diagnosis):
     assert "171,767 packets in 9,312 flow records, 43.7 s from 2026-11-20 22:42:22 UTC" in text
 
 
+def test_other_layouts_that_the_traffic_allows_are_named(diagnosis):
+    (found,) = diagnosis.jobs
+    others = (Alternative(Layout(dp=16, confidence=0.3), "why"), Alternative(Layout(tp=16, confidence=0.02), "why"))
+    parallelism = dataclasses.replace(
+        found.parallelism, layout=dataclasses.replace(found.parallelism.layout, confidence=0.65), alternatives=others
+    )
+    told = piped(dataclasses.replace(diagnosis, jobs=(dataclasses.replace(found, parallelism=parallelism),)))
+    assert "(65% sure), or DP 16" in " ".join(told.split())
+    assert "TP 16" not in told
+
+
 def test_what_is_said_about_a_finding(diagnosis):
     text = screen(diagnosis)
-    assert "CRITICAL  slow rank 10.10.5.1  +14.3 s … +29.1 s, 1.42 × slower" in text
+    assert "CRITICAL  Slow rank 10.10.5.1  +14.3 s … +29.1 s, 1.42 × slower" in text
     assert "its peers wait for it" in text
     assert "cost 312 GPU-s; isolate server5 (93%); 97% sure" in text
     assert text.index("CRITICAL") < text.index("INFO")
@@ -74,7 +85,7 @@ def test_many_jobs_have_a_row_each_and_their_events_are_counted(diagnosis, make_
     assert sum("DP 2 × PP 4" in line for line in text.splitlines()) == 12
     assert "events: 12 × checkpoint" in text
     assert "a rank's time" not in text
-    assert "slow rank 10.10.5.1 of job-1" in text
+    assert "Slow rank 10.10.5.1 of job job-1" in text
 
 
 def test_many_findings_are_the_ten_worst_and_a_count(diagnosis, make_finding):
@@ -94,6 +105,12 @@ def test_no_job(diagnosis):
 
 def test_a_healthy_job(diagnosis):
     assert "No fault found." in screen(dataclasses.replace(diagnosis, findings=()))
+
+
+def test_no_fault_found_is_said_only_of_a_job_with_steps(diagnosis, make_job):
+    text = screen(dataclasses.replace(diagnosis, jobs=(make_job(steps=0),), findings=()))
+    assert "No fault found" not in text
+    assert "No step was recognised, so nothing is known about faults." in text
 
 
 def test_unknown_layout_and_step_time(diagnosis, make_job):

@@ -34,7 +34,7 @@ def test_findings_and_whom_to_isolate(diagnosis):
     board = told(diagnosis)
     cases = views_findings.told(board, board.cases)
     text = printed(terminal_service.show_findings, cases)
-    assert "slow rank 10.10.5.1 of job-1, since 2026-11-20" in text
+    assert "Slow rank 10.10.5.1 of job job-1, since 2026-11-20" in text
     assert "; isolate server5 (93%)" in text
     assert text.count("isolate") == 1  # nobody is isolated for a symptom
     assert printed(terminal_service.show_findings, []) == "No finding.\n"

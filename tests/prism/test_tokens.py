@@ -53,7 +53,7 @@ def test_names(tmp_path):
     for name in ("me", "", "x" * 65, "a\nb"):
         with pytest.raises(ValueError, match="token"):
             tokens.create(name, "read")
-    with pytest.raises(ValueError, match="no token 'you'"):
+    with pytest.raises(ValueError, match="no token has the name or id 'you'"):
         tokens.revoke("you")
 
 
@@ -63,7 +63,7 @@ def test_names(tmp_path):
 )
 def test_a_file_that_is_none_of_ours(tmp_path, text):
     (tmp_path / "t").write_text(text)
-    with pytest.raises(ValueError, match="no file of tokens"):
+    with pytest.raises(ValueError, match="not a token file"):
         Tokens(tmp_path / "t").all()
 
 
@@ -73,5 +73,5 @@ def test_a_scope_that_there_is_not(tmp_path):
     kept = json.loads((tmp_path / "t").read_text())
     kept["tokens"][0]["scope"] = "root"
     (tmp_path / "t").write_text(json.dumps(kept))
-    with pytest.raises(ValueError, match="no file of tokens"):
+    with pytest.raises(ValueError, match="not a token file"):
         Tokens(tmp_path / "t").all()

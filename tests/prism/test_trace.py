@@ -64,7 +64,7 @@ def test_a_process_per_job_and_tracks_per_rank_by_stage(diagnosis, make_job):
     assert by_name["10.10.0.1 · stage 0 · communication"][0]["args"] == {"peer": "10.10.1.1"}
     assert len(by_name["10.10.0.1 · stage 0 · communication (2)"]) == 20
     assert by_name["events"][0]["name"] == "checkpoint"
-    assert by_name["findings"][0]["name"] == "slow rank 10.10.5.1"
+    assert by_name["findings"][0]["name"] == "Slow rank 10.10.5.1"
 
 
 def test_times_count_from_the_start_in_microseconds(diagnosis, made):

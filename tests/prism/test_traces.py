@@ -31,7 +31,7 @@ def test_a_job_without_steps_is_said_to_have_none(diagnosis, tmp_path):
     (found,) = diagnosis.jobs
     still = dataclasses.replace(found, timeline=dataclasses.replace(found.timeline, phases=NO_PHASES))
     assert write(f"{tmp_path}/t/", dataclasses.replace(diagnosis, jobs=(still,))) == [
-        "job job-1: without steps there are no traces of its ranks"
+        "job job-1: no steps were detected, so no trace of its ranks is written"
     ]
 
 
@@ -45,9 +45,9 @@ def test_names_from_other_reports_stay_in_the_folder(diagnosis, make_job, tmp_pa
 
 def test_folders_that_cannot_be_written_are_told_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="is a file, not a folder"):
+    with pytest.raises(ValueError, match="is a file; name a folder"):
         check_folder(f"{tmp_path}/file/")
-    with pytest.raises(ValueError, match="there is no folder"):
+    with pytest.raises(ValueError, match="does not exist"):
         check_folder(f"{tmp_path}/no/t/")
     check_folder(f"{tmp_path}/t/")
     check_folder(str(tmp_path))

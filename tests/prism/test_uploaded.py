@@ -19,5 +19,5 @@ def test_a_dump_becomes_a_board_under_the_name_it_was_uploaded_with(tmp_path, ca
 
 def test_two_files_of_one_switch(tmp_path):
     (tmp_path / "asked.json").write_text(json.dumps({"files": [["a.csv", "0.csv"], ["a.pcap", "1.pcap"]], "topology": None}))
-    with pytest.raises(ValueError, match=r"a\.csv and a\.pcap are both switch 'a'"):
+    with pytest.raises(ValueError, match=r"a\.csv and a\.pcap: both belong to switch 'a'"):
         uploaded.replay(tmp_path)

@@ -55,6 +55,19 @@ def test_cases_that_fit_what_is_asked(board):
     assert (len(ids(until_ns=begun + 1)), ids(until_ns=begun)) == (2, [])
 
 
+def test_what_closed_last_comes_first_where_that_is_asked(board):
+    """A fault that began early may close last."""
+    one = board.cases[0]
+    began = ((3, 20), (1, 30), (2, 10))
+    closed = [
+        replace(one, id=f"c{i}", state="closed", closed_ns=over, finding=replace(one.finding, start_ns=start))
+        for i, (start, over) in enumerate(began)
+    ]
+    shown = replace(board, cases=(replace(one, id="open"), *closed))
+    assert [case.id for case in views_findings.cases(shown, order="closed")] == ["c1", "c0", "c2", "open"]
+    assert [case.id for case in views_findings.cases(shown, state="closed")] == ["c0", "c2", "c1"]
+
+
 def test_one_finding_with_its_job_its_relatives_and_advice(board):
     claim = next(one for one in board.cases if one.finding.severity is Severity.CRITICAL)
     shown = views_findings.finding(board, claim.id)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from benchmarks.boards import board
 from prism import views_time
+from prism.cells import Stretch
 from prism.model import NO_PHASES, PHASES, Timeline
-from prism.views_time import Stretch
 
 RANKS, STEPS = 24, 12
 

@@ -1,6 +1,7 @@
 """Captures are played live: the accuracy of what is told, window by window; and what a watch does with bad input."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from collectors.record import concatenated
+from prism import views_time
 from prism.playing import play, ticks
 from prism.sameness import loud
 from prism.stitching import job_ends
@@ -73,6 +75,43 @@ def test_a_timeline_reaches_back_beyond_its_window():
     near = np.abs(ends[:, None] - true[None, :]).min(axis=0) < np.median(np.diff(true)) / 4
     assert near.mean() > 0.85
     assert (np.diff(ends) > 0).all()
+
+
+@pytest.mark.parametrize("name", ["slow_rank", "slow_nic"])
+def test_steps_in_texts_are_those_of_the_charts_in_every_window(name):
+    """Also where most of the history is forgotten: a step keeps its number."""
+    flows, transits, topology, _ = capture(name)
+    short = tuple(play(Watch(topology, steps=6), ticks(flows, transits)))
+    seen = 0
+    for board in (*boards(name), *short):
+        for case in board.cases:
+            (line,) = (one.found.timeline for one in board.jobs if one.id == case.finding.job)
+            ends, step = job_ends(line), np.median(np.diff(job_ends(line)))
+            numbers = case.finding.evidence.get("steps")
+            if numbers is None or case.updated_ns != board.at_ns or numbers[0] <= line.first:
+                continue
+            seen += 1
+            assert abs(ends[numbers[0] - 1 - line.first] - case.finding.start_ns) < step / 2
+            shown = views_time.steps(next(one.found for one in board.jobs if one.id == case.finding.job))
+            assert shown["job"]["first"] == shown["heat"]["steps"][0] == line.first
+            said = re.findall(r"\bsteps? (\d+)(?: (?:to|and) (\d+))? takes?\b", case.finding.message)
+            assert all(int(last or first) == numbers[1] - 1 for first, last in said)
+    assert seen > 2
+    assert short[-1].jobs[0].found.timeline.first > 0
+    theirs = boards(name)[-1].jobs[0].found.timeline
+    known = dict(enumerate(job_ends(theirs)[:-1].tolist(), theirs.first))  # the newest step may go on
+    lines = [one.found.timeline for board in short for one in board.jobs]
+    both = [(number, end) for line in lines for number, end in enumerate(job_ends(line)[:-1], line.first) if number in known]
+    assert all(abs(known[number] - end) < step / 4 for number, end in both)
+    assert len(both) > 20
+
+
+def test_what_was_usual_stays_as_it_was_when_the_case_opened():
+    told = [case for board in boards("slow_rank") for case in board.cases if loud(case.finding)]
+    lately = np.diff(job_ends(boards("slow_rank")[-1].jobs[0].found.timeline))[-3:] / 1e6
+    assert 1.15 * told[0].usual["step"] < np.median(lately)
+    assert all(case.usual == told[0].usual for case in told)
+    assert told[0].usual["work"] < told[0].usual["step"]
 
 
 def test_shuffled_and_split_records_tell_the_same():
@@ -158,7 +197,7 @@ def test_a_job_alone_that_falls_silent_hangs_but_that_is_less_sure():
     assert found.kind == "hang"
     assert found.ids == ("10.10.2.1",)
     assert found.confidence <= 0.8
-    assert "nothing else is heard" in found.message
+    assert "no other traffic was recorded in this time either" in found.message
 
 
 def test_where_others_fall_silent_with_a_job_records_are_missing():

@@ -145,6 +145,7 @@ def test_addresses_that_are_not_public_are_not_connected_to(host):
         assert not heard.posts
     assert (found.ok, found.again) == (False, False)
     assert found.why.startswith("refused to connect")
+    assert "to this receiver in the alerts file" in found.why  # not cut off
 
 
 def test_every_address_of_a_name_is_checked(monkeypatch):

@@ -3,8 +3,8 @@
 import { h } from "./dom.js";
 import { link } from "./state.js";
 
-/** Listens; returns a function that opens the help. places: [[name, label, key]]; `theme()` changes the theme. */
-export function listenKeys(places, { theme }) {
+/** Listens; returns a function that opens the help. places: [[name, label, key]]; `theme()` changes the theme, `pause()` stops or resumes live updates. */
+export function listenKeys(places, { theme, pause }) {
   const lines = [
     ...places.map(([, label, key]) => [`g ${key}`, label]),
     ["/", "Filter"],
@@ -14,6 +14,7 @@ export function listenKeys(places, { theme }) {
     ["←  →", "Move it"],
     ["0", "All of it"],
     ["t", "Light or dark"],
+    ["p", "Pause or resume live updates"],
     ["?", "This help"],
     ["Esc", "Close; leave the filter"],
   ];
@@ -26,6 +27,7 @@ export function listenKeys(places, { theme }) {
   const keys = {
     "?": help,
     t: theme,
+    p: pause,
     "/": () => document.querySelector("main input[type=search]")?.focus(),
     j: () => walk(1),
     k: () => walk(-1),

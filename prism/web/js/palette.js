@@ -20,7 +20,7 @@ const PHASES = {
   cp: { light: "#8c6bb1", dark: "#a587c8", label: "CP", ink: "#ffffff" },
   step: { light: "#a9b6c4", dark: "#5b6a79", label: "step", ink: "#101214" },
   unknown: { light: "#9aa0a6", dark: "#868d95", label: "unknown", ink: "#101214" },
-  idle: { light: "#e9ebee", dark: "#2b3036", label: "idle", ink: "#5c636b", hatched: true },
+  idle: { light: "#e9ebee", dark: "#2b3036", label: "idle", ink: { light: "#5c636b", dark: "#a6adb5" }, hatched: true },
 };
 /** The order in which phases are listed: work, traffic, waiting. */
 export const PHASE_ORDER = Object.keys(PHASES);
@@ -33,7 +33,13 @@ export const theme = () => (document.documentElement.dataset.theme === "dark" ? 
 /** Colour, ink and label of a phase; those of `unknown` for a word that is new. */
 export function phase(word) {
   const found = PHASES[word] ?? PHASES.unknown;
-  return { colour: found[theme()], ink: found.ink, label: found.label, hatched: Boolean(found.hatched), traffic: !WORK.has(word) };
+  return { colour: found[theme()], ink: found.ink[theme()] ?? found.ink, label: found.label, hatched: Boolean(found.hatched), traffic: !WORK.has(word) };
+}
+
+/** The colours of a phase as style.css takes them: one for each theme. */
+export function tints(word) {
+  const { light, dark } = PHASES[word] ?? PHASES.unknown;
+  return { "--light": light, "--dark": dark };
 }
 
 /** 256 colours as [r, g, b], from little to much. `name`: heat or volume. */

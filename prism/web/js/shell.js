@@ -1,9 +1,11 @@
-// What is around every page: name, places, state of the connection, theme, help; and the page itself, fetched again when it ages.
+// What is around every page: name, places, state of the connection, theme, help; and the page itself, updated in place when it ages.
 
 import { empty, h } from "./dom.js";
 import { count, duration, moment } from "./format.js";
+import { released } from "./keep.js";
 import { listenKeys } from "./keys.js";
 import { signIn } from "./pages/signin.js";
+import { redraw } from "./patch.js";
 import { here, link } from "./state.js";
 
 const STALE_S = 120; // an analysis that came so long ago is said to be stale, unless windows are longer
@@ -15,28 +17,46 @@ const PATIENCE_MS = 150; // boards that follow one another sooner are shown toge
  */
 export function run(source, pages, places) {
   const main = h("main", { id: "main", tabindex: -1 });
-  const status = h("p", { class: "status", role: "status" });
+  const status = h("p", { class: "status" });
+  const news = h("p", { class: "unseen", role: "status" }); // for screen readers: new findings alone, not each new board
   const notice = h("div", { class: "notices" });
   const nav = h("nav", { "aria-label": "Pages" });
-  const help = listenKeys(places, { theme: turn });
-  const tools = h("div", { class: "tools" }, status, button("◐", "Change between light and dark (t)", turn), button("?", "Keys (?)", help));
+  const help = listenKeys(places, { theme: turn, pause });
+  const halt = button("❚❚", "Pause live updates (p)", pause);
+  const tools = h("div", { class: "tools" }, status, source.live ? halt : null, button("◐", "Change between light and dark (t)", turn), button("?", "Keys (?)", help));
   const head = h("header", { class: "top" }, h("a", { class: "skip", href: "#main", onclick: skip }, "To the content"), h("a", { class: "brand", href: "#/" }, mark(), "Prism"), nav, tools);
-  document.body.append(head, notice, main);
-  const shown = { board: null, at: 0, connected: true, visit: 0, timer: null, stop: null, place: null };
+  document.body.append(head, notice, news, main);
+  const shown = { board: null, at: 0, connected: true, visit: 0, timer: null, stop: null, place: null, drawn: 0, paused: null, held: 0 };
 
   function skip(event) {
     event.preventDefault();
     main.focus();
   }
 
+  /** Stops live updates of every page until it is called again, which shows what is newest. */
+  function pause() {
+    if (!source.live) return;
+    [shown.paused, shown.held] = [shown.paused === null ? Date.now() : null, 0];
+    tell();
+    if (shown.paused === null) show({ again: true });
+  }
+
+  function hold(updates) {
+    shown.held += updates;
+    tell();
+  }
+
   async function show({ again: asked = false } = {}) {
+    if (asked && shown.paused !== null) return undefined;
     const visit = (shown.visit += 1);
+    const address = location.hash;
+    if (shown.paused !== null) [shown.paused, shown.held] = [Date.now(), 0]; // another page is as new as its first sight
     const again = asked && shown.place === where(); // what was never drawn is not drawn again
     const { parts, query } = here();
     const name = pages[parts[0] ?? "overview"] ? (parts[0] ?? "overview") : "missing";
-    nav.replaceChildren(...places.map(([place, label]) => h("a", { href: link(place === "overview" ? [] : [place]), "aria-current": place === placeOf(name) ? "page" : null }, label)));
+    redraw(nav, places.map(([place, label]) => h("a", { href: link(place === "overview" ? [] : [place]), "aria-current": place === placeOf(name) ? "page" : null }, label)));
     const pending = [];
-    const context = { source, parts, query, again, refresh: () => show({ again: true }), pending, fill: (box, promise, draw) => pending.push(filled(box, promise, draw)) };
+    const context = { source, parts, query, fill: (box, promise, draw) => pending.push(filled(box, promise, draw, () => visit >= shown.drawn)) };
     if (!again) main.setAttribute("aria-busy", "true");
     const board = await boardOf(source, shown);
     if (visit !== shown.visit) return undefined;
@@ -56,10 +76,12 @@ export function run(source, pages, places) {
     }
     if (visit !== shown.visit) return undefined;
     if (again) await Promise.all(pending);
-    if (again) await released(); // nothing is pulled away from under a pointer that drags
+    if (again) await released(main);
     if (visit !== shown.visit) return undefined;
+    if (again && shown.paused !== null) return hold(1);
+    if (again && location.hash !== address) return show({ again }); // something else was chosen meanwhile
     put(main, page, again);
-    [shown.place, shown.steady] = [where(), page.steady];
+    [shown.place, shown.steady, shown.drawn] = [where(), page.steady, visit];
     main.removeAttribute("aria-busy");
     await Promise.all(pending);
     if (visit === shown.visit) main.dataset.ready = String(visit);
@@ -72,26 +94,51 @@ export function run(source, pages, places) {
     const usual = Math.max(STALE_S, 4 * (shown.window_s ?? 0));
     const stale = board?.mode === "live" && age !== null && age > usual;
     const replay = here().query.replay;
+    const held = shown.held ? `, ${count(shown.held)} ${shown.held === 1 ? "update" : "updates"} held back` : "";
+    const label = shown.paused === null ? "Pause live updates (p)" : `Resume live updates (p)${held}`;
+    for (const name of ["title", "aria-label"]) halt.setAttribute(name, label);
+    redraw(halt, shown.paused === null ? "❚❚" : `▶${shown.held ? ` ${count(shown.held)}` : ""}`);
     status.className = `status ${!connected ? "lost" : stale ? "stale" : "fresh"}`;
-    if (!source.live) status.textContent = "report";
-    else if (!connected) status.textContent = "connection lost, trying again";
-    else if (!board) status.textContent = "no answer";
-    else if (board.mode === "replay" || replay) status.textContent = "replay";
-    else status.textContent = age === null || board.revision === 0 ? "live" : `live, ${age < 100 ? `${Math.round(age)} s` : duration(age * 1000)} old`;
+    let words;
+    if (!source.live) words = "report";
+    else if (!connected) words = "connection lost, trying again";
+    else if (!board) words = "no answer";
+    else if (board.mode === "replay" || replay) words = "replay";
+    else words = age === null || board.revision === 0 ? "live" : `live, ${age < 100 ? `${Math.round(age)} s` : duration(age * 1000)} old`;
+    redraw(status, words);
     const said = [];
-    if (stale) said.push(h("p", { class: "notice stale" }, `▲ Stale: the newest analysis is ${duration(age * 1000)} old. Look at `, h("a", { href: link(["health"]) }, "Health"), "."));
-    if (!connected) said.push(h("p", { class: "notice lost" }, "▲ The service does not answer. What is shown is what was known last."));
-    if (replay) said.push(h("p", { class: "notice" }, `This is replay ${replay}, not what runs now. `, h("a", { href: "#/" }, "Back to the newest")));
-    notice.replaceChildren(...said);
+    if (stale) said.push(h("p", { key: "stale", class: "notice stale" }, `▲ Stale: the newest analysis is ${duration(age * 1000)} old. Look at `, h("a", { href: link(["health"]) }, "Health"), "."));
+    if (!connected) said.push(h("p", { key: "lost", class: "notice lost" }, "▲ The service does not answer. What is shown is what was known last."));
+    if (shown.paused !== null) said.push(h("p", { key: "paused", class: "notice paused" }, `❚❚ Paused: this page is as it was at ${new Date(shown.paused).toISOString().slice(11, 19)} UTC${held}.${shown.held ? " Newer results have come since." : ""} Press p to resume.`));
+    if (replay) said.push(h("p", { key: "replay", class: "notice" }, `This is replay ${replay}, not what runs now. `, h("a", { href: "#/" }, "Back to the newest")));
+    redraw(notice, said);
+  }
+
+  /** Says new findings to screen readers, one by its title; never the same words twice, which would not be heard. */
+  async function announce(opened) {
+    if (!opened.length) return;
+    let title = "";
+    try {
+      if (opened.length === 1) title = `: ${(await source.get(`/findings/${encodeURIComponent(opened[0].id)}`)).finding.title}`;
+    } catch {
+      // it may be gone already; its number is said
+    }
+    news.textContent = "";
+    setTimeout(() => { news.textContent = `${count(opened.length)} new ${opened.length === 1 ? "finding" : "findings"}${title}`; }, PATIENCE_MS);
   }
 
   const listen = () => source.listen({
-    board: (news) => {
+    board: (told) => {
+      announce((told.changed?.findings ?? []).filter((one) => one.what === "opened"));
       clearTimeout(shown.timer);
-      if (here().query.replay || news.revision === shown.board?.revision) return;
-      shown.timer = setTimeout(() => show({ again: true }), PATIENCE_MS);
+      if (here().query.replay || told.revision === shown.board?.revision) return;
+      if (shown.paused !== null) {
+        hold(1 + (told.missed ?? 0));
+        return;
+      }
+      shown.timer = setTimeout(() => (shown.paused === null ? show({ again: true }) : hold(1)), PATIENCE_MS);
     },
-    replay: (news) => document.dispatchEvent(new CustomEvent("replay", { detail: news })),
+    replay: (told) => main.firstElementChild?.dispatchEvent(new CustomEvent("replay", { detail: told })),
     state: (connected) => {
       const back = connected && !shown.connected;
       shown.connected = connected;
@@ -103,12 +150,6 @@ export function run(source, pages, places) {
   window.addEventListener("hashchange", () => show());
   setInterval(tell, 5000);
   return show();
-}
-
-/** Once no button of the pointer is pressed. */
-function released() {
-  if (!document.querySelector("main :active")) return Promise.resolve();
-  return new Promise((go) => { document.addEventListener("pointerup", go, { once: true }); });
 }
 
 /** Which page this is, whatever is chosen on it. */
@@ -131,39 +172,23 @@ async function boardOf(source, shown) {
   return shown.board;
 }
 
-/** Puts a page in place; where it was there before, what had the focus has it again and nothing scrolls. */
+/** Puts a page in place; where it was there before, its elements stay and only what is new of them changes. */
 function put(main, page, again) {
   document.title = `${page.title} · Prism`;
-  const focused = again ? document.activeElement : null;
-  const unfolded = again ? [...main.querySelectorAll("details")].map((one) => one.open) : [];
-  const kept = focused?.id && main.contains(focused) ? { id: focused.id, start: focused.selectionStart, end: focused.selectionEnd } : null;
-  const scroll = [window.scrollX, window.scrollY];
-  const least = main.offsetHeight;
-  if (again) main.style.setProperty("min-height", `${least}px`);
+  if (again) return redraw(main, page.node);
   main.replaceChildren(page.node);
-  if (!again) return window.scrollTo(0, 0);
-  main.querySelectorAll("details").forEach((one, at) => { one.open = unfolded[at] ?? one.open; });
-  if (kept) {
-    const found = document.getElementById(kept.id);
-    found?.focus({ preventScroll: true });
-    if (kept.start !== null && kept.start !== undefined) found?.setSelectionRange?.(kept.start, kept.end);
-  }
-  requestAnimationFrame(() => {
-    window.scrollTo(...scroll);
-    main.style.removeProperty("min-height");
-  });
-  return undefined;
+  return window.scrollTo(0, 0);
 }
 
-/** Fills a box once its data is there; what went wrong is said in its place. */
-async function filled(box, promise, draw) {
+/** Fills a box with what `draw` makes of its data, once that is there, unless a later page was put; what went wrong is said in its place. */
+async function filled(box, promise, draw, wanted) {
+  let made;
   try {
-    const data = await promise;
-    box.replaceChildren();
-    draw(box, data);
+    made = draw(await promise);
   } catch (error) {
-    box.replaceChildren(failure(error));
+    made = failure(error);
   }
+  if (wanted()) redraw(box, made);
 }
 
 function failure(error) {

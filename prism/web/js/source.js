@@ -24,6 +24,7 @@ export function service(base = "api/v1", replay = () => null) {
       const place = answer.headers.get("Location");
       return { place, body: await answered(answer) };
     },
+    drop: async (path) => answered(await sent(`${base}${path}`, { method: "DELETE" })),
     signIn: async (token) => answered(await sent(`${base}/session`, { method: "POST", headers: { Authorization: `Bearer ${token}` } })),
     listen: ({ board, replay: progress, state }) => {
       const events = new EventSource(`${base}/events`);

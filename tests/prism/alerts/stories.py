@@ -6,7 +6,7 @@ import numpy as np
 
 from prism.alerts.labelling import alerts
 from prism.alerts.model import Alert, Notification
-from prism.alerts.settings import Grouping, Receiver, Secret, Settings
+from prism.alerts.settings import Grouping, Receiver, Secret, Settings, Telling
 from prism.board import Board, Case, JobStatus
 from prism.model import NO_PHASES, Finding, Isolation, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
 from prism.topology import Endpoint, Topology
@@ -55,10 +55,11 @@ def receiver(name="hook", kind="webhook", url="http://127.0.0.1:9/", **more) -> 
 
 
 def settings(*receivers, **more) -> Settings:
-    return Settings(receivers=receivers, grouping=more.pop("grouping", Grouping()), **more)
+    more = {"grouping": Grouping(), "telling": Telling(over_s=0), **more}
+    return Settings(receivers=receivers, **more)
 
 
 def notification(*told, name="prism_1", to="hook", **more) -> Notification:
     group = more.pop("group", '{}:{job="job1"}')
-    why = more.pop("reason", "a new group: 1")
+    why = more.pop("reason", "new group: 1")
     return Notification(name, to, group, {"job": "job1"}, told or tuple(alerts_of(case())), why, NOW, **more)

@@ -51,7 +51,7 @@ def test_retries_come_when_they_should_and_end():
             pauses.append((told.next_ns - now) / S / 1.1)
             now = told.next_ns
     assert pauses == pytest.approx(Retrying().after_s)
-    assert (told.state, told.tries, told.error) == ("dead", 10, "HTTP 500; given up after 10 tries")
+    assert (told.state, told.tries, told.error) == ("dead", 10, "HTTP 500; given up after 10 attempts")
 
 
 @given(st.floats(0, 1), st.floats(0, 1e5), st.integers(0, 20))

@@ -42,7 +42,7 @@ def test_the_webhook_body_has_alertmanager_s_fields():
         "annotations": dict(ONE.annotations),
         "startsAt": rfc3339(ONE.started_ns),
         "endsAt": NEVER,
-        "generatorURL": "https://prism.example/#/finding/c1",
+        "generatorURL": "https://prism.example/#/findings/c1",
         "fingerprint": ONE.fingerprint,
     }
     over = body(OVER, "webhook")

@@ -24,22 +24,27 @@ def ask(now_s, log=TOLD, *, firing=(A,), ended=(), since_s=0.0):
 @pytest.mark.parametrize(
     ("asked", "now", "why", "at_s"),
     [
-        ({"now_s": 0, "log": Log()}, False, "a new group, waiting for others", 30),
-        ({"now_s": 30, "log": Log()}, True, "a new group: 1", 30),
-        ({"now_s": 40, "log": Log(), "firing": (A, B)}, True, "a new group: 2", 30),
-        ({"now_s": 40, "log": Log(), "firing": ()}, False, "nothing to tell", None),
+        ({"now_s": 0, "log": Log()}, False, "new group, waiting for more alerts", 30),
+        ({"now_s": 30, "log": Log()}, True, "new group: 1", 30),
+        ({"now_s": 40, "log": Log(), "firing": (A, B)}, True, "new group: 2", 30),
+        ({"now_s": 40, "log": Log(), "firing": ()}, False, "nothing to notify", None),
         ({"now_s": 40}, False, "nothing new", 14400),
-        ({"now_s": 14400}, True, "again, as it goes on", 14400),
-        ({"now_s": 40, "firing": (A, B)}, False, "new alerts, told lately", 300),
+        ({"now_s": 14400}, True, "repeated: still firing", 14400),
+        ({"now_s": 40, "firing": (A, B)}, False, "new alerts, notified recently", 300),
         ({"now_s": 300, "firing": (A, B)}, True, "new alerts: 1", 300),
-        ({"now_s": 310, "firing": (A, B), "since_s": 300}, False, "new alerts, waiting for others", 330),
-        ({"now_s": 40, "firing": (), "ended": (A,)}, False, "all over, told lately", 300),
-        ({"now_s": 300, "firing": (), "ended": (A,)}, True, "all over", 300),
-        ({"now_s": 300, "firing": (B,), "ended": (A,), "log": replace(TOLD, open={A: ONE, B: ONE})}, True, "over: 1", 300),
-        ({"now_s": 99999, "firing": ()}, False, "nothing to tell", None),
-        ({"now_s": 40, "log": OVER}, False, "a new group, told lately", 300),  # what flaps waits
-        ({"now_s": 40, "log": OVER, "firing": (B,)}, True, "a new group: 1", 30),  # what is new does not
-        ({"now_s": 99999, "log": Log().after(notification(ONE))}, False, "the last notification is still on its way", None),
+        ({"now_s": 310, "firing": (A, B), "since_s": 300}, False, "new alerts, waiting for more alerts", 330),
+        ({"now_s": 40, "firing": (), "ended": (A,)}, False, "all resolved, notified recently", 300),
+        ({"now_s": 300, "firing": (), "ended": (A,)}, True, "all resolved", 300),
+        ({"now_s": 300, "firing": (B,), "ended": (A,), "log": replace(TOLD, open={A: ONE, B: ONE})}, True, "resolved: 1", 300),
+        ({"now_s": 99999, "firing": ()}, False, "nothing to notify", None),
+        ({"now_s": 40, "log": OVER}, False, "new group, notified recently", 300),  # what flaps waits
+        ({"now_s": 40, "log": OVER, "firing": (B,)}, True, "new group: 1", 30),  # what is new does not
+        (
+            {"now_s": 99999, "log": Log().after(notification(ONE))},
+            False,
+            "the last notification is still being delivered",
+            None,
+        ),
     ],
 )
 def test_whether_it_is_due_and_why(asked, now, why, at_s):

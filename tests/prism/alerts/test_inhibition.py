@@ -1,6 +1,7 @@
 import pytest
 
-from prism.alerts.inhibition import inhibited, words
+from prism.alerts.inhibition import inhibited
+from prism.titles import title
 from tests.prism.alerts.stories import TOPOLOGY, case, finding
 
 RANK = finding("slow_rank", ("10.0.1.1",))
@@ -34,7 +35,7 @@ def test_who_is_silent_because_of_whom(cause, victim, silent):
     assert ("victim" in found) == silent
     assert "cause" not in found or not silent
     if silent:
-        assert found["victim"] == f"explained by {words(cause)} (cause)"
+        assert found["victim"] == f"explained by {title(cause, TOPOLOGY)} (cause)"
 
 
 def test_nobody_is_silent_once_the_cause_is_over():

@@ -8,7 +8,8 @@ from prism.alerts.grouping import Log
 from prism.alerts.matching import parse_matcher
 from prism.alerts.model import REFRESH
 from prism.alerts.planning import planned
-from prism.alerts.settings import Grouping
+from prism.alerts.settings import Grouping, Telling
+from prism.alerts.words import moment
 from tests.prism.alerts.stories import NOW, S, alerts_of, case, finding, receiver, settings
 
 AT_ONCE = settings(grouping=Grouping(wait_s=0, interval_s=0))
@@ -31,7 +32,7 @@ def test_a_group_is_told_once_then_what_is_new_then_what_is_over():
     one, other = case(), case("c2", finding(ids=("10.0.1.1",)))
     first = plan(alerts_of(one))
     (made,) = first.made
-    assert (made.group, made.reason, made.number, [a.case for a in made.alerts]) == (KEY, "a new group: 1", 0, ["c1"])
+    assert (made.group, made.reason, made.number, [a.case for a in made.alerts]) == (KEY, "new group: 1", 0, ["c1"])
     logs = told(first)
     assert not plan(alerts_of(one), logs).made
     second = plan(alerts_of(one, other), logs, now=NOW + S)
@@ -73,11 +74,47 @@ def test_the_muted_are_not_told_but_their_end_is_told_to_who_knows_of_them():
     assert not plan(over, muted=muted).made
 
 
-def test_a_worse_severity_is_an_alert_that_ends_and_one_that_begins():
+def test_a_worse_severity_is_news_of_the_same_alert():
     logs = told(plan(alerts_of(case())))
-    worse = plan(alerts_of(case(found=finding(severity="critical"))), logs).made[0]
-    assert [(a.labels["severity"], a.firing) for a in worse.alerts] == [("critical", True), ("warning", False)]
-    assert "goes on as critical" in worse.alerts[1].annotations["description"]
+    critical = alerts_of(case(found=finding(severity="critical", slowdown=2.6)))
+    worse = plan(critical, logs).made[0]
+    assert worse.reason == "worse: 1"
+    assert [(a.labels["severity"], a.firing) for a in worse.alerts] == [("critical", True)]
+    (before,) = logs[KEY].open
+    logs = told(plan(critical, logs), logs)
+    assert list(logs[KEY].open) == [before]
+    assert not plan(critical, logs).made
+    assert not plan(alerts_of(case(found=finding(severity="critical", slowdown=2.0))), logs).made  # another number is no news
+    assert not plan(alerts_of(case()), logs).made  # nor is that it is less bad
+
+
+def test_to_an_alertmanager_another_label_is_another_alert():
+    to = receiver(kind="alertmanager")
+    logs = told(plan(alerts_of(case()), to=to))
+    worse = plan(alerts_of(case(found=finding(severity="critical"))), logs, to=to)
+    assert [(a.labels["severity"], a.firing) for a in worse.made[0].alerts] == [("critical", True), ("warning", False)]
+    assert "continues as critical" in worse.made[0].alerts[1].annotations["description"]
+    (going,) = told(worse, logs)["{}:{}"].open.values()
+    assert going.labels["severity"] == "critical"
+
+
+def test_what_pauses_is_not_resolved_and_what_is_over_is_after_a_while():
+    asked = settings(grouping=Grouping(wait_s=0, interval_s=0), telling=Telling(over_s=30))
+    logs = told(plan(alerts_of(case()), asked=asked))
+    paused = alerts_of(case(state="closed", closed=NOW + S))
+    assert not plan(paused, logs, now=NOW + 20 * S, asked=asked).made
+    assert not plan(alerts_of(case()), logs, now=NOW + 21 * S, asked=asked).made  # it goes on
+    (over,) = plan(paused, logs, now=NOW + 31 * S, asked=asked).made[0].alerts
+    assert (over.ended_ns, over.firing) == (NOW + S, False)
+    assert f"to {moment(NOW + S)}" in over.annotations["description"]
+
+
+def test_what_is_gone_from_the_board_ends_with_its_own_times():
+    logs = told(plan(alerts_of(case())))
+    (over,) = plan([], logs, now=NOW + 90 * S).made[0].alerts
+    assert (
+        over.annotations["description"] == f"Resolved: lasted 2 min, from {moment(over.started_ns)} to {moment(NOW + 90 * S)}."
+    )
 
 
 def test_a_crash_is_told_even_if_it_is_over_before_the_wait_is():

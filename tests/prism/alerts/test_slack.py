@@ -14,7 +14,7 @@ def test_the_message_begins_with_the_worst():
     made = slack(notification(ONE, crash), "https://prism.example")
     assert made["text"] == "CRITICAL: Crash of 10.0.1.1 (server1): job job1 stopped (and 1 more)"
     assert [block["type"] for block in made["blocks"]] == ["header", "section", "section", "context"]
-    assert made["blocks"][2]["text"]["text"].startswith("*WARNING* <https://prism.example/#/finding/c1|Slow rank 10.0.5.1")
+    assert made["blocks"][2]["text"]["text"].startswith("*WARNING* <https://prism.example/#/findings/c1|Slow rank 10.0.5.1")
     assert headline(notification(replace(ONE, ended_ns=NOW))).startswith("RESOLVED: Slow rank")
 
 

@@ -13,7 +13,7 @@ from benchmarks.boards import board
 from collectors.metrics import Count
 from collectors.record import Flows
 from prism.api.serving import served
-from prism.board import Boards, Case
+from prism.board import Boards, Case, Gap
 from prism.model import Severity
 from prism.records import Memory
 from prism.service import Limits, Service
@@ -29,7 +29,7 @@ def shown():
     finding = made.cases[0].finding
     more = replace(finding, kind="slow_link", severity=Severity.INFO, subject="link", ids=("leaf0", "spine0"), start_ns=1)
     closed = Case("closed", more, "closed", 1, 2, 3)
-    return replace(made, cases=(*made.cases, closed))
+    return replace(made, cases=(*made.cases, closed), gaps=(Gap(7, 0, "paused"), Gap(2, 5)))
 
 
 def records(made) -> Memory:

@@ -30,15 +30,43 @@ def test_what_a_client_has_already_is_not_sent_again(api):
 def test_a_new_board_has_a_new_tag():
     service = make_service()
     with served(service) as port:
-        url = f"http://127.0.0.1:{port}/api/v1/board"
+        url = f"http://127.0.0.1:{port}/api/v1/jobs"
         tag = httpx.get(url).headers["etag"]
         assert httpx.get(url, headers={"If-None-Match": tag}).status_code == 304
         service.boards.publish(Board(revision=2))
-        assert httpx.get(url, headers={"If-None-Match": tag}).json()["revision"] == 2
+        assert httpx.get(url, headers={"If-None-Match": tag}).json()["items"] == []
+
+
+def test_how_old_a_board_is_never_comes_from_a_cache():
+    """A client that has the board would go on believing it is young."""
+    with served(make_service()) as port:
+        url = f"http://127.0.0.1:{port}/api/v1/board"
+        first = httpx.get(url, headers={"If-None-Match": "*"})
+        assert (first.status_code, "etag" in first.headers) == (200, False)
+        assert httpx.get(url).json()["age_s"] >= first.json()["age_s"]
+
+
+def test_head_and_304_have_the_headers_of_the_whole_answer(api):
+    whole = api.get("/jobs/job-1")
+    tag = {"If-None-Match": whole.headers["etag"]}
+    for other in (api.head("/jobs/job-1"), api.head("/jobs/job-1", headers=tag), api.get("/jobs/job-1", headers=tag)):
+        assert other.content == b""
+        for name in ("etag", "cache-control", "vary"):
+            assert other.headers[name] == whole.headers[name]
+
+
+@pytest.mark.parametrize(("path", "forms"), [("/jobs", (JSON, CSV, PARQUET)), ("/board", (JSON,)), ("/switches", (JSON, CSV))])
+def test_a_form_that_is_not_there_is_refused_with_those_that_are(api, path, forms):
+    answer = api.get(path, headers={"Accept": "application/xml"})
+    assert answer.status_code == 406
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "Accept" in answer.headers["vary"]
+    assert all(form in answer.json()["detail"] for form in forms)
+    assert api.head(path, headers={"Accept": "application/xml"}).status_code == 406
 
 
 @pytest.mark.parametrize(
-    "path", ["/jobs", "/findings", "/hosts", "/windows", "/links", "/flows?src=10.0.0.0&dst=10.0.0.1", "/replays"]
+    "path", ["/jobs", "/findings", "/hosts", "/windows", "/gaps", "/links", "/flows?src=10.0.0.0&dst=10.0.0.1", "/replays"]
 )
 def test_lists_come_as_tables_too(api, path):
     items = api.get(path).json()["items"]
@@ -72,7 +100,12 @@ def test_large_answers_are_packed(api):
     [
         ("", JSON),
         ("*/*", JSON),
-        ("text/html", JSON),
+        ("text/html", None),
+        ("text/html, */*;q=0.1", JSON),
+        ("text/*", CSV),
+        ("application/*;q=0.5, text/csv;q=0.4", JSON),
+        ("application/json;q=0, */*", CSV),
+        ("application/json;q=0", None),
         ("text/csv", CSV),
         ("text/csv;q=0.1, application/json;q=0.2", JSON),
         ("text/csv;q=0, application/vnd.apache.parquet;q=0.3", PARQUET),
@@ -86,7 +119,7 @@ def test_the_form_a_client_likes_best(accept, form):
 
 @given(st.text())
 def test_any_accept_header_is_understood(text):
-    assert preferred(text) in (JSON, CSV, PARQUET)
+    assert preferred(text) in (JSON, CSV, PARQUET, None)
 
 
 values = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -102,3 +135,12 @@ def test_any_items_make_tables(rows):
 
 def test_what_is_nested_is_joined_by_dots():
     assert flat({"a": {"b": {"c": 1}}, "d": [1, {"e": 2}]}) == {"a.b.c": 1, "d": json.dumps([1, {"e": 2}])}
+
+
+def test_no_cell_of_a_table_for_spreadsheets_is_a_formula():
+    formulas = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]
+    told = list(
+        csv.DictReader(io.StringIO(as_csv([{"=name": text, "number": -1.5} for text in formulas]).decode(), newline=""))
+    )
+    assert [row["'=name"] for row in told] == [f"'{text}" for text in formulas]
+    assert {row["number"] for row in told} == {"-1.5"}

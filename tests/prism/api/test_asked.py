@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.api.asked import after, cursor_of, span, stretch
-from prism.views_time import ALL, Stretch
+from prism.cells import ALL, Stretch
 
 
 @given(st.integers(-(2**63), 2**63), st.text(max_size=50))

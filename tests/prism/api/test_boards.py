@@ -57,6 +57,6 @@ def test_flow_records_of_a_pair(api, service):
 )
 def test_what_cannot_be_understood_is_refused_with_its_place(api, path, parameters):
     answer = api.get(path, params=parameters)
-    assert answer.status_code == 422
+    assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["errors"][0]["where"].startswith("query.")

@@ -2,6 +2,7 @@
 
 import pytest
 from jsonschema import Draft202012Validator
+from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from prism.api import app
 from prism.api.described import examples
@@ -39,3 +40,39 @@ def test_every_parameter_and_answer_is_told_in_words():
 def test_examples_are_made_once():
     assert examples() is examples()
     assert examples()["job"]["ranks"][1]["endpoint"] == "10.10.1.1"
+
+
+def test_the_description_is_valid_openapi():
+    """By the schema of OpenAPI 3.1, which leaves the schemas inside to JSON Schema."""
+    assert [f"{list(e.path)}: {e.message}" for e in Draft202012Validator(OPENAPI_31).iter_errors(DESCRIPTION)] == []
+    inside = list(schemas(DESCRIPTION))
+    assert len(inside) > 100
+    for schema in inside:
+        Draft202012Validator.check_schema(schema)
+    names = set(DESCRIPTION["components"]["schemas"])
+    assert {place.removeprefix("#/components/schemas/") for place in referred(DESCRIPTION)} <= names
+
+
+def schemas(value):
+    """Every schema in a description."""
+    if isinstance(value, dict):
+        if isinstance(value.get("schema"), dict):
+            yield value["schema"]
+        yield from value.get("schemas", {}).values() if isinstance(value.get("schemas"), dict) else ()
+        for one in value.values():
+            yield from schemas(one)
+    if isinstance(value, list):
+        for one in value:
+            yield from schemas(one)
+
+
+def referred(value):
+    """Every reference in a description."""
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for one in value.values():
+            yield from referred(one)
+    if isinstance(value, list):
+        for one in value:
+            yield from referred(one)

@@ -6,6 +6,7 @@ import pytest
 
 from prism.api.serving import served
 from prism.service import Limits
+from prism.titles import title
 from tests.prism.api.conftest import GENEROUS, make_service
 
 
@@ -39,6 +40,29 @@ def test_every_new_board_is_told(live):
         second = next(told)
         assert second["id"] == "2"
         assert json.loads(second["data"])["counts"]["findings"] == {"critical": 0, "warning": 0, "info": 0}
+
+
+def test_what_changed_is_said_by_id_and_how_many_boards_were_missed(live):
+    service, url = live
+    board = service.boards.newest
+    with httpx.stream("GET", url, timeout=60) as stream:
+        told = events(stream.iter_lines())
+        first = json.loads(next(told)["data"])
+        assert (first["changed"], first["missed"]) == (None, None)
+        assert first["at_time"].endswith("Z")
+        closed = [replace(case, state="closed") for case in board.cases]
+        service.boards.publish(replace(board, revision=4, cases=tuple(closed), jobs=()))
+        second = json.loads(next(told)["data"])
+    assert second["missed"] == 2
+    assert second["changed"] == {
+        "jobs": [{"id": status.id, "what": "gone"} for status in board.jobs],
+        "findings": [
+            {"id": case.id, "what": "closed", "title": title(case.finding, board.topology)}
+            for case in board.cases
+            if case.state == "open"
+        ],
+        "more": 0,
+    }
 
 
 def test_who_comes_back_hears_only_what_is_new(live):

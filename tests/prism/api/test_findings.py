@@ -13,6 +13,14 @@ def test_findings_filtered_and_page_by_page(api, url):
     assert httpx.get(url + first.links["next"]["url"]).json() == second
 
 
+def test_findings_by_when_they_closed(api):
+    first = api.get("/findings", params={"limit": 1, "order": "closed"}).json()
+    assert first["items"][0]["id"] == "closed"
+    rest = api.get("/findings", params={"limit": 1, "order": "closed", "cursor": first["next"]}).json()
+    assert [one["state"] for one in rest["items"]] == ["open"]
+    assert rest["next"] is None
+
+
 def test_one_finding_and_whom_to_isolate(api):
     claim = api.get("/findings", params={"severity": "critical"}).json()["items"][0]
     more = api.get(f"/findings/{claim['id']}").json()

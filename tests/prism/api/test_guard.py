@@ -78,6 +78,21 @@ def test_tokens_and_what_they_allow(tmp_path):
         assert client.get("/api/v1/board", headers=allowed).status_code == 401
 
 
+def test_whoever_runs_the_service_may_read(tmp_path):
+    tokens = Tokens(tmp_path / "tokens")
+    tokens.create("other", "admin")
+    for owner, status in (("mine", 200), ("", 401)):
+        with (
+            served(make_service(tokens=tokens, owner=owner)) as port,
+            httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+        ):
+            mine = {"Authorization": f"Bearer {owner or 'none'}"}
+            assert client.get("/api/v1/board", headers=mine).status_code == status
+            assert client.get("/api/v1/board", headers={"Authorization": "Bearer other"}).status_code == 401
+            assert client.get("/api/v1/board").status_code == 401
+            assert client.delete("/api/v1/replays/0123456789abcdef", headers=mine).status_code == (403 if owner else 401)
+
+
 def test_who_asks_too_often_is_told_when_to_come_back():
     with served(make_service(limits=Limits(per_second=0.01, burst=3))) as port:
         answers = [httpx.get(f"http://127.0.0.1:{port}/healthz") for _ in range(4)]

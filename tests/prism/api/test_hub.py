@@ -3,6 +3,7 @@ import threading
 
 from prism.api.hub import Hub
 from prism.board import Board, Boards
+from tests.loops import apart
 
 
 def test_streams_are_woken_by_boards_and_by_others():
@@ -19,7 +20,7 @@ def test_streams_are_woken_by_boards_and_by_others():
         assert hub.closed
         hub.wake()  # nobody listens any more
 
-    asyncio.run(follow())
+    apart(follow())
 
 
 def test_the_age_of_a_board_begins_anew_with_each():

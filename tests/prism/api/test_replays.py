@@ -46,6 +46,8 @@ def test_a_capture_is_uploaded_followed_and_read(api, url, pcaps):
         ([("files", ("a.pcap", b"x")), ("topology", ("t", b"\xff\xfe"))], 422, "UTF-8"),
         ([("files", ("a.pcap", b"x")), ("topology", ("t", b'{"endpoints": 3}'))], 422, "endpoints"),
         ([("files", (f"{i}.pcap", b"x")) for i in range(65)], 422, "at most 64"),
+        ([("files", ("a.pcap", b"x")), ("placement", ("t.json", b"{}"))], 422, "a topology in 'topology'"),
+        ([("files", ("a.pcap", b"x")), ("topology", ("a", b"{}")), ("topology", ("b", b"{}"))], 422, "one topology"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_at_once(api, uploads, parts, status, why):
@@ -62,3 +64,15 @@ def test_without_a_spool_nothing_is_taken():
         assert httpx.post(url, files=[("files", ("a", b"x"))]).status_code == 404
         assert httpx.get(url).json()["items"] == []
         assert httpx.get(f"{url}/0123456789abcdef").status_code == 404
+
+
+def test_a_replay_that_runs_is_cancelled_and_then_forgotten(api, pcaps):
+    name = pcaps / "hang" / "leaf0.pcap.gz"
+    one = api.post("/replays", files=[("files", ("leaf0.pcap.gz", name.read_bytes()))]).json()
+    while (state := api.get(f"/replays/{one['id']}").json()["state"]) == "queued":
+        pass
+    assert state == "running"
+    answer = api.delete(f"/replays/{one['id']}")
+    assert (answer.status_code, answer.json()["state"]) == (202, "cancelled")
+    assert api.delete(f"/replays/{one['id']}").status_code == 204
+    assert api.get(f"/replays/{one['id']}").status_code == 404

@@ -7,6 +7,7 @@ from tests.prism.api.conftest import fits
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
+        ("/gaps", schemas.Listed[schemas.Gap]),
         ("/windows", schemas.Listed[schemas_service.Window]),
         ("/flows?src=10.0.0.0&dst=10.0.0.1", schemas.Listed[schemas_service.Flow]),
         ("/health", schemas_service.Health),

@@ -50,7 +50,7 @@ def test_packets_that_were_dropped_are_evidence_of_the_link_they_were_on():
         "switch": LEAF, "in_interface": 3, "out_interface": 7, "reason": 259, "why": "no buffer space", "packets": 42,
     }  # fmt: skip
     assert one.start_ns <= row["start_ns"] < row["end_ns"] <= one.end_ns
-    assert one.message == f"{plain.message}; leaf1 dropped 42 of these packets (no buffer space)"
+    assert one.message == f"{plain.message}; leaf1 dropped 42 packets of these connections (no buffer space), usually 1"
     assert replace(one, message="", evidence={}) == replace(plain, message="", evidence={})  # who and how sure stays
 
 
@@ -58,7 +58,7 @@ def test_errors_at_a_ports_end_make_a_slow_link_a_lossy_one():
     errors = (LEAF, NIC, None, 7, None, ERRORS, 800, BAD[1])
     one = told(lossy(case("slow NIC"), errors))
     assert (one.detector, one.kind, one.ids) == ("lossy_link", "slow_link", (address(NIC),))
-    assert one.message.endswith("leaf1 counted 800 errors at interface 7")
+    assert one.message.endswith("leaf1 counted 800 errors at interface 7, usually 0")
     assert one.evidence["lost"][0].keys() == {"switch", "in_interface", "packets", "usual", "start_ns", "end_ns", "why"}
     assert one.evidence["lost"][0]["why"] == "errors"
     assert told(case("slow NIC")).detector == "slow_link"

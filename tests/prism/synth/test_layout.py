@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.synth.cluster import build
-from prism.synth.layout import lay_out
+from prism.synth.layout import check_apart, lay_out
 from prism.synth.spec import Cluster, Job
 
 PLANT = build(Cluster(hosts=8, gpus=4))
@@ -40,3 +40,16 @@ def test_scattered_ranks_put_tensor_partners_on_different_hosts():
 def test_what_does_not_fit_is_refused(job):
     with pytest.raises(ValueError, match="job A"):
         lay_out(job, PLANT)
+
+
+def test_jobs_share_hosts_and_not_gpus():
+    whole, upper = Job(dp=16, gpus_used=2), Job(name="B", dp=16, gpus_used=2, first_gpu=2)
+    check_apart((whole, upper), [lay_out(job, PLANT) for job in (whole, upper)], PLANT)
+    shifted = Job(name="B", dp=8, gpus_used=2, first_gpu=1)
+    with pytest.raises(ValueError, match=r"jobs A and B are both on GPU 1 of server0, GPU 1 of server1, .* server3; first"):
+        check_apart((whole, shifted), [lay_out(job, PLANT) for job in (whole, shifted)], PLANT)
+
+
+def test_jobs_of_other_hosts_in_turn_are_apart():
+    even, odd = Job(dp=16, host_stride=2), Job(name="B", dp=16, host_stride=2, first_host=1)
+    check_apart((even, odd), [lay_out(job, PLANT) for job in (even, odd)], PLANT)

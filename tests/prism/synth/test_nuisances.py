@@ -45,5 +45,5 @@ def test_background_and_monitoring_touch_no_training():
 def test_a_copy_inside_needs_idle_endpoints():
     inside = Nuisances(bulk_gbit=1.0, bulk_inside=True)
     assert between(simulate(replace(SPEC, nuisances=inside)).flows, "10.10.8.", "10.10.9.").octets.sum() > 0
-    with pytest.raises(ValueError, match="no job uses"):
+    with pytest.raises(ValueError, match="outside all jobs"):
         simulate(replace(SPEC, cluster=Cluster(hosts=8), nuisances=inside))

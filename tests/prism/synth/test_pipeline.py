@@ -39,5 +39,5 @@ def test_1f1b_keeps_fewer_micro_batches_in_flight_than_gpipe():
 
 
 def test_interleaving_needs_whole_rounds():
-    with pytest.raises(ValueError, match="multiples"):
+    with pytest.raises(ValueError, match="multiple of the stages"):
         levels("interleaved", 4, 6, 2)

@@ -44,45 +44,74 @@ def test_every_preset_can_be_written_down(name):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("jobs: [{dpp: 4}]", "s.yaml: jobs[0].dpp: unknown field, did you mean dp?"),
-        ("xyzzy: 1", "s.yaml: xyzzy: unknown field; there are name, cluster, jobs, faults, nuisances, degradation, start_ns"),
-        ("cluster: 8", "s.yaml: cluster: an object with fields is needed, not '8'"),
-        ("[]", "s.yaml: an object with fields is needed, not []"),
-        ("jobs: {dp: 4}", "s.yaml: jobs: a list is needed, not {'dp': '4'}"),
-        ("jobs: []", "s.yaml: jobs: at least one job is needed"),
+        ("jobs: [{dpp: 4}]", "s.yaml: jobs[0].dpp: unknown field; did you mean dp?"),
+        (
+            "xyzzy: 1",
+            "s.yaml: xyzzy: unknown field; known fields: name, cluster, jobs, faults, nuisances, degradation, start_ns",
+        ),
+        ("cluster: 8", "s.yaml: cluster: must be an object with fields, not '8'"),
+        ("[]", "s.yaml: must be an object with fields, not []"),
+        ("jobs: {dp: 4}", "s.yaml: jobs: must be a list, not {'dp': '4'}"),
+        ("jobs: []", "s.yaml: jobs: needs at least one job"),
         ("jobs: [{dp: 0}]", "s.yaml: jobs[0].dp: 0 is less than 1"),
-        ("jobs: [{dp: 2.5}]", "s.yaml: jobs[0].dp: a whole number is needed, not '2.5'"),
-        ("jobs: [{dp: many}]", "s.yaml: jobs[0].dp: a whole number is needed, not 'many'"),
-        ("jobs: [{jitter: .nan}]", "s.yaml: jobs[0].jitter: a number is needed, not '.nan'"),
-        ("jobs: [{jitter: nan}]", "s.yaml: jobs[0].jitter: a number is needed, not 'nan'"),
-        ("jobs: [{overlap: 7}]", "s.yaml: jobs[0].overlap: true or false is needed, not '7'"),
-        ("jobs: [{schedule: 2f2b}]", "s.yaml: jobs[0].schedule: '2f2b' is none of 1f1b, gpipe, interleaved"),
+        ("jobs: [{dp: 2.5}]", "s.yaml: jobs[0].dp: must be a whole number, not '2.5'"),
+        ("jobs: [{dp: many}]", "s.yaml: jobs[0].dp: must be a whole number, not 'many'"),
+        ("jobs: [{jitter: .nan}]", "s.yaml: jobs[0].jitter: must be a number, not '.nan'"),
+        ("jobs: [{jitter: nan}]", "s.yaml: jobs[0].jitter: must be a number, not 'nan'"),
+        ("jobs: [{overlap: 7}]", "s.yaml: jobs[0].overlap: must be true or false, not '7'"),
+        ("jobs: [{schedule: 2f2b}]", "s.yaml: jobs[0].schedule: '2f2b' must be one of 1f1b, gpipe, interleaved"),
         ("cluster: {nic_gbit: 0}", "s.yaml: cluster.nic_gbit: 0.0 is not more than 0"),
         ("degradation: {loss: 1.5}", "s.yaml: degradation.loss: 1.5 is more than 1"),
         ("faults: [{ranks: [1]}]", "s.yaml: faults[0].kind: is missing"),
-        ("faults: [{kind: hang, ranks: [1, x]}]", "s.yaml: faults[0].ranks[1]: a whole number is needed, not 'x'"),
-        ("name: ''", "s.yaml: name: a text is needed, not ''"),
+        ("faults: [{kind: hang, ranks: [1, x]}]", "s.yaml: faults[0].ranks[1]: must be a whole number, not 'x'"),
+        ("name: ''", "s.yaml: name: must be text, not ''"),
         ("jobs: [{dp: 99}]", "s.yaml: jobs[0]: job A: 99 ranks do not fit on 8 hosts"),
-        ("jobs: [{dp: 2}, {dp: 2}]", "s.yaml: jobs[1].name: two jobs are called A"),
+        ("jobs: [{dp: 2}, {dp: 2}]", "s.yaml: jobs[1].name: two jobs have the name A"),
         (
             "jobs: [{pp: 4, micro: 6, schedule: interleaved}]",
-            "s.yaml: jobs[0]: interleaving needs micro-batches (6) in multiples",
+            "s.yaml: jobs[0]: interleaving needs a number of micro-batches (6) that is a multiple",
         ),
-        ("jobs: [{dp: 4, ep: 3}]", "s.yaml: jobs[0]: job A: 3 experts' ranks do not divide 4 replicas"),
+        (
+            "cluster: {hosts: 4, gpus: 2}\njobs: [{dp: 8, first_host: 1}]",
+            "s.yaml: jobs[0]: job A: 8 ranks do not fit on 4 hosts: at 2 a host they need 4 hosts, from server1 to server4; "
+            "the last is server3",
+        ),
+        (
+            "cluster: {hosts: 4, gpus: 2}\njobs: [{dp: 4}, {name: B, dp: 4, first_host: 1}]",
+            "s.yaml: jobs: jobs A and B are both on GPU 0 of server1, GPU 1 of server1; first_host, first_gpu and gpus_used",
+        ),
+        (
+            "cluster: {hosts: 8, gpus: 2}\njobs: [{dp: 2}, {name: B, dp: 8, first_host: 2}, {name: C, dp: 16}]",
+            "s.yaml: jobs: jobs A and C are both on GPU 0 of server0, GPU 1 of server0; first_host",
+        ),
+        (
+            "cluster: {gpus: 2}\njobs: [{dp: 16}, {name: B, dp: 16, scattered: true, begin_s: 9}]",
+            "s.yaml: jobs: jobs A and B are both on GPU 0 of server0, GPU 1 of server0, GPU 0 of server1, GPU 1 of server1 "
+            "and 12 more; first_host",
+        ),
+        ("jobs: [{dp: 4, ep: 3}]", "s.yaml: jobs[0]: job A: ep 3 does not divide dp 4"),
         ("jobs: [{dp: 4, first_gpu: 1}]", "s.yaml: jobs[0]: a host has no GPUs beyond 0"),
         ("jobs: [{channels: 32, queues: 2}]", "s.yaml: jobs[0].queues: 32 channels with 2 each are more than 62 queue pairs"),
         ("jobs: [{mode: fsdp, pp: 2}]", "s.yaml: jobs[0]: mode fsdp has no pp, tp and cp"),
-        ("faults: [{kind: hang, job: B, ranks: [1]}]", "s.yaml: faults[0].job: no job is called B; there are A"),
-        ("faults: [{kind: hang, ranks: [8]}]", "s.yaml: faults[0].ranks: 8 is no rank of job A, which has 8"),
+        ("faults: [{kind: hang, job: B, ranks: [1]}]", "s.yaml: faults[0].job: no job has the name B; jobs: A"),
+        ("faults: [{kind: hang, ranks: [8]}]", "s.yaml: faults[0].ranks: 8 is not a rank of job A, which has 8"),
+        (
+            "faults: [{kind: uplink_throttle, switch: leaf0, ranks: [1]}]",
+            "s.yaml: faults[0].ranks: uplink_throttle applies to a switch, not to ranks; remove ranks",
+        ),
+        (
+            "faults: [{kind: hang, ranks: [1], switch: leaf0}]",
+            "s.yaml: faults[0].switch: hang applies to ranks, not to a switch; remove switch",
+        ),
         ("faults: [{kind: hang}]", "s.yaml: faults[0].ranks: hang needs ranks"),
         (
             "faults: [{kind: uplink_throttle, switch: leaf7}]",
-            "s.yaml: faults[0].switch: leaf7 is no leaf; there are leaf0",
+            "s.yaml: faults[0].switch: leaf7 is not a leaf; leaves: leaf0",
         ),
         ("faults: [{kind: hang, ranks: [1], first: 24}]", "s.yaml: faults[0].first: job A has 24 steps"),
-        ("faults: [{kind: hang, ranks: [1], first: 5, stop: 5}]", "s.yaml: faults[0].stop: 5 is not after 5"),
+        ("faults: [{kind: hang, ranks: [1], first: 5, stop: 5}]", "s.yaml: faults[0].stop: 5 must be greater than 5"),
         ("name: [", "s.yaml:1:8: "),
-        ("name: a\nname: b", "s.yaml:2:1: 'name' stands there twice"),
+        ("name: a\nname: b", "s.yaml:2:1: 'name' is given twice"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place_in_one_line(text, message):
@@ -94,10 +123,10 @@ def test_what_is_wrong_is_named_with_its_place_in_one_line(text, message):
 
 def test_json_is_read_as_strictly():
     for text, message in (
-        ('{"jobs": [{"dp": true}]}', "a.json: jobs[0].dp: a whole number is needed, not True"),
-        ('{"name": 5}', "a.json: name: a text is needed, not 5"),
-        ('{"name": "a", "name": "b"}', "a.json: name: stands there twice"),
-        ('{"jobs": [{"jitter": 1e999}]}', "a.json: jobs[0].jitter: a number is needed, not inf"),
+        ('{"jobs": [{"dp": true}]}', "a.json: jobs[0].dp: must be a whole number, not True"),
+        ('{"name": 5}', "a.json: name: must be text, not 5"),
+        ('{"name": "a", "name": "b"}', "a.json: name: is given twice"),
+        ('{"jobs": [{"jitter": 1e999}]}', "a.json: jobs[0].jitter: must be a number, not inf"),
     ):
         with pytest.raises(ValueError) as caught:  # noqa: PT011
             parse(text, "a.json")
@@ -119,13 +148,13 @@ def test_settings_change_what_they_name():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("jobs.0.dpp=3", "--set: jobs[0].dpp: unknown field, did you mean dp?"),
-        ("job.0.dp=3", "--set job.0.dp=3: unknown field, did you mean jobs?"),
-        ("jobs.2.dp=3", "--set jobs.2.dp=3: 2 is no place in jobs, which has 1"),
-        ("jobs.one.dp=3", "--set jobs.one.dp=3: one is no place in jobs, which has 1"),
+        ("jobs.0.dpp=3", "--set: jobs[0].dpp: unknown field; did you mean dp?"),
+        ("job.0.dp=3", "--set job.0.dp=3: unknown field; did you mean jobs?"),
+        ("jobs.2.dp=3", "--set jobs.2.dp=3: 2 is not an index of jobs, which has 1"),
+        ("jobs.one.dp=3", "--set jobs.one.dp=3: one is not an index of jobs, which has 1"),
         ("jobs.0.dp.x=3", "--set jobs.0.dp.x=3: jobs.0.dp has no fields"),
-        ("jobs.0.dp", "--set jobs.0.dp: PLACE=VALUE is needed, such as jobs.0.dp=16"),
-        ("=3", "--set =3: PLACE=VALUE is needed, such as jobs.0.dp=16"),
+        ("jobs.0.dp", "--set jobs.0.dp: must be PLACE=VALUE, such as jobs.0.dp=16"),
+        ("=3", "--set =3: must be PLACE=VALUE, such as jobs.0.dp=16"),
         ("jobs.0.dp=[", "--set jobs.0.dp=[:1:2: "),
         ("jobs.0.dp=-1", "--set: jobs[0].dp: -1 is less than 1"),
         ("jobs.0.dp=64", "--set: jobs[0]: job A: 256 ranks do not fit on 8 hosts"),

@@ -28,7 +28,7 @@ def test_a_report_shows_the_pages_without_a_service(report, opened):
     one.select_option("#measure", "work")
     expect(one.locator("#steps canvas:not(.ramp)")).to_have_count(2)
     one.locator("#claims .claim a").first.click()
-    expect(one.locator("h1")).to_have_text("slow rank 10.10.5.1")
+    expect(one.locator("h1")).to_have_text("Slow rank 10.10.5.1 (server5)")
     expect(one.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
     one.get_by_role("link", name="Switches").click()
     expect(one.locator("#links tbody tr")).to_have_count(4)

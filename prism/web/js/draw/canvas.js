@@ -1,6 +1,7 @@
 // A canvas that is as sharp as the screen, painted again when its size or the theme changes, and a tip that follows the pointer.
 
 import { h } from "../dom.js";
+import { redraw } from "../patch.js";
 import { token } from "../palette.js";
 
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
@@ -11,15 +12,16 @@ export const gutter = (width) => (width < 520 ? 62 : 140);
 export const MARGIN = 10;
 
 /**
- * A canvas in `element`. `paint(context, width, height)` in CSS pixels; `height` a number or a function of the width.
- * Returns {canvas, repaint}.
+ * A canvas in `element`, empty until `show({height, label, paint})`: `paint(context, width, height)` in CSS pixels; `height` a number or a
+ * function of the width. Returns {canvas, show, repaint, width}.
  */
-export function surface(element, { height, label, paint, className = "" }) {
-  const canvas = h("canvas", { class: className, role: "img", "aria-label": label });
+export function surface(element) {
+  const canvas = h("canvas", { role: "img" });
   let width = 0;
+  let shown = null;
   const repaint = () => {
-    if (!width || !canvas.isConnected) return;
-    const tall = typeof height === "function" ? height(width) : height;
+    if (!width || !shown || !canvas.isConnected) return;
+    const tall = typeof shown.height === "function" ? shown.height(width) : shown.height;
     const ratio = Math.min(3, window.devicePixelRatio || 1);
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(tall * ratio);
@@ -27,7 +29,7 @@ export function surface(element, { height, label, paint, className = "" }) {
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     context.font = FONT;
-    paint(context, width, tall);
+    shown.paint(context, width, tall);
   };
   element.append(canvas);
   const watch = new ResizeObserver(() => {
@@ -39,14 +41,21 @@ export function surface(element, { height, label, paint, className = "" }) {
   });
   watch.observe(element);
   themed(canvas, repaint);
-  return { canvas, repaint, width: () => width };
+  const show = (next) => {
+    shown = next;
+    canvas.setAttribute("aria-label", next.label);
+    repaint();
+  };
+  return { canvas, show, repaint, width: () => width };
 }
 
-/** Calls `repaint` when the theme changes, as long as the element is there. */
-export function themed(element, repaint) {
-  const listen = () => (element.isConnected ? repaint() : document.removeEventListener("themechange", listen));
-  document.addEventListener("themechange", listen);
-}
+const painters = new WeakMap();
+document.addEventListener("themechange", () => {
+  for (const canvas of document.querySelectorAll("canvas")) painters.get(canvas)?.();
+});
+
+/** Calls `repaint` when the theme changes while the canvas is in the page. */
+export const themed = (canvas, repaint) => painters.set(canvas, repaint);
 
 /** A tip inside `element` (which is positioned). `show(x, y, lines)`, `hide()`. */
 export function tip(element) {
@@ -54,7 +63,7 @@ export function tip(element) {
   element.append(box);
   return {
     show(x, y, lines) {
-      box.replaceChildren(...lines.filter(Boolean).map((line, place) => h(place ? "span" : "strong", {}, line)));
+      redraw(box, lines.filter(Boolean).map((line, place) => h(place ? "span" : "strong", {}, line)));
       box.hidden = false;
       const left = Math.min(x + 14, element.clientWidth - box.offsetWidth - 4);
       const below = y + 16 + box.offsetHeight < element.clientHeight + 60;
@@ -109,10 +118,45 @@ export function write(context, text, x, y, { align = "left", base = "middle", co
   context.fillText(text, x, y);
 }
 
-/** Drags and clicks on a canvas: `moved(x, y)`, `left()`, `dragged(x0, x1, done)`, `clicked(x, y)`. A touch scrolls the page. */
+/** A hatched band from x0 to x1 with its label at the top, where nothing is known; within [left, left + wide]. */
+export function band(context, text, [x0, x1], { left, wide, top, tall, named = true }) {
+  const begin = Math.max(left, x0);
+  const end = Math.min(left + wide, Math.max(x1, x0 + 3));
+  if (end <= begin) return;
+  context.save();
+  context.beginPath();
+  context.rect(begin, top, end - begin, tall);
+  context.clip();
+  context.fillStyle = token("surface");
+  context.globalAlpha = 0.7;
+  context.fillRect(begin, top, end - begin, tall);
+  context.globalAlpha = 1;
+  context.strokeStyle = token("muted");
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let at = begin - tall; at < end; at += 7) {
+    context.moveTo(at, top + tall);
+    context.lineTo(at + tall, top);
+  }
+  context.stroke();
+  context.restore();
+  if (!named) return;
+  context.font = `600 ${FONT}`;
+  const width = context.measureText(text).width + 8;
+  const x = Math.max(left, Math.min(begin, left + wide - width));
+  context.fillStyle = token("surface");
+  context.fillRect(x, top, width, 15);
+  write(context, text, x + 4, top + 8, { colour: token("text"), bold: true });
+}
+
+/**
+ * Drags and clicks on a canvas: `moved(x, y)`, `left()`, `dragged(x0, x1, done)`, `clicked(x, y)`. A touch scrolls the page. Returns a
+ * function that calls `moved` again where the pointer rests, if it is over the canvas: what it points at may be new.
+ */
 export function pointer(canvas, { moved, left, dragged, clicked }) {
   let from = null;
   let far = false;
+  let over = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button || event.pointerType === "touch") return;
     from = place(event, canvas);
@@ -120,10 +164,10 @@ export function pointer(canvas, { moved, left, dragged, clicked }) {
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
-    const at = place(event, canvas);
-    if (from && dragged && Math.abs(at[0] - from[0]) > 4) far = true;
-    if (from && far) dragged(from[0], at[0], false);
-    moved?.(...at);
+    over = place(event, canvas);
+    if (from && dragged && Math.abs(over[0] - from[0]) > 4) far = true;
+    if (from && far) dragged(from[0], over[0], false);
+    moved?.(...over);
   });
   canvas.addEventListener("pointerup", (event) => {
     const at = place(event, canvas);
@@ -134,5 +178,11 @@ export function pointer(canvas, { moved, left, dragged, clicked }) {
     if (!far) clicked?.(...place(event, canvas));
     far = false;
   });
-  canvas.addEventListener("pointerleave", () => left?.());
+  canvas.addEventListener("pointerleave", () => {
+    over = null;
+    left?.();
+  });
+  return () => {
+    if (over) moved?.(...over);
+  };
 }

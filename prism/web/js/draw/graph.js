@@ -1,45 +1,65 @@
-// Who talks to whom: nodes by stage or in a ring, lines by kind of traffic, as thick as their octets are many.
+// Communication between ranks: nodes by stage or in a ring, lines by kind of traffic, as thick as their octets are many.
 
 import { h, svg } from "../dom.js";
 import { natural, octets } from "../format.js";
-import { SIGNS, phase } from "../palette.js";
-import { themed } from "./canvas.js";
+import { SIGNS, phase, tints } from "../palette.js";
+import { part, redraw } from "../patch.js";
+import { legend } from "./spark.js";
 
 const WIDE = 560;
 
 /**
- * Draws a graph.
+ * A graph, with a box to tick for each kind of traffic.
  *
  * data: {nodes: [{id, leaf, host, stage, rank}], edges: [{src, dst, kind, octets}]} of the API. options: blamed Map(id -> severity),
- * kinds: Set of kinds shown, onnode(node).
+ * note (a text beside the boxes). Method: focus(rank or null).
  */
-export function drawGraph(element, data, { blamed = new Map(), kinds = null, onnode } = {}) {
+export const graph = (data, options = {}) => part({}, mountGraph, { data, ...options });
+
+function mountGraph(root, first) {
+  let props = first;
+  let focused = null;
+  const off = new Set(); // kinds that are not shown
+  const focus = (id) => {
+    if (id === focused) return;
+    focused = id;
+    draw();
+  };
+  const tick = (kind, event) => {
+    off[event.target.checked ? "delete" : "add"](kind);
+    draw();
+  };
+  const draw = () => {
+    const { data, note } = props;
+    const kinds = [...new Set(data.edges.map((edge) => edge.kind))];
+    const boxes = kinds.map((kind) => h("label", { key: kind }, h("input", { type: "checkbox", checked: true, onchange: (event) => tick(kind, event) }), legend([[kind, null]])));
+    redraw(root, h("div", { class: "filters" }, boxes), note ? h("p", { class: "note" }, note) : null, picture(props, { off, focused, focus }));
+  };
+  draw();
+  return {
+    update(next) {
+      props = next;
+      if (!props.data.nodes.some((node) => node.id === focused)) focused = null;
+      draw();
+    },
+    focus: (rank) => focus(rank === null ? null : (props.data.nodes.find((node) => node.rank === rank)?.id ?? null)),
+  };
+}
+
+function picture({ data, blamed = new Map() }, { off, focused, focus }) {
   const { spots, tall } = arranged([...data.nodes].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0) || natural(a.id, b.id)));
   const most = Math.max(1, ...data.edges.map((edge) => edge.octets));
-  const edges = data.edges.filter((edge) => (!kinds || kinds.has(edge.kind)) && spots.has(edge.src) && spots.has(edge.dst) && edge.src !== edge.dst);
-  const lines = edges.map((edge) => [edge, link(edge, spots, most)]);
-  const named = data.nodes.length <= 40;
-  const dots = data.nodes.map((node) => dot(node, spots.get(node.id), { severity: blamed.get(node.id), named, small: data.nodes.length > 120 }));
+  const edges = data.edges.filter((edge) => !off.has(edge.kind) && spots.has(edge.src) && spots.has(edge.dst) && edge.src !== edge.dst);
+  const lines = edges.map((edge) => link(edge, spots, { most, on: edge.src === focused || edge.dst === focused }));
+  const [named, small] = [data.nodes.length <= 40, data.nodes.length > 120];
+  const dots = data.nodes.map((node) => dot(node, spots.get(node.id), { severity: blamed.get(node.id), named, small, focus }));
   const summary = `${data.nodes.length} nodes, ${edges.length} pairs that exchange ${octets(edges.reduce((sum, edge) => sum + edge.octets, 0))}`;
-  const root = svg("svg", { class: "graph", viewBox: `0 0 ${WIDE} ${tall}`, role: "img", "aria-label": `Communication graph: ${summary}` }, lines.map(([, line]) => line), dots.flat());
-  const caption = h("p", { class: "key", "aria-live": "polite" }, summary);
-  element.append(h("div", { class: "drawing" }, root, caption));
-  const paint = () => lines.forEach(([edge, line]) => line.style.setProperty("stroke", phase(edge.kind).colour));
-  paint();
-  themed(root, paint);
-  const focus = (id) => {
-    root.classList.toggle("focused", id !== null);
-    lines.forEach(([edge, line]) => line.classList.toggle("on", edge.src === id || edge.dst === id));
-    caption.textContent = id === null ? summary : about(id, data, edges);
-  };
-  data.nodes.forEach((node, at) => {
-    const target = dots[at][0];
-    target.addEventListener("pointerenter", () => focus(node.id));
-    target.addEventListener("pointerleave", () => focus(null));
-    target.addEventListener("click", () => onnode?.(node));
-  });
-  const byRank = new Map(data.nodes.map((node) => [node.rank, node.id]));
-  return { focus: (rank) => focus(rank === null ? null : (byRank.get(rank) ?? null)) };
+  return h(
+    "div",
+    { class: "drawing" },
+    svg("svg", { class: focused === null ? "graph" : "graph focused", viewBox: `0 0 ${WIDE} ${tall}`, role: "img", "aria-label": `Communication graph: ${summary}` }, lines, dots),
+    h("p", { class: "key", "aria-live": "polite" }, focused === null ? summary : about(focused, data, edges)),
+  );
 }
 
 function about(id, data, edges) {
@@ -78,18 +98,18 @@ function arranged(nodes) {
 }
 
 /** A line bent to its right, so that both directions of a pair are seen. */
-function link(edge, spots, most) {
+function link(edge, spots, { most, on }) {
   const [[x0, y0], [x1, y1]] = [spots.get(edge.src), spots.get(edge.dst)];
   const [mx, my] = [(x0 + x1) / 2 - (y1 - y0) * 0.12, (y0 + y1) / 2 + (x1 - x0) * 0.12];
   const width = 0.6 + 3.4 * Math.sqrt(edge.octets / most);
-  const path = svg("path", { d: `M${x0} ${y0}Q${mx} ${my} ${x1} ${y1}`, "stroke-width": width.toFixed(2) });
-  path.append(svg("title", {}, `${edge.src} to ${edge.dst}: ${phase(edge.kind).label}, ${octets(edge.octets)}`));
-  return path;
+  const shape = { class: on ? "tinted on" : "tinted", style: tints(edge.kind), d: `M${x0} ${y0}Q${mx} ${my} ${x1} ${y1}`, "stroke-width": width.toFixed(2) };
+  return svg("path", { key: `${edge.kind} ${edge.src} ${edge.dst}`, ...shape }, svg("title", {}, `${edge.src} to ${edge.dst}: ${phase(edge.kind).label}, ${octets(edge.octets)}`));
 }
 
-function dot(node, [x, y], { severity, named, small }) {
-  const circle = svg("circle", { cx: x, cy: y, r: severity ? 7 : small ? 2.5 : 5, class: severity ?? null, tabindex: -1 }, svg("title", {}, node.id));
+function dot(node, [x, y], { severity, named, small, focus }) {
+  const point = { onpointerenter: () => focus(node.id), onpointerleave: () => focus(null) };
+  const circle = svg("circle", { key: `dot ${node.id}`, ...point, cx: x, cy: y, r: severity ? 7 : small ? 2.5 : 5, class: severity ?? null, tabindex: -1 }, svg("title", {}, node.id));
   if (!named && !severity) return [circle];
   const text = `${severity ? `${SIGNS[severity]} ` : ""}${node.rank === null || node.rank === undefined ? node.id : `r${node.rank}`}`;
-  return [circle, svg("text", { x, y: y - 10, class: severity ?? null }, text)];
+  return [circle, svg("text", { key: `name ${node.id}`, x, y: y - 10, class: severity ?? null }, text)];
 }

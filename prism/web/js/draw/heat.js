@@ -3,83 +3,112 @@
 import { h } from "../dom.js";
 import { count, duration } from "../format.js";
 import { SIGNS, ramp, token } from "../palette.js";
-import { MARGIN, fitName, gutter, pointer, surface, themed, ticks, tip, write } from "./canvas.js";
+import { part, redraw } from "../patch.js";
+import { MARGIN, band, fitName, gutter, pointer, surface, themed, ticks, tip, write } from "./canvas.js";
 
 const TOP = 4;
 const AXIS = 20;
+const LOW = 0.9; // of what is usual: the coldest colour
 
 /**
- * Draws the heat of steps.
+ * The heat of steps.
  *
  * data: {ranks, steps, value} of the API (`ranks` are numbers, or [first, last] where binned; `value` ms, null where none).
- * options: label(rank), usual (ms, the colour's low end), outlined [{ranks: Set, steps: [first, last], severity, text}],
+ * options: label(rank), usual (ms, the colour's low end), outlined [{ranks: Set, steps: [first, last], severity, text}], gaps [{text, from, to}],
  * selected [first, last] steps, range [first, last] steps shown, onselect(first, last), onrank(rank).
  */
-export function drawHeat(element, data, options = {}) {
-  const { label = String, outlined = [], onselect, onrank } = options;
-  const columns = columnsOf(data, options.range);
-  const rows = data.value.length;
-  const high = scale(data.value, options.usual);
-  let selected = options.selected;
-  const height = () => TOP + body(rows) + AXIS;
-  const root = h("div", { class: "drawing" });
-  element.append(root);
-  const geometry = (width) => {
-    const left = gutter(width);
-    return { left, wide: width - left - MARGIN, tall: body(rows) };
-  };
-  const paint = (context, width) => {
-    const { left, wide, tall } = geometry(width);
-    context.imageSmoothingEnabled = false;
-    context.drawImage(image(data.value, columns, high), left, TOP, wide, tall);
-    labels(context, data.ranks, label, { left, tall, outlined });
-    axis(context, data.steps, columns, left, wide, TOP + tall);
-    if (selected) select(context, selected, { data, columns, left, wide, tall });
-    for (const one of outlined) outline(context, one, { data, columns, left, wide, tall });
-  };
-  const text = `Step times of ${count(rankCount(data.ranks))} ranks over ${count(columns.length)} columns of steps. ${outlined.map((one) => one.text).join(". ")}`;
-  const { canvas, repaint, width } = surface(root, { height, label: text, paint });
+export const heatStrip = (data, options = {}) => part({ class: "drawing" }, mountHeat, { data, ...options });
+
+function mountHeat(root, first) {
+  let now = known(first);
+  let { selected } = first;
+  const view = surface(root);
   const hint = tip(root);
+  const foot = h("div", {});
+  root.append(foot);
   const at = (x, y) => {
-    const { left, wide, tall } = geometry(width());
-    const column = Math.floor(((x - left) / wide) * columns.length);
-    const row = Math.floor(((y - TOP) / tall) * rows);
-    return [row >= 0 && row < rows ? row : null, Math.max(0, Math.min(columns.length - 1, column)), x >= left];
+    const { left, wide, tall } = geometry(view.width(), now.rows);
+    const column = Math.floor(((x - left) / wide) * now.columns.length);
+    const row = Math.floor(((y - TOP) / tall) * now.rows);
+    return [row >= 0 && row < now.rows ? row : null, Math.max(0, Math.min(now.columns.length - 1, column)), x >= left];
   };
-  pointer(canvas, {
+  const say = (rank) => root.dispatchEvent(new CustomEvent("rank", { bubbles: true, detail: rank }));
+  const again = pointer(view.canvas, {
     moved(x, y) {
       const [row, column, inside] = at(x, y);
       if (row === null || !inside) return hint.hide();
-      const [first, last] = data.steps[columns[column]];
-      const value = data.value[row][columns[column]];
-      hint.show(x, y, [
-        nameOf(data.ranks[row], label),
-        first === last ? `step ${first}` : `steps ${first} to ${last}, the longest`,
-        value === null ? "no step seen" : duration(value),
-      ]);
-      return element.dispatchEvent(new CustomEvent("rank", { bubbles: true, detail: firstOf(data.ranks[row]) }));
+      hint.show(x, y, cellLines(now, row, now.columns[column]));
+      return say(firstOf(now.data.ranks[row]));
     },
     left() {
       hint.hide();
-      element.dispatchEvent(new CustomEvent("rank", { bubbles: true, detail: null }));
+      say(null);
     },
     dragged(x0, x1, done) {
-      if (!onselect) return;
+      if (!now.onselect) return;
       const [a, b] = [at(x0, 0)[1], at(x1, 0)[1]].sort((one, other) => one - other);
-      selected = [data.steps[columns[a]][0], data.steps[columns[b]][1]];
-      repaint();
-      if (done) onselect(...selected);
+      selected = [now.data.steps[now.columns[a]][0], now.data.steps[now.columns[b]][1]];
+      view.repaint();
+      if (done) now.onselect(...selected);
     },
     clicked(x, y) {
       const [row, column, inside] = at(x, y);
-      if (!inside && row !== null) onrank?.(firstOf(data.ranks[row]));
-      else if (onselect && row !== null) onselect(...data.steps[columns[column]], firstOf(data.ranks[row]));
+      if (!inside && row !== null) now.onrank?.(firstOf(now.data.ranks[row]));
+      else if (now.onselect && row !== null) now.onselect(...now.data.steps[now.columns[column]], firstOf(now.data.ranks[row]));
     },
   });
-  root.append(key(high));
-  return { select(range) { selected = range; repaint(); } };
+  const update = (props) => {
+    now = known(props);
+    selected = props.selected;
+    view.show({
+      height: TOP + body(now.rows) + AXIS,
+      label: `Step times of ${count(rankCount(now.data.ranks))} ranks over ${count(now.columns.length)} columns of steps. ${now.outlined.map((one) => one.text).join(". ")}`,
+      paint: (context, width) => paint(context, { ...now, ...geometry(width, now.rows), selected }),
+    });
+    redraw(foot, key(now.high));
+    again();
+  };
+  update(first);
+  return { update };
 }
 
+/** What a drawing needs to know, from what it is given. */
+function known({ data, label = String, outlined = [], gaps = [], range, usual, onselect, onrank }) {
+  return { data, label, outlined, gaps, onselect, onrank, columns: columnsOf(data, range), rows: data.value.length, high: scale(data.value, usual) };
+}
+
+function geometry(width, rows) {
+  const left = gutter(width);
+  return { left, wide: width - left - MARGIN, tall: body(rows) };
+}
+
+function paint(context, now) {
+  const { data, columns, label, outlined, gaps, selected, left, wide, tall } = now;
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image(data.value, columns, now.high), left, TOP, wide, tall);
+  const size = wide / columns.length;
+  columns.forEach((column, place) => {
+    const unseen = gapAt(gaps, data.steps[column]);
+    if (unseen) band(context, unseen.text, [left + place * size, left + (place + 1) * size], { left, wide, top: TOP, tall, named: false });
+  });
+  labels(context, data.ranks, label, { left, tall, outlined });
+  axis(context, data.steps, columns, left, wide, TOP + tall);
+  if (selected) select(context, selected, { data, columns, left, wide, tall });
+  for (const one of outlined) outline(context, one, { data, columns, left, wide, tall });
+}
+
+function cellLines({ data, label, gaps }, row, column) {
+  const [first, last] = data.steps[column];
+  const value = data.value[row][column];
+  return [
+    nameOf(data.ranks[row], label),
+    first === last ? `step ${first}` : `steps ${first} to ${last}, the longest`,
+    value === null ? (gapAt(gaps, [first, last])?.text ?? "no step seen") : duration(value),
+  ];
+}
+
+/** The gap in collection that all steps of a column lie in. */
+const gapAt = (gaps, [first, last]) => gaps.find((one) => first >= one.from && last <= one.to);
 const body = (rows) => (rows <= 4 ? rows * 24 : rows <= 24 ? rows * 16 : rows <= 80 ? rows * 6 : Math.min(420, Math.max(240, rows * 2)));
 const firstOf = (rank) => (Array.isArray(rank) ? rank[0] : rank);
 const lastOf = (rank) => (Array.isArray(rank) ? rank[1] : rank);
@@ -93,14 +122,13 @@ function columnsOf(data, range) {
   return some.length ? some : all;
 }
 
-/** What the colours span, ms: from a little under the usual step to the longest but the few most extreme. */
+/** What the colours span, ms: from a little under what is usual, which no fault moves, to the longest but the few most extreme. */
 function scale(value, usual) {
   const all = Float64Array.from(value.flat().filter((one) => one !== null)).sort();
   if (!all.length) return { low: 0, high: 1, usual: null };
-  const middle = usual ?? all[all.length >> 1];
-  const low = Math.min(middle, all[Math.floor(all.length * 0.02)]);
-  const high = Math.max(all[Math.floor((all.length - 1) * 0.995)], middle * 1.25);
-  return { low, high, usual: middle };
+  const low = usual ? usual * LOW : all[Math.floor(all.length * 0.02)];
+  const high = Math.max(all[Math.floor((all.length - 1) * 0.995)], (usual || low) * 1.25, low + 1e-6);
+  return { low, high, usual };
 }
 
 function image(value, columns, { low, high }) {
@@ -213,5 +241,5 @@ function key({ low, high, usual }) {
   };
   paint();
   themed(bar, paint);
-  return h("p", { class: "key" }, duration(low), bar, duration(high), usual ? h("span", {}, ` median ${duration(usual)}`) : null, h("span", { class: "hint" }, " Drag to choose steps, click a rank to see it below."));
+  return h("p", { class: "key" }, duration(low), bar, duration(high), usual ? h("span", {}, ` usual ${duration(usual)}`) : null, h("span", { class: "hint" }, " Drag to choose steps, click a rank to see it below."));
 }

@@ -3,61 +3,77 @@
 import { h } from "../dom.js";
 import { octets } from "../format.js";
 import { SIGNS, ramp, token } from "../palette.js";
+import { part, redraw } from "../patch.js";
 import { fit, pointer, surface, tip, write } from "./canvas.js";
 
 const HEAD = 18;
 
 /**
- * Draws a matrix. names: rows and columns; cells: [{src, dst, octets}]; marked: [{src, dst, severity, text}];
- * onpick(src, dst).
+ * A matrix. data: {names, cells, marked} with names of rows and columns, cells [{src, dst, octets}], marked [{src, dst, severity, text}];
+ * options: label, onpick(src, dst).
  */
-export function drawMatrix(element, { names, cells, marked = [] }, { label = "Traffic", onpick } = {}) {
-  const index = new Map(names.map((name, at) => [name, at]));
-  const most = Math.max(1, ...cells.map((cell) => cell.octets));
-    const known = cells.filter((cell) => index.has(cell.src) && index.has(cell.dst) && cell.octets > 0);
-  const root = h("div", { class: "drawing" });
-  element.append(root);
-  const room = (width) => {
-    const left = Math.min(110, width * 0.25);
-    const size = Math.max(1.5, Math.min(58, (width - left - 6) / names.length));
-    return { left, size };
-  };
-  const paint = (context, width) => {
-    const { left, size } = room(width);
-    const colours = ramp("volume");
-    context.fillStyle = token("lane");
-    context.fillRect(left, HEAD, size * names.length, size * names.length);
-    for (const { src, dst, octets: much } of known) {
-      const share = Math.sqrt(much / most);
-      const [r, g, b] = colours[Math.round(40 + 215 * share)];
-      context.fillStyle = `rgb(${r} ${g} ${b})`;
-      const gap = size > 8 ? 1 : 0;
-      context.fillRect(left + index.get(dst) * size + gap, HEAD + index.get(src) * size + gap, size - gap, size - gap);
-      if (size >= 48) write(context, octets(much), left + (index.get(dst) + 0.5) * size, HEAD + (index.get(src) + 0.5) * size, { align: "center", colour: r + g + b > 380 ? "#10151c" : "#ffffff" });
-    }
-    headings(context, names, { left, size });
-    for (const one of marked) frame(context, one, index, { left, size });
-  };
-  const height = (width) => HEAD + room(width).size * names.length + 4;
-  const text = `${label}: ${names.length} by ${names.length}, ${known.length} pairs, at most ${octets(most)}`;
-  const { canvas, width } = surface(root, { height, label: text, paint });
+export const matrix = (data, options = {}) => part({ class: "drawing" }, mountMatrix, { ...data, ...options });
+
+function mountMatrix(root, first) {
+  let props = first;
+  let found = new Map();
+  const view = surface(root);
   const hint = tip(root);
+  const foot = h("p", { class: "key" });
+  root.append(foot);
   const at = (x, y) => {
-    const { left, size } = room(width());
+    const { names } = props;
+    const { left, size } = room(view.width(), names.length);
     return [names[Math.floor((y - HEAD) / size)], names[Math.floor((x - left) / size)]];
   };
-  const found = new Map(cells.map((cell) => [`${cell.src}\n${cell.dst}`, cell]));
-  pointer(canvas, {
+  const again = pointer(view.canvas, {
     moved(x, y) {
       const [src, dst] = at(x, y);
       if (src === undefined || dst === undefined) return hint.hide();
-      const why = marked.filter((one) => one.src === src && one.dst === dst).map((one) => `${SIGNS[one.severity]} ${one.text}`);
+      const why = (props.marked ?? []).filter((one) => one.src === src && one.dst === dst).map((one) => `${SIGNS[one.severity]} ${one.text}`);
       return hint.show(x, y, [`${src} → ${dst}`, octets(found.get(`${src}\n${dst}`)?.octets ?? 0), ...why]);
     },
     left: () => hint.hide(),
-    clicked: (x, y) => onpick?.(...at(x, y)),
+    clicked: (x, y) => props.onpick?.(...at(x, y)),
   });
-  root.append(h("p", { class: "key" }, cells.length ? `Rows send to columns, at most ${octets(most)}; the stronger the colour, the more.` : "no traffic"));
+  const update = (next) => {
+    props = next;
+    const { names, cells, label = "Traffic" } = props;
+    const most = Math.max(1, ...cells.map((cell) => cell.octets));
+    found = new Map(cells.map((cell) => [`${cell.src}\n${cell.dst}`, cell]));
+    const index = new Map(names.map((name, place) => [name, place]));
+    const known = cells.filter((cell) => index.has(cell.src) && index.has(cell.dst) && cell.octets > 0);
+    view.show({
+      height: (width) => HEAD + room(width, names.length).size * names.length + 4,
+      label: `${label}: ${names.length} by ${names.length}, ${known.length} pairs, at most ${octets(most)}`,
+      paint: (context, width) => paint(context, { ...room(width, names.length), names, index, known, most, marked: props.marked ?? [] }),
+    });
+    redraw(foot, cells.length ? `Rows send to columns, at most ${octets(most)}; the stronger the colour, the more.` : "no traffic");
+    again();
+  };
+  update(first);
+  return { update };
+}
+
+function room(width, rows) {
+  const left = Math.min(110, width * 0.25);
+  return { left, size: Math.max(1.5, Math.min(58, (width - left - 6) / rows)) };
+}
+
+function paint(context, { left, size, names, index, known, most, marked }) {
+  const colours = ramp("volume");
+  context.fillStyle = token("lane");
+  context.fillRect(left, HEAD, size * names.length, size * names.length);
+  for (const { src, dst, octets: much } of known) {
+    const share = Math.sqrt(much / most);
+    const [r, g, b] = colours[Math.round(40 + 215 * share)];
+    context.fillStyle = `rgb(${r} ${g} ${b})`;
+    const gap = size > 8 ? 1 : 0;
+    context.fillRect(left + index.get(dst) * size + gap, HEAD + index.get(src) * size + gap, size - gap, size - gap);
+    if (size >= 48) write(context, octets(much), left + (index.get(dst) + 0.5) * size, HEAD + (index.get(src) + 0.5) * size, { align: "center", colour: r + g + b > 380 ? "#10151c" : "#ffffff" });
+  }
+  headings(context, names, { left, size });
+  for (const one of marked) frame(context, one, index, { left, size });
 }
 
 function headings(context, names, { left, size }) {

@@ -8,13 +8,13 @@ import { confidence } from "./spark.js";
 /** Suspects, the likeliest first, as bars. alternatives: [{ids, probability}]. */
 export function suspects(alternatives, most = 6) {
   const likely = alternatives.filter((one, at) => one.probability >= 0.005 || at === 0);
-  if (!likely.length) return empty("No suspects are told apart.");
+  if (!likely.length) return empty("The suspects cannot be distinguished.");
   const shown = [...likely].sort((a, b) => b.probability - a.probability).slice(0, most);
   const rest = alternatives.length - shown.length;
   return h(
     "div",
     { class: "suspects" },
-    h("ol", {}, shown.map((one) => h("li", {}, h("span", { class: "who", title: one.ids.join(", ") }, one.ids.length === 2 ? one.ids.join(" – ") : names(one.ids, 2)), bar(one.probability), h("b", {}, percent(one.probability))))),
+    h("ol", {}, shown.map((one) => h("li", { key: one.ids.join() }, h("span", { class: "who", title: one.ids.join(", ") }, one.ids.length === 2 ? one.ids.join(" – ") : names(one.ids, 2)), bar(one.probability), h("b", {}, percent(one.probability))))),
     rest > 0 ? h("p", { class: "note" }, `${rest} more, each less likely`) : null,
   );
 }
@@ -23,22 +23,22 @@ export function suspects(alternatives, most = 6) {
 export const bar = (share) => h("span", { class: "bar", "aria-hidden": "true" }, h("i", { style: { width: `${Math.max(0, Math.min(1, share)) * 100}%` } }));
 
 /** Ranks in a grid: a row per data-parallel place, a column per stage; those of one place in one cell. */
-export function drawLayout(element, ranks, { blamed = new Map(), onrank } = {}) {
+export function ranksGrid(ranks, { blamed = new Map(), onrank } = {}) {
   const stages = [...new Set(ranks.map((rank) => rank.stage ?? 0))].sort((a, b) => a - b);
   const lanes = [...new Set(ranks.map((rank) => rank.groups?.pp ?? rank.groups?.dp ?? 0))].sort((a, b) => a - b);
-  if (lanes.length > 64 || (stages.length < 2 && lanes.length < 2)) return;
+  if (lanes.length > 64 || (stages.length < 2 && lanes.length < 2)) return null;
   const chip = (rank) => {
     const severity = blamed.get(rank.rank);
     const name = `${severity ? SIGNS[severity] : ""}${rank.rank}`;
     const title = [rank.endpoint, rank.host, rank.leaf].filter(Boolean).join(", ");
-    return h("button", { type: "button", class: `rank ${severity ?? ""}`, title, "aria-label": `rank ${rank.rank}, ${title}`, onclick: () => onrank?.(rank.rank) }, name);
+    return h("button", { key: rank.rank, type: "button", class: `rank ${severity ?? ""}`, title, "aria-label": `rank ${rank.rank}, ${title}`, onclick: () => onrank?.(rank.rank) }, name);
   };
   const rows = lanes.map((lane) =>
     h("tr", {}, h("th", { scope: "row" }, lanes.length > 1 ? `pipeline ${lane}` : ""), stages.map((stage) =>
       h("td", {}, ranks.filter((rank) => (rank.stage ?? 0) === stage && (rank.groups?.pp ?? rank.groups?.dp ?? 0) === lane).map(chip)))),
   );
   const heads = h("tr", {}, h("td", {}), stages.map((stage) => h("th", { scope: "col" }, `stage ${stage}`)));
-  element.append(h("div", { class: "scroll" }, h("table", { class: "layout" }, h("thead", {}, heads), h("tbody", {}, rows))));
+  return h("div", { class: "scroll" }, h("table", { class: "layout" }, h("thead", {}, heads), h("tbody", {}, rows)));
 }
 
 /** Groups by kind: how many, how large, seen in traffic or known by placement, how sure. */

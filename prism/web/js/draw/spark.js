@@ -2,8 +2,7 @@
 
 import { h, svg } from "../dom.js";
 import { duration, percent, sureness } from "../format.js";
-import { PHASE_ORDER, phase } from "../palette.js";
-import { themed } from "./canvas.js";
+import { PHASE_ORDER, phase, tints } from "../palette.js";
 
 /** Step times as a line from 0; the slow ones stand out by height. */
 export function spark(values, { width = 132, height = 26 } = {}) {
@@ -33,16 +32,12 @@ export function shares(phases, { named = false, width = null } = {}) {
 }
 
 function swatch(word, share = null) {
-  const made = h("i", { class: phase(word).hatched ? "hatched" : null, style: share === null ? {} : { "flex-grow": String(share) } });
-  const paint = () => made.style.setProperty("background-color", phase(word).colour);
-  paint();
-  themed(made, paint);
-  return made;
+  return h("i", { key: word, class: phase(word).hatched ? "tinted hatched" : "tinted", style: { ...tints(word), ...(share === null ? {} : { "flex-grow": String(share) }) } });
 }
 
 /** Phases by colour and name. parts: [[word, share or null], …]. */
 export function legend(parts) {
-  return h("ul", { class: "legend" }, parts.map(([word, share]) => h("li", {}, swatch(word), phase(word).label, share === null ? null : h("b", {}, percent(share)))));
+  return h("ul", { class: "legend" }, parts.map(([word, share]) => h("li", { key: word }, swatch(word), phase(word).label, share === null ? null : h("b", {}, percent(share)))));
 }
 
 /** How sure something inferred is: a bar, a number, a word. */

@@ -1,73 +1,89 @@
 // How long each step of a job took, one after another, with the usual time, events, and the stretches that findings are about.
 
-import { h } from "../dom.js";
 import { count, duration } from "../format.js";
 import { SIGNS, token } from "../palette.js";
-import { MARGIN, gutter, pointer, surface, ticks, tip, write } from "./canvas.js";
+import { part } from "../patch.js";
+import { MARGIN, band, gutter, pointer, surface, ticks, tip, write } from "./canvas.js";
 
 const TOP = 22;
 const FOOT = 6;
 const HEIGHT = 148;
 
 /**
- * Draws step durations.
+ * Step durations as bars.
  *
- * data: {start_ms, duration_ms, first} (first: number of the first step). options: usual (ms, the median), events [{kind, from, to}] and
- * findings [{severity, text, from, to}] in steps, range [first, last] shown, selected, onselect(first, last).
+ * data: {start_ms, duration_ms, first} (first: number of the first step). options: usual (ms, of the time before a finding), events [{kind, from, to}],
+ * findings [{severity, text, from, to}] and gaps in collection [{text, from, to}] in steps, range [first, last] shown, selected, onselect(first, last).
  */
-export function drawSteps(element, data, options = {}) {
-  const { usual, events = [], findings = [], onselect } = options;
-  const first = data.first ?? 0;
-  const total = data.duration_ms.length;
-  const range = options.range ?? [first, first + total - 1];
-  const low = Math.max(0, range[0] - first);
-  const shown = data.duration_ms.slice(low, range[1] - first + 1);
-  let selected = options.selected;
-  const root = h("div", { class: "drawing" });
-  element.append(root);
-  const top = Math.max(...shown.filter(Number.isFinite), usual ?? 0) * 1.08 || 1;
-  const room = (width) => {
-    const left = gutter(width);
-    const wide = width - left - MARGIN;
-    return { left, wide, size: wide / Math.max(1, shown.length), y: (ms) => HEIGHT - FOOT - (ms / top) * (HEIGHT - TOP - FOOT) };
-  };
-  const x = (step, { left, size }) => left + (step - first - low) * size;
-  const paint = (context, width) => {
-    const here = room(width);
-    grid(context, top, here);
-    for (const one of findings) stretch(context, one, here, (step) => x(step, here));
-    bars(context, shown, (step) => findings.some((one) => step + first + low >= one.from && step + first + low <= one.to), here);
-    if (usual) level(context, usual, here);
-    for (const one of events) mark(context, one, here, (step) => x(step, here));
-    if (selected) {
-      context.fillStyle = token("accent");
-      context.fillRect(x(selected[0], here), HEIGHT - 3, (selected[1] - selected[0] + 1) * here.size, 3);
-    }
-  };
-  const label = `Durations of ${count(shown.length)} steps, ${duration(Math.min(...shown.filter(Number.isFinite)))} to ${duration(top / 1.08)}. ${findings.map((one) => one.text).join(". ")}`;
-  const { canvas, repaint, width } = surface(root, { height: HEIGHT, label, paint });
+export const stepBars = (data, options = {}) => part({ class: "drawing" }, mountSteps, { data, ...options });
+
+function mountSteps(root, given) {
+  let now = known(given);
+  let { selected } = given;
+  const view = surface(root);
   const hint = tip(root);
   const at = (px) => {
-    const { left, size } = room(width());
-    return Math.max(0, Math.min(shown.length - 1, Math.floor((px - left) / size)));
+    const { left, size } = room(view.width(), now);
+    return Math.max(0, Math.min(now.shown.length - 1, Math.floor((px - left) / size)));
   };
-  pointer(canvas, {
+  const again = pointer(view.canvas, {
     moved(px, py) {
-      const step = first + low + at(px);
-      const here = events.filter((one) => step >= one.from && step <= one.to).map((one) => one.kind);
-      hint.show(px, py, [`step ${step}`, duration(shown[at(px)]), usual ? `${(shown[at(px)] / usual).toFixed(2)} × the median` : null, ...here]);
+      const { first, shown, usual, events, gaps } = now;
+      const step = first + at(px);
+      const here = [...events, ...gaps].filter((one) => step >= one.from && step <= one.to).map((one) => one.kind ?? one.text);
+      const seen = Number.isFinite(shown[at(px)]);
+      hint.show(px, py, [`step ${step}`, seen ? duration(shown[at(px)]) : "not seen whole", usual && seen ? `${(shown[at(px)] / usual).toFixed(2)} × the usual time` : null, ...here]);
     },
     left: () => hint.hide(),
     dragged(x0, x1, done) {
-      if (!onselect) return;
+      if (!now.onselect) return;
       const [a, b] = [at(x0), at(x1)].sort((one, other) => one - other);
-      selected = [first + low + a, first + low + b];
-      repaint();
-      if (done) onselect(...selected);
+      selected = [now.first + a, now.first + b];
+      view.repaint();
+      if (done) now.onselect(...selected);
     },
-    clicked: (px) => onselect?.(first + low + at(px), first + low + at(px)),
+    clicked: (px) => now.onselect?.(now.first + at(px), now.first + at(px)),
   });
-  return { select(steps) { selected = steps; repaint(); } };
+  const update = (props) => {
+    now = known(props);
+    selected = props.selected;
+    const { shown, top, findings, gaps } = now;
+    const label = `Durations of ${count(shown.length)} steps, ${duration(Math.min(...shown.filter(Number.isFinite)))} to ${duration(top / 1.08)}. ${[...findings, ...gaps].map((one) => one.text).join(". ")}`;
+    view.show({ height: HEIGHT, label, paint: (context, width) => paint(context, now, room(width, now), selected) });
+    again();
+  };
+  update(given);
+  return { update };
+}
+
+/** What a drawing needs to know, from what it is given: `first` is the number of the first step shown, `top` ms are at the top. */
+function known({ data, usual, events = [], findings = [], gaps = [], range, onselect }) {
+  const begin = data.first ?? 0;
+  const [from, to] = range ?? [begin, begin + data.duration_ms.length - 1];
+  const low = Math.max(0, from - begin);
+  const shown = data.duration_ms.slice(low, to - begin + 1);
+  const top = shown.reduce((most, ms) => (Number.isFinite(ms) ? Math.max(most, ms) : most), usual ?? 0) * 1.08 || 1;
+  return { shown, first: begin + low, top, usual, events, findings, gaps, onselect };
+}
+
+function room(width, { shown, top }) {
+  const left = gutter(width);
+  const wide = width - left - MARGIN;
+  return { left, wide, size: wide / Math.max(1, shown.length), y: (ms) => HEIGHT - FOOT - (ms / top) * (HEIGHT - TOP - FOOT) };
+}
+
+function paint(context, { shown, first, top, usual, events, findings, gaps }, here, selected) {
+  const x = (step) => here.left + (step - first) * here.size;
+  grid(context, top, here);
+  for (const one of findings) stretch(context, one, here, x);
+  bars(context, shown, (step) => findings.some((one) => step + first >= one.from && step + first <= one.to), here);
+  if (usual) level(context, usual, here);
+  for (const one of events) mark(context, one, here, x);
+  for (const one of gaps) band(context, one.text, [x(one.from), x(one.to) + here.size], { ...here, top: TOP, tall: HEIGHT - TOP - FOOT });
+  if (selected) {
+    context.fillStyle = token("accent");
+    context.fillRect(x(selected[0]), HEIGHT - 3, (selected[1] - selected[0] + 1) * here.size, 3);
+  }
 }
 
 function grid(context, top, { left, wide, y }) {

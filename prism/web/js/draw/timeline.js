@@ -3,62 +3,85 @@
 import { h } from "../dom.js";
 import { duration } from "../format.js";
 import { PHASE_ORDER, SIGNS, phase, token } from "../palette.js";
-import { MARGIN, fitName, gutter, place, surface, ticks, tip, write } from "./canvas.js";
+import { part, redraw } from "../patch.js";
+import { MARGIN, band, fitName, gutter, place, pointer, surface, ticks, tip, write } from "./canvas.js";
 import { legend } from "./spark.js";
 
 const AXIS = 34;
 const HEAD = 16;
 
 /**
- * Draws a timeline.
+ * A timeline.
  *
  * data: {zero_ns, level, phases, rows: [{rank, endpoint, stage, group}], spans: {row, start_ms, end_ms, phase, peer}} of the API.
- * options: view [from, to] ms, label(row), blamed Map(rank -> severity), marks [{ms, text}], bounds [from, to] ms,
- * onview(from, to) once the view stays.
+ * options: view [from, to] ms, label(row), blamed Map(rank -> severity), marks [{ms, text}], gaps [{from, to, text}] ms, bounds [from, to] ms,
+ * onview(from, to) once the view stays. Methods: zoom(factor), pan(share).
  */
-export function drawTimeline(element, data, options = {}) {
-  const { label = (row) => `rank ${row.rank}`, blamed = new Map(), marks = [], onview } = options;
+export const timeline = (data, options = {}) =>
+  part({ class: "drawing timeline", tabindex: 0, role: "group", "aria-label": "Timeline; plus and minus zoom, arrows move" }, mountTimeline, { data, ...options });
+
+function mountTimeline(root, first) {
+  let now = known(first);
+  let view = first.view ?? now.whole;
+  const over = surface(root);
+  const hint = tip(root);
+  const foot = h("div", {});
+  root.append(foot);
+  const again = pointer(over.canvas, {
+    moved(px, py) {
+      const left = gutter(over.width());
+      const ms = view[0] + ((px - left) / (over.width() - left - MARGIN)) * (view[1] - view[0]);
+      const found = now.lanes.find(({ top }) => py >= top && py < top + now.size);
+      if (!found) return hint.hide();
+      const unseen = now.gaps.filter((one) => ms >= one.from && ms <= one.to).map((one) => one.text);
+      return hint.show(px, py, [...told(now.data, now.order[found.row.place], found.row, ms, now.label), ...unseen]);
+    },
+    left: () => hint.hide(),
+  });
+  const moved = mover({ get: () => view, set: (next) => { view = next; over.repaint(); }, whole: () => now.whole, onview: (...to) => now.onview?.(...to) });
+  moved.listen(root, over.canvas, over.width);
+  const update = (props) => {
+    const shift = Number(BigInt(now.data.zero_ns) - BigInt(props.data.zero_ns)) / 1e6;
+    now = known(props);
+    view = moved.busy() ? view.map((ms) => ms + shift) : (props.view ?? now.whole);
+    over.show({
+      height: now.height,
+      label: `Timeline of ${now.rows.length} ranks over ${duration(now.whole[1] - now.whole[0])}. ${now.gaps.map((one) => one.text).join(". ")}`,
+      paint: (context, width) => paint(context, width, view, now),
+    });
+    const { phases, spans: all } = props.data;
+    const used = PHASE_ORDER.filter((word) => phases.includes(word) && all.phase.includes(phases.indexOf(word)));
+    redraw(foot, legend(used.map((word) => [word, null])));
+    again();
+  };
+  update(first);
+  return { update, zoom: moved.zoom, pan: moved.pan };
+}
+
+/** What a drawing needs to know, from what it is given. */
+function known({ data, label = (row) => `rank ${row.rank}`, blamed = new Map(), marks = [], gaps = [], bounds, onview }) {
   const rows = arranged(data.rows);
-  const whole = options.bounds ?? extent(data.spans);
-  let view = options.view ?? whole;
-  const order = byRow(data.spans, data.rows.length);
   const size = rows.length <= 16 ? 20 : rows.length <= 48 ? 15 : 11;
   const stages = new Set(rows.map((row) => row.stage)).size;
   const heads = stages > 1 ? stages : 0;
   const height = AXIS + rows.length * size + heads * HEAD + 4;
-  const root = h("div", { class: "drawing timeline", tabindex: 0, role: "group", "aria-label": "Timeline; plus and minus zoom, arrows move" });
-  element.append(root);
-  const lanes = laneTops(rows, size, heads > 0);
-  const paint = (context, width) => {
-    const left = gutter(width);
-    const wide = width - left - MARGIN;
-    const x = (ms) => left + ((ms - view[0]) / (view[1] - view[0])) * wide;
-    axis(context, view, left, wide, height);
-    const hatch = hatching(context);
-    lanes.forEach(({ row, top, head }) => {
-      if (head !== null) write(context, head, left, top - HEAD / 2, { colour: token("text"), bold: true });
-      lane(context, row, { top, size, left, wide, blamed, label });
-      spans(context, data, order[row.place], { top, size, left, wide, x, view, hatch, named: size > 16 || blamed.has(row.rank) });
-    });
-    for (const mark of marks) line(context, mark, { x, left, wide, height });
-  };
-  const text = `Timeline of ${rows.length} ranks over ${duration(whole[1] - whole[0])}`;
-  const { canvas, repaint, width } = surface(root, { height, label: text, paint });
-  const hint = tip(root);
-  const moved = mover({ get: () => view, set: (next) => { view = next; repaint(); }, whole, onview });
-  canvas.addEventListener("pointermove", (event) => {
-    const [px, py] = place(event, canvas);
-    const left = gutter(width());
-    const ms = view[0] + ((px - left) / (width() - left - MARGIN)) * (view[1] - view[0]);
-    const found = lanes.find(({ top }) => py >= top && py < top + size);
-    if (!found) return hint.hide();
-    return hint.show(px, py, told(data, order[found.row.place], found.row, ms, label));
+  const [order, lanes] = [byRow(data.spans, data.rows.length), laneTops(rows, size, heads > 0)];
+  return { data, rows, size, height, order, lanes, whole: bounds ?? extent(data.spans), label, blamed, marks, gaps, onview };
+}
+
+function paint(context, width, view, { data, size, height, order, lanes, blamed, label, marks, gaps }) {
+  const left = gutter(width);
+  const wide = width - left - MARGIN;
+  const x = (ms) => left + ((ms - view[0]) / (view[1] - view[0])) * wide;
+  axis(context, view, left, wide, height);
+  const hatch = hatching(context);
+  lanes.forEach(({ row, top, head }) => {
+    if (head !== null) write(context, head, left, top - HEAD / 2, { colour: token("text"), bold: true });
+    lane(context, row, { top, size, left, wide, blamed, label });
+    spans(context, data, order[row.place], { top, size, left, wide, x, view, hatch, named: size > 16 || blamed.has(row.rank) });
   });
-  canvas.addEventListener("pointerleave", () => hint.hide());
-  moved.listen(root, canvas, width);
-  const used = PHASE_ORDER.filter((word) => data.phases.includes(word) && data.spans.phase.includes(data.phases.indexOf(word)));
-  root.append(legend(used.map((word) => [word, null])));
-  return { view: () => view, ...moved };
+  for (const one of gaps) band(context, one.text, [x(one.from), x(one.to)], { left, wide, top: AXIS, tall: height - AXIS });
+  for (const mark of marks) line(context, mark, { x, left, wide, height });
 }
 
 /** Rows by stage, group and rank; `place` is where they are in the data. */
@@ -172,23 +195,28 @@ function told(data, places, row, ms, label) {
 /** Zooming and moving of a view, by wheel with Ctrl, drag and keys; `onview` is told once it rests. */
 function mover({ get, set, whole, onview }) {
   let timer = null;
-  const least = (whole[1] - whole[0]) / 20_000;
-  const go = (from, to) => {
-    const span = Math.max(least, Math.min(to - from, whole[1] - whole[0]));
-    const begin = Math.max(whole[0], Math.min((from + to - span) / 2, whole[1] - span));
+  let from = null;
+  const rest = () => {
+    timer = null;
+    onview(...get());
+  };
+  const go = (low, high) => {
+    const [least, most] = whole();
+    const span = Math.max((most - least) / 20_000, Math.min(high - low, most - least));
+    const begin = Math.max(least, Math.min((low + high - span) / 2, most - span));
     set([begin, begin + span]);
     clearTimeout(timer);
-    timer = setTimeout(() => onview?.(...get()), 250);
+    timer = setTimeout(rest, 250);
   };
   const zoom = (factor, centre = (get()[0] + get()[1]) / 2) => {
-    const [from, to] = get();
-    go(centre - (centre - from) * factor, centre + (to - centre) * factor);
+    const [low, high] = get();
+    go(centre - (centre - low) * factor, centre + (high - centre) * factor);
   };
   const pan = (share) => {
-    const [from, to] = get();
-    go(from + (to - from) * share, to + (to - from) * share);
+    const [low, high] = get();
+    go(low + (high - low) * share, high + (high - low) * share);
   };
-  const keys = { "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), 0: () => go(...whole) };
+  const keys = { "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), 0: () => go(...whole()) };
   const listen = (root, canvas, width) => {
     root.addEventListener("keydown", (event) => {
       if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
@@ -200,12 +228,11 @@ function mover({ get, set, whole, onview }) {
       if (!event.ctrlKey && !event.shiftKey) return;
       event.preventDefault();
       const left = gutter(width());
-      const [from, to] = get();
-      const ms = from + ((place(event, canvas)[0] - left) / (width() - left - MARGIN)) * (to - from);
+      const [low, high] = get();
+      const ms = low + ((place(event, canvas)[0] - left) / (width() - left - MARGIN)) * (high - low);
       if (event.ctrlKey) zoom(event.deltaY > 0 ? 1.25 : 0.8, ms);
       else pan((event.deltaY || event.deltaX) / 600);
     }, { passive: false });
-    let from = null;
     canvas.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") return;
       from = { px: event.clientX, view: get() };
@@ -218,5 +245,5 @@ function mover({ get, set, whole, onview }) {
     });
     canvas.addEventListener("pointerup", () => { from = null; });
   };
-  return { zoom, pan, all: () => go(...whole), listen };
+  return { zoom, pan, listen, busy: () => from !== null || timer !== null };
 }

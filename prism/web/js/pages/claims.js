@@ -1,7 +1,7 @@
 // Findings as rows and chips: who, what, how much, since when, how sure.
 
 import { h } from "../dom.js";
-import { between, duration, lost, moment, names, since, words } from "../format.js";
+import { between, duration, lost, moment, names, since } from "../format.js";
 import { SIGNS } from "../palette.js";
 import { link } from "../state.js";
 import { confidence } from "../draw/spark.js";
@@ -26,27 +26,32 @@ export function ago(ns, board) {
   return board?.mode === "live" && board.at_ns !== "0" ? `${duration(Math.max(0, between(ns, board.at_ns)))} ago` : null;
 }
 
-/** A claim's title: slow rank 10.10.5.1. */
-export const title = (found) => `${words(found.kind)} ${blamed(found)}`;
+/** A finding's title, the same as in alerts and on the terminal: Slow rank 10.10.5.1 (server5). */
+export const title = (found) => found.title;
 
-/** Findings as a list of rows that are links. */
-export function list(cases, board) {
-  return h("ul", { class: "claims" }, cases.map((one) => row(one, board)));
+/** Findings as a list of rows that are links; `brief`: without their messages. */
+export function list(cases, board, { brief = false } = {}) {
+  return h("ul", { class: "claims" }, cases.map((one) => row(one, board, brief)));
 }
 
-function row(one, board) {
+const WORST = ["critical", "warning", "info"];
+
+/** Findings with the worst first; those of one severity stay in order. */
+export const worstFirst = (cases) => [...cases].sort((a, b) => WORST.indexOf(a.finding.severity) - WORST.indexOf(b.finding.severity));
+
+function row(one, board, brief) {
   const found = one.finding;
   const facts = [
     `since ${when(found.start_ns, board)}`,
     found.slowdown > 1 ? `${found.slowdown.toFixed(2)} × slower` : null,
     found.lost_gpu_seconds >= 0.5 ? lost(found.lost_gpu_seconds) : null,
-    one.state === "closed" ? "over" : null,
+    one.state === "closed" ? `closed ${when(one.closed_ns ?? found.end_ns, board)}, lasted ${duration(between(found.start_ns, found.end_ns))}` : "open",
   ];
   return h(
     "li",
-    { class: `claim ${found.severity} ${one.state}`, "data-row": "" },
+    { key: one.id, class: `claim ${found.severity} ${one.state}`, "data-row": "" },
     h("a", { href: link(["findings", one.id]) }, severity(found.severity), h("strong", {}, title(found))),
-    h("p", { class: "message" }, found.message),
+    brief ? null : h("p", { class: "message" }, found.message),
     h("p", { class: "note" }, facts.filter(Boolean).join(" · "), " · job ", h("a", { href: link(["jobs", found.job]) }, found.job), " · ", confidence(found.confidence)),
   );
 }
@@ -57,10 +62,18 @@ export const STATES = { running: "● running", silent: "◐ silent", ended: "�
 /** The state of a job; what was recorded does not run. */
 export const stateOf = (job, board) => (board?.mode === "replay" && job.state === "running" ? "recorded" : job.state);
 
-/** A count of findings by severity, those of none left out; `named`: with the word. */
-export function tally(counts, { named = false } = {}) {
+/** What is said where no finding is open: "no fault found" needs a job that was analysed, and that nothing was found before. */
+export function nothing({ at_ns: at, counts }) {
+  if (at === "0") return "Nothing was analysed yet.";
+  if (counts.analysed) return counts.closed ? "No fault is open." : "No fault found.";
+  return counts.jobs ? "No step of a job was recognised, so nothing is known about faults." : "No job was analysed, so nothing is known about faults.";
+}
+
+/** A count of findings by severity, those of none left out. `none`: what is said of none; then severities are in words too. */
+export function tally(counts, { none = null } = {}) {
   const parts = Object.entries(counts).filter(([, n]) => n > 0);
-  if (!parts.length) return h("span", { class: "muted" }, named ? "● no fault found" : "none");
+  const named = none !== null;
+  if (!parts.length) return h("span", { class: "muted" }, none ?? "none");
   return h("span", { class: "tally" }, parts.map(([word, n]) => h("span", { class: `severity ${word}`, title: `${n} ${word}` }, `${SIGNS[word]} ${n}${named ? ` ${word}` : ""}`)));
 }
 

@@ -3,11 +3,12 @@
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, lost, moment, names, percent, words } from "../format.js";
 import { SIGNS } from "../palette.js";
+import { part, redraw } from "../patch.js";
 import { suspects } from "../draw/parts.js";
 import { confidence } from "../draw/spark.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
-import { ago, blamed, list, severity, title, when } from "./claims.js";
+import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
@@ -22,24 +23,24 @@ export async function findings({ source, board, query, fill }) {
       h("option", { value: "" }, "all"), options.map((one) => h("option", { value: one, selected: query[name] === one }, words(one)))));
   let text = query.filter ?? "";
   let known = [];
-  const draw = () => {
+  const shown = () => {
     const fits = (one) => ["severity", "state"].every((name) => !query[name] || (name === "state" ? one.state : one.finding.severity) === query[name])
       && (!query.kind || one.finding.kind === query.kind) && (!query.job || one.finding.job === query.job)
       && `${title(one.finding)} ${one.finding.message} ${one.finding.job}`.toLowerCase().includes(text.toLowerCase());
-    const shown = known.filter(fits);
-    const nothing = known.length ? "No finding fits the filters." : board?.at_ns === "0" ? "Nothing was analysed yet." : "No fault found.";
-    box.replaceChildren(shown.length ? list(shown.slice(0, MOST), board) : empty(nothing), shown.length > MOST ? h("p", { class: "note" }, `${count(shown.length - MOST)} more`) : "");
+    const fit = known.filter(fits);
+    const none = known.length ? "No finding fits the filters." : board ? nothing(board) : "The service does not answer yet.";
+    return [fit.length ? list(fit.slice(0, MOST), board) : empty(none), fit.length > MOST ? h("p", { class: "note" }, `${count(fit.length - MOST)} more`) : null];
   };
   const change = (some) => {
     Object.assign(query, some);
     note(some);
-    draw();
+    redraw(box, shown());
   };
-  fill(box, source.get("/findings", { limit: 1000 }), (_, { items }) => {
+  fill(box, source.get("/findings", { limit: 1000 }), ({ items }) => {
     known = items;
-    draw();
+    return shown();
   });
-  const search = h("input", { type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter findings by words", value: text, oninput: (event) => { text = event.target.value; note({ filter: text }); draw(); } });
+  const search = h("input", { type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter findings by words", value: text, oninput: (event) => { text = event.target.value; change({ filter: text }); } });
   const tools = h("div", { class: "filters" }, pick("severity", "Severity", ["critical", "warning", "info"]), pick("kind", "Kind", KINDS), pick("state", "State", ["open", "closed"]), search);
   return { title: "Findings", node: h("div", { class: "page" }, h("header", { class: "title" }, h("h1", {}, "Findings"), h("p", { class: "note" }, reach(board))), section("Claims and observations", { wide: true, tools, note: "the newest first" }, box)) };
 }
@@ -50,9 +51,9 @@ export async function finding({ source, board, parts, fill }) {
   const found = one.finding;
   const drawn = h("div", { class: "box" }, h("p", { class: "wait" }, "…"));
   const related = h("div", { class: "box" });
-  if (one.job) fill(drawn, pictures(source, one), (box, draw) => draw(box));
-  else drawn.replaceChildren(empty("The job of this finding is no longer known, so there is no picture."));
-  if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), (box, { items }) => box.append(list(items.filter((other) => one.related.includes(other.id)), board)));
+  if (one.job) fill(drawn, pictures(source, one, board), (made) => made);
+  else redraw(drawn, empty("The job of this finding is no longer known, so there is no picture."));
+  if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), ({ items }) => list(items.filter((other) => one.related.includes(other.id)), board));
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
@@ -62,7 +63,7 @@ export async function finding({ source, board, parts, fill }) {
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
     section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
-    h("div", { class: "columns" }, section("What it rests on", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
+    h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
 }
@@ -73,7 +74,7 @@ function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, b
     ["Who", `${words(found.subject.type)} ${blamed(found, 8)}`],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     [state === "closed" ? "Over since" : "Last seen", state === "closed" && closed ? when(closed, board) : [when(found.end_ns, board), h("small", {}, ` after ${duration(between(found.start_ns, found.end_ns))}`)]],
-    ["First told", board?.mode === "live" ? moment(opened) : null],
+    ["First reported", board?.mode === "live" ? when(opened, board) : null],
     ["Steps are slower", found.slowdown > 1 ? [h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`), h("small", {}, typeof found.evidence.what_if === "number" ? " than without it" : " than its other steps")] : null],
     ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
     ["How sure", [confidence(found.confidence), weak]],
@@ -85,16 +86,20 @@ function suspectNote(found) {
   return first.length ? `first: ${names(first, 4)} (${percent(found.isolate.confidence)})` : null;
 }
 
-function share() {
-  const button = h("button", { type: "button", class: "link", onclick: async () => {
+const share = () => part({ class: "share" }, mountShare);
+
+function mountShare(root) {
+  const copy = async () => {
     try {
       await navigator.clipboard.writeText(location.href);
-      button.textContent = "Copied";
+      draw("Copied");
     } catch {
-      button.replaceChildren(h("input", { value: location.href, readonly: true, "aria-label": "Link to this finding", onfocus: (event) => event.target.select() }));
+      draw(h("input", { value: location.href, readonly: true, "aria-label": "Link to this finding", onfocus: (event) => event.target.select() }));
     }
-  } }, "Copy link");
-  return h("p", { class: "share" }, button);
+  };
+  const draw = (shows) => redraw(root, h("button", { type: "button", class: "link", onclick: copy }, shows));
+  draw("Copy link");
+  return { update() {} }; // what was copied stays said
 }
 
 /** Evidence as rows of names and values; lists of words as lists. */
@@ -104,7 +109,7 @@ function evidence(found) {
   const doubt = found.evidence.no_what_if;
   const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
   const columns = [{ name: "name", label: "Name", cell: ([name]) => name }, { name: "value", label: "Value", cell: ([, value]) => value }];
-  return table(columns, all);
+  return table(columns, all, { key: ([name]) => name });
 }
 
 function shown(name, value) {

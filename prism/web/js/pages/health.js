@@ -2,26 +2,29 @@
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, moment, words } from "../format.js";
+import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 
 const LOSS = /drop|lost|skip|refus|error|malformed|late|reject|fail|overflow|gap/;
 
 /** The page. */
 export async function health({ source, board, fill }) {
-  const [parts, counters, losses, windows, left] = Array.from({ length: 5 }, () => h("div", { class: "box" }));
+  const [parts, counters, losses, windows, left, gaps] = Array.from({ length: 6 }, () => h("div", { class: "box" }));
   const all = source.get("/health");
-  fill(parts, all, drawParts);
-  fill(losses, all, (box, body) => drawCounters(box, body.counters.filter(isLoss), "Nothing was lost.", { zero: false }));
-  fill(counters, all, (box, body) => drawCounters(box, body.counters.filter((one) => !isLoss(one)), "No collector runs in this process."));
-  fill(windows, source.get("/windows"), (box, { items }) => drawWindows(box, items));
+  fill(parts, all, partCards);
+  fill(losses, all, (body) => counterTable(body.counters.filter(isLoss), "Nothing was lost.", { zero: false }));
+  fill(counters, all, (body) => counterTable(body.counters.filter((one) => !isLoss(one)), "No collector runs in this process."));
+  fill(windows, source.get("/windows"), ({ items }) => windowTable(items));
+  redraw(gaps, gapTable(board?.gaps ?? []));
   const skipped = Object.entries(board?.source.skipped ?? {}).filter(([, n]) => n);
-  left.append(skipped.length ? reasons(skipped.map(([reason, n]) => [reason, n])) : empty("Nothing was left out."));
+  redraw(left, skipped.length ? reasons(skipped.map(([reason, n]) => [reason, n])) : empty("Nothing was left out."));
   const node = h(
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Health"), h("p", { class: "note" }, reach(board))),
     section("Parts", { id: "parts", wide: true }, parts),
     h("div", { class: "columns" }, section("Losses by reason", { id: "losses" }, losses), section("Left out of the records", { id: "skipped" }, left)),
+    section("Gaps in collection", { id: "gaps", wide: true, note: "what jobs did meanwhile is not known" }, gaps),
     section("Windows that were analysed", { id: "windows", wide: true, note: "the newest first" }, windows),
     section("Counters", { id: "counters", wide: true }, counters),
   );
@@ -31,15 +34,15 @@ export async function health({ source, board, fill }) {
 const isLoss = (one) => LOSS.test(one.name) || Object.entries(one.labels).some(([name, value]) => name === "reason" || LOSS.test(value));
 
 /** Each part with what it says of itself. */
-function drawParts(box, body) {
+function partCards(body) {
   const verdict = body.ok ? h("p", { class: "verdict good" }, "● All parts are well.") : h("p", { class: "verdict bad" }, "■ Not all parts are well.");
   const age = body.mode === "live" && body.board ? [["Newest analysis", `${duration(body.board.age_s * 1000)} ago`]] : [];
   const cards = Object.entries(body.parts).map(([name, part]) => {
     const told = part && typeof part === "object" ? part : { state: part };
     const state = told.ok === undefined ? null : told.ok ? h("span", { class: "good" }, "● well") : h("span", { class: "bad" }, "■ not well");
-    return h("article", { class: "part" }, h("h3", {}, words(name), " ", state), facts(flat(told).filter(([key]) => key !== "ok")));
+    return h("article", { key: name, class: "part" }, h("h3", {}, words(name), " ", state), facts(flat(told).filter(([key]) => key !== "ok")));
   });
-  box.append(verdict, facts(age), cards.length ? h("div", { class: "parts" }, cards) : empty(body.mode === "replay" ? "This is a replay: there are no collectors and no store." : "No part says how it is."));
+  return [verdict, facts(age), cards.length ? h("div", { class: "parts" }, cards) : empty(body.mode === "replay" ? "This is a replay: there are no collectors and no store." : "No part of the service reports its state.")];
 }
 
 /** Names and values of a part, those within named by the way to them. */
@@ -60,21 +63,34 @@ function shown(key, value) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-function drawCounters(box, counters, nothing, { zero = true } = {}) {
+function counterTable(counters, nothing, { zero = true } = {}) {
   const rows = counters.filter((one) => zero || one.value).sort((a, b) => a.name.localeCompare(b.name) || b.value - a.value);
-  if (!rows.length) return box.append(empty(nothing));
+  if (!rows.length) return empty(nothing);
   const columns = [
     { name: "name", label: "Counter", cell: (one) => words(one.name.replace(/^(prism|collectors?)_/, "").replace(/_total$/, "")) },
     { name: "labels", label: "Of", cell: (one) => Object.values(one.labels).join(", ") || "–" },
     { name: "value", label: "Number", number: true, cell: (one) => count(one.value) },
   ];
-  return box.append(table(columns, rows.slice(0, 400)));
+  return table(columns, rows.slice(0, 400), { key: (one) => JSON.stringify([one.name, one.labels]) });
 }
 
-const reasons = (pairs) => table([{ name: "reason", label: "Reason", cell: ([reason]) => reason }, { name: "n", label: "Packets or records", number: true, cell: ([, n]) => count(n) }], pairs.sort((a, b) => b[1] - a[1]));
+const reasons = (pairs) => table([{ name: "reason", label: "Reason", cell: ([reason]) => reason }, { name: "n", label: "Packets or records", number: true, cell: ([, n]) => count(n) }], pairs.sort((a, b) => b[1] - a[1]), { key: ([reason]) => reason });
 
-function drawWindows(box, items) {
-  if (!items.length) return box.append(empty("No window was analysed yet."));
+/** The times in which Prism itself collected nothing. */
+function gapTable(items) {
+  if (!items.length) return empty("Prism collected without interruption.");
+  const reasons = { restart: "Prism was not running", paused: "Prism was paused" };
+  const columns = [
+    { name: "begin", label: "From", cell: (one) => moment(one.begin_ns) },
+    { name: "end", label: "To", cell: (one) => (one.end_ns ? moment(one.end_ns) : "no record has come since") },
+    { name: "long", label: "Lasted", number: true, cell: (one) => (one.end_ns ? duration(between(one.begin_ns, one.end_ns)) : "–") },
+    { name: "reason", label: "Why", cell: (one) => reasons[one.reason] ?? one.reason },
+  ];
+  return table(columns, items, { key: (one) => one.begin_ns });
+}
+
+function windowTable(items) {
+  if (!items.length) return empty("No window was analysed yet.");
   const columns = [
     { name: "end", label: "Up to", cell: (one) => moment(one.end_ns) },
     { name: "long", label: "Spans", number: true, cell: (one) => duration(between(one.start_ns, one.end_ns)) },
@@ -82,5 +98,5 @@ function drawWindows(box, items) {
     { name: "late", label: "Came too late", number: true, cell: (one) => (one.late ? h("span", { class: "severity warning" }, `▲ ${count(one.late)}`) : "0") },
     { name: "took", label: "Took", number: true, cell: (one) => (one.took_s ? duration(one.took_s * 1000) : "–") },
   ];
-  return box.append(table(columns, items.slice(0, 60)));
+  return table(columns, items.slice(0, 60), { key: (one) => one.end_ns });
 }

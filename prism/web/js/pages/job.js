@@ -2,14 +2,15 @@
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, layout, lost, moment, names, natural, words } from "../format.js";
-import { drawGraph } from "../draw/graph.js";
-import { drawMatrix } from "../draw/matrix.js";
-import { drawLayout, groupsByKind } from "../draw/parts.js";
+import { graph } from "../draw/graph.js";
+import { matrix } from "../draw/matrix.js";
+import { groupsByKind, ranksGrid } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
+import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
-import { LEVELS, drawStrips, measurePicker, ranksAround, timelinePicture } from "./pictures.js";
-import { heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
+import { LEVELS, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { gapsOf, heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
 
 const RANKS = 200;
 
@@ -27,26 +28,32 @@ export async function job({ source, board, parts, query, fill }) {
   const tools = h("div", { class: "filters" });
   const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
   const heat = state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
-  fill(room.strips, Promise.all([steps, heat]), (box, [line, warm]) => drawWhole({ box, room, tools, line, warm, known, own, state, source }));
-  const graph = source.get(`${known.path}/graph`, { by: "endpoint" });
-  fill(room.graph, graph, (box, data) => drawPairs(box, data, own, found));
-  fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), drawLeaves);
-  fill(room.layout, Promise.resolve(found), (box) => drawGroups(box, found, own, known.total));
-  fill(room.ranks, Promise.resolve(known), (box) => drawRanks(box, known, own));
+  fill(room.strips, Promise.all([steps, heat]), ([line, warm]) => whole({ room, tools, line, warm, known, own, state, source, gaps: gapsOf(board) }));
+  let pairs = null;
+  fill(room.graph, source.get(`${known.path}/graph`, { by: "endpoint" }), (data) => {
+    pairs = data.edges.length ? graph(data, { blamed: blamedIds(own), note: manyNote(data, found) }) : null;
+    return pairs ?? empty("No communicating pairs were recorded.");
+  });
+  fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), leaves);
+  fill(room.layout, Promise.resolve(found), () => groups(found, own, known.total));
+  fill(room.ranks, Promise.resolve(known), () => part({}, mountRanks, { known, own }));
   const node = h(
     "div",
-    { class: "page" },
+    { class: "page", onrank: (event) => { if (pairs) call(pairs, "focus", event.detail); } },
     h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.id), h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
     facts(told(found, board)),
-    own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(own.slice(0, 5), board)) : null,
+    own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(firstOpen(own).slice(0, 5), board)) : null,
     section("Steps", { id: "steps", wide: true, tools }, room.strips),
     section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom" }, room.timeline),
-    h("div", { class: "columns" }, section("Who talks to whom", { id: "graph" }, room.graph), section("From leaf to leaf", { id: "leaves" }, room.leaves)),
+    h("div", { class: "columns" }, section("Communication between ranks", { id: "graph" }, room.graph), section("From leaf to leaf", { id: "leaves" }, room.leaves)),
     section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure` }, room.layout),
     section("Ranks", { id: "ranks", wide: true }, room.ranks),
   );
   return { title: `Job ${id}`, node };
 }
+
+/** Open findings before those that are over. */
+const firstOpen = (cases) => [...cases].sort((a, b) => (a.state === "closed") - (b.state === "closed"));
 
 function told(found, board) {
   const over = found.step_ms.p95 && found.step_ms.median ? found.step_ms.p95 / found.step_ms.median : null;
@@ -54,7 +61,7 @@ function told(found, board) {
     ["Ranks", [h("b", { class: "big" }, count(found.endpoints)), h("small", {}, found.hosts ? ` on ${count(found.hosts)} hosts` : " hosts not known")]],
     ["Step time", [h("b", { class: "big" }, duration(found.step_ms.median)), h("small", {}, ` p95 ${duration(found.step_ms.p95)}${over > 1.15 ? `, ${over.toFixed(2)} ×` : ""}`)]],
     ["Steps", [h("b", { class: "big" }, count(found.steps)), h("small", {}, ` in ${duration(between(found.start_ns, found.end_ns))}`)]],
-    ["Lost to slowness", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
+    ["GPU time lost", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
     ["Open findings", tally(found.findings)],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     ["A rank's time", shares(found.phases, { named: true })],
@@ -62,41 +69,36 @@ function told(found, board) {
 }
 
 /** Steps and heat, and the timeline that follows what is chosen in them. */
-function drawWhole({ box, room, tools, line, warm, known, own, state, source }) {
+function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
   const { job: found, path, total } = known;
-  const severe = [...blamedRanks(own.filter((one) => one.finding.severity !== "info")).keys()];
+  const claims = own.filter((one) => one.finding.severity !== "info");
+  const [severe] = blamedRanks(claims).keys();
   const chosen = state.steps ?? firstSteps(line, own, found);
-  const ranks = state.ranks ?? ranksAround(severe[0] ?? 0, total);
-  room.timeline.replaceChildren();
-  let [exact, now] = [state.view, ranks]; // a stretch that is not of whole steps
+  let now = state.ranks ?? ranksAround(severe ?? 0, total);
   const keep = (view) => {
     const [start, end] = stretchOf(line, state.steps ?? chosen);
-    exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`;
+    const exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`; // a stretch that is not of whole steps
     now = view.ranks;
     note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === "phases" ? null : view.level });
   };
-  const picture = timelinePicture(room.timeline, { source, path, total, cases: own, onview: keep, marks: own.filter((one) => one.finding.severity !== "info").map((one) => ({ ns: one.finding.start_ns, text: words(one.finding.kind), severity: one.finding.severity })) });
+  const [start_ns, end_ns] = state.view?.split(":") ?? stretchOf(line, chosen);
+  const marks = claims.map(({ finding }) => ({ ns: finding.start_ns, text: words(finding.kind), severity: finding.severity }));
+  const below = line.job.duration_ms.length ? timelinePicture({ source, path, total, cases: own, gaps, onview: keep, marks, view: { start_ns, end_ns, ranks: now, level: state.level } }) : null;
+  redraw(room.timeline, below ?? empty("Without steps there is no timeline."));
   const select = (a, b, rank) => {
     if (rank !== undefined && (rank < now[0] || rank >= now[1])) now = ranksAround(rank, total);
-    const [start_ns, end_ns] = stretchOf(line, [a, b]);
+    const [from, to] = stretchOf(line, [a, b]);
     state.steps = [a, b];
     note({ steps: `${a}:${b}`, view: null });
-    return picture.show({ start_ns, end_ns, ranks: now, level: picture.level() });
+    call(below, "show", { start_ns: from, end_ns: to, ranks: now });
   };
-  let strips = null;
-  const draw = (data, measure) => {
-    box.replaceChildren();
-    strips = drawStrips(box, { job: found, steps: line, heat: data, cases: own, measure, selected: state.steps ?? chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
-  };
+  const above = (heat) => strips({ job: found, steps: line, heat, cases: own, gaps, selected: chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
   const measured = async (measure) => {
     note({ measure: measure === "duration" ? null : measure });
-    draw(await heatOf(source, path, measure), measure);
+    redraw(room.strips, above(await heatOf(source, path, measure)));
   };
-  if (source.live || Object.keys(found.phases).length) tools.replaceChildren(measurePicker(found, state.measure, measured));
-  draw(warm, state.measure);
-  if (!line.job.duration_ms.length) return room.timeline.replaceChildren(empty("Without steps there is no timeline."));
-  const [start_ns, end_ns] = exact?.split(":") ?? stretchOf(line, chosen);
-  return picture.show({ start_ns, end_ns, ranks, level: state.level }, { quiet: true });
+  if (source.live || Object.keys(found.phases).length) redraw(tools, measurePicker(found, state.measure, measured));
+  return above(warm);
 }
 
 /** The steps shown at first: where the worst claim begins, else the newest. */
@@ -110,41 +112,29 @@ function firstSteps(line, own, found) {
   return [Math.max(0, last - 2), last];
 }
 
-function drawPairs(box, data, own, found) {
-  if (!data.edges.length) return box.append(empty("No pairs are known."));
-  const kinds = [...new Set(data.edges.map((edge) => edge.kind))];
-  const shown = new Set(kinds);
+/** The severity of the worst finding that names an endpoint, host or switch. */
+function blamedIds(own) {
   const severe = new Map();
   for (const { finding } of own) for (const id of finding.subject.ids) if (!severe.has(id) && finding.severity !== "info") severe.set(id, finding.severity);
-  const inside = h("div", {});
-  const draw = () => {
-    inside.replaceChildren();
-    const made = drawGraph(inside, data, { blamed: severe, kinds: shown });
-    inside.focusRank = made.focus;
-  };
-  const boxes = kinds.map((kind) => h("label", {}, h("input", { type: "checkbox", checked: true, onchange: (event) => { shown[event.target.checked ? "add" : "delete"](kind); draw(); } }), legend([[kind, null]])));
-  const by = data.by && data.by !== "endpoint" ? h("p", { class: "note" }, `${count(found.endpoints)} ranks are too many to draw: by ${data.by}`) : null;
-  box.append(h("div", { class: "filters" }, boxes), by ?? "", inside);
-  draw();
-  const listen = (event) => (box.isConnected ? inside.focusRank?.(event.detail) : document.removeEventListener("rank", listen));
-  document.addEventListener("rank", listen);
-  return undefined;
+  return severe;
 }
 
-function drawLeaves(box, data) {
+const manyNote = (data, found) => (data.by && data.by !== "endpoint" ? `${count(found.endpoints)} ranks are too many to draw: by ${data.by}` : null);
+
+function leaves(data) {
   const cells = new Map();
   for (const { src, dst, octets } of data.edges) {
     const key = `${src}\n${dst}`;
     cells.set(key, { src, dst, octets: (cells.get(key)?.octets ?? 0) + octets });
   }
   const known = data.nodes.map((node) => node.id).sort(natural);
-  if (!cells.size || known.length > 500) return box.append(empty("Leaves are not known without a topology."));
-  return drawMatrix(box, { names: known, cells: [...cells.values()] }, { label: "Traffic from leaf to leaf" });
+  if (!cells.size || known.length > 500) return empty("Leaves are not known without a topology.");
+  return matrix({ names: known, cells: [...cells.values()] }, { label: "Traffic from leaf to leaf" });
 }
 
-function drawGroups(box, found, own, total) {
+function groups(found, own, total) {
   const kinds = groupsByKind(found.groups ?? []);
-  if (!kinds.length) return box.append(empty("No groups are known."));
+  if (!kinds.length) return empty("No groups are known.");
   const columns = [
     { name: "kind", label: "Kind", cell: (one) => legend([[one.kind, null]]) },
     { name: "number", label: "Groups", number: true, cell: (one) => count(one.number) },
@@ -153,9 +143,14 @@ function drawGroups(box, found, own, total) {
     { name: "sure", label: "How sure", cell: (one) => one.sure },
     { name: "members", label: "Members", cell: (one) => members(one) },
   ];
-  box.append(table(columns, kinds));
-  if (total === found.ranks.length && total <= 512) drawLayout(box, found.ranks, { blamed: blamedRanks(own) });
-  return undefined;
+  return [otherLayouts(found.alternatives ?? []), table(columns, kinds, { key: (one) => one.kind }), total === found.ranks.length && total <= 512 ? ranksGrid(found.ranks, { blamed: blamedRanks(own) }) : null];
+}
+
+/** What else the job's layout may be. */
+function otherLayouts(all) {
+  const shown = all.filter((one) => one.confidence >= 0.01);
+  if (!shown.length) return null;
+  return h("p", { class: "note", id: "alternatives" }, "The traffic does not exclude ", names(shown.map((one) => `${layout(one.layout)} (${Math.round(one.confidence * 100)} %)`), 3), `: ${shown[0].why}.`);
 }
 
 function members(one) {
@@ -164,8 +159,41 @@ function members(one) {
   return h("details", {}, h("summary", {}, "list"), h("ul", { class: "members" }, lines, more));
 }
 
-function drawRanks(box, known, own) {
-  const { job, total, also } = known;
+/** The ranks: at once where they are few, else once somebody unfolds the list, since who is blamed may not be among the first. */
+function mountRanks(root, first) {
+  let props = first;
+  let [rows, failed, unfolded] = [null, null, false];
+  const draw = () => {
+    const { known: { job, total }, own } = props;
+    if (total <= 16) return redraw(root, rankTable(job.ranks, total, own));
+    const list = failed ? h("p", { class: "failure" }, failed) : rows ? rankTable(rows, total, own) : h("p", { class: "wait" }, "…");
+    return redraw(root, h("details", { ontoggle: (event) => toggle(event.target.open) }, h("summary", {}, `${count(total)} ranks`), h("div", {}, list)));
+  };
+  const load = async () => {
+    const asked = props;
+    try {
+      const got = await asked.known.also([...blamedRanks(asked.own).keys()]);
+      if (asked === props) [rows, failed] = [got, null];
+    } catch (error) {
+      if (asked === props) failed = error.message;
+    }
+    draw();
+  };
+  const toggle = (open) => {
+    unfolded = open;
+    if (open) load();
+  };
+  draw();
+  return {
+    update(next) {
+      props = next;
+      draw();
+      if (unfolded) load();
+    },
+  };
+}
+
+function rankTable(ranks, total, own) {
   const severe = blamedRanks(own);
   const columns = [
     { name: "rank", label: "Rank", cell: (one) => `${severe.has(one.rank) ? "▲ " : ""}${one.rank}` },
@@ -177,22 +205,6 @@ function drawRanks(box, known, own) {
     { name: "median", label: "Step time", number: true, cell: (one) => duration(one.median_ms) },
     { name: "phases", label: "Its time", cell: (one) => shares(one.phases) },
   ];
-  const inside = (ranks) => {
-    const order = [...ranks].sort((a, b) => severe.has(b.rank) - severe.has(a.rank) || a.rank - b.rank).slice(0, RANKS);
-    return [table(columns, order, { marked: (one) => severe.get(one.rank) ?? null }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : ""];
-  };
-  if (total <= 16) return box.append(...inside(job.ranks));
-  const list = h("div", {}, h("p", { class: "wait" }, "…"));
-  let asked = false;
-  const open = async () => { // who is blamed may not be among the first: fetched when somebody looks
-    if (asked) return;
-    asked = true;
-    try {
-      list.replaceChildren(...inside(await also([...severe.keys()])));
-    } catch (error) {
-      asked = false;
-      list.replaceChildren(h("p", { class: "failure" }, error.message));
-    }
-  };
-  return box.append(h("details", { ontoggle: (event) => { if (event.target.open) open(); } }, h("summary", {}, `${count(total)} ranks`), list));
+  const order = [...ranks].sort((a, b) => severe.has(b.rank) - severe.has(a.rank) || a.rank - b.rank).slice(0, RANKS);
+  return [table(columns, order, { key: (one) => one.rank, marked: (one) => severe.get(one.rank) ?? null }), total > order.length ? h("p", { class: "note" }, `${count(total - order.length)} more ranks`) : null];
 }

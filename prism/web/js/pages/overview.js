@@ -2,14 +2,16 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, lost, percent } from "../format.js";
-import { drawMatrix } from "../draw/matrix.js";
+import { matrix } from "../draw/matrix.js";
 import { confidence, shares, spark } from "../draw/spark.js";
+import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
-import { STATES, list, stateOf, tally } from "./claims.js";
+import { STATES, list, nothing, stateOf, tally, worstFirst } from "./claims.js";
 import { fabric } from "./switches.js";
 
-const NEWEST = 8;
+const WORST = 8; // open findings
+const RECENT = 20; // findings that closed, shown beside those that are open
 const ROWS = 24;
 
 /** The page. */
@@ -19,21 +21,28 @@ export async function overview({ source, board, query, fill }) {
   const box = h("div", { class: "box" });
   const claims = h("div", { class: "box" });
   const map = h("div", { class: "box" });
-  const [found, cases] = [source.get("/jobs", { limit: 1000 }), source.get("/findings", { limit: NEWEST, state: "open" })];
-  fill(box, found, (inside, { items }) => drawJobs(inside, items, query, board));
-  fill(claims, cases, (inside, { items }) => {
-    inside.append(items.length ? list(items.slice(0, NEWEST), board) : empty(board.at_ns === "0" ? "Nothing was analysed yet." : "No fault found."));
+  const [found, cases] = [source.get("/jobs", { limit: 1000 }), source.get("/findings", { limit: 1000, state: "open" })];
+  const over = source.get("/findings", { limit: RECENT, state: "closed", order: "closed" });
+  let known = null;
+  const change = (some) => { // what is chosen: a filter, an order, all rows
+    Object.assign(query, some);
+    note(some);
+    if (known) redraw(box, jobRows(known, query, board, change));
+  };
+  fill(box, found, ({ items }) => {
+    known = items;
+    return jobRows(known, query, board, change);
   });
-  fill(map, Promise.all([source.get("/switches"), cases]), (inside, [switches, { items }]) => {
+  fill(claims, Promise.all([cases, over]), (both) => newest(both.map(({ items }) => items), board));
+  fill(map, Promise.all([source.get("/switches"), cases]), ([switches, { items }]) => {
     const data = fabric(switches, items);
-    if (data.cells.length) drawMatrix(inside, data, { label: "Traffic between switches" });
-    else inside.append(empty("No traffic between switches is known. Name what each exporter saw, and give a topology."));
+    return data.cells.length ? matrix(data, { label: "Traffic between switches" }) : empty("No traffic between switches is known. Name what each exporter saw, and give a topology.");
   });
   const head = h(
     "header",
     { class: "title" },
     h("h1", {}, `${count(running)} ${running === 1 ? "job" : "jobs"}`, h("span", { class: "muted" }, ` on ${count(endpoints)} endpoints`)),
-    board.at_ns === "0" ? null : h("p", {}, tally(findings, { named: true })),
+    running ? h("p", {}, tally(findings, { none: nothing(board) })) : null,
     h("p", { class: "note" }, reach(board)),
     said(board),
   );
@@ -41,10 +50,20 @@ export async function overview({ source, board, query, fill }) {
     "div",
     { class: "page" },
     head,
-    section("Jobs", { id: "jobs", wide: true, tools: filterBox(query) }, box),
-    h("div", { class: "columns" }, section("Newest findings", { id: "newest", tools: h("a", { href: link(["findings"]) }, "All findings") }, claims), section("Fabric", { id: "fabric", tools: h("a", { href: link(["switches"]) }, "Switches") }, map)),
+    section("Jobs", { id: "jobs", wide: true, tools: filterBox(query, change) }, box),
+    h("div", { class: "columns" }, section("Findings", { id: "newest", tools: h("a", { href: link(["findings"]) }, "All findings") }, claims), section("Fabric", { id: "fabric", tools: h("a", { href: link(["switches"]) }, "Switches") }, map)),
   );
   return { title: "Overview", node };
+}
+
+/** The worst open findings, then those that closed lately, the newest first. */
+function newest([open, closed], board) {
+  const [now, recent] = [worstFirst(open.filter((one) => one.state === "open")), closed.filter((one) => one.state === "closed").slice(0, RECENT)];
+  return [
+    now.length ? h("div", { key: "open" }, list(now.slice(0, WORST), board)) : empty(nothing(board)),
+    now.length > WORST ? h("p", { key: "more", class: "note" }, h("a", { href: link(["findings"], { state: "open" }) }, `${count(now.length - WORST)} more open`)) : null,
+    recent.length ? h("div", { key: "closed" }, h("h3", {}, "Closed recently"), list(recent, board, { brief: true })) : null,
+  ];
 }
 
 /** What was not understood, and what was left out. */
@@ -57,13 +76,10 @@ function said(board) {
   return h("details", { class: "said", open: lines.length > 0 && lines.length < 3 }, h("summary", {}, text), h("ul", {}, lines.map((line) => h("li", {}, line)), all ? h("li", {}, `left out: ${all}`) : null));
 }
 
-function filterBox(query) {
+function filterBox(query, change) {
   return h("input", {
     type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter jobs by name, state or layout", value: query.filter ?? "",
-    oninput: (event) => {
-      note({ filter: event.target.value });
-      document.dispatchEvent(new CustomEvent("filter", { detail: event.target.value }));
-    },
+    oninput: (event) => change({ filter: event.target.value }),
   });
 }
 
@@ -76,38 +92,26 @@ const columnsOf = (board) => [
   { name: "steps", label: "Steps", cell: (job) => h("span", { class: "steps" }, spark(job.sparkline), h("small", {}, ` ${count(job.steps)}`)) },
   { name: "time", label: "A rank's time", by: (job) => job.phases.idle ?? 0, title: "shares of phases; sorted by idle", cell: (job) => [shares(job.phases), job.phases.idle === undefined ? null : h("small", {}, ` idle ${percent(job.phases.idle)}`)] },
   { name: "lost", label: "Lost", number: true, title: "what slowness cost all GPUs of the job so far", by: (job) => job.lost_gpu_seconds ?? 0, cell: (job) => lost(job.lost_gpu_seconds) },
-  { name: "findings", label: "Findings", by: (job) => job.findings.critical * 1e6 + job.findings.warning * 1e3 + job.findings.info, cell: (job) => tally(job.findings) },
+  { name: "findings", label: "Findings", by: (job) => job.findings.critical * 1e6 + job.findings.warning * 1e3 + job.findings.info, cell: (job) => (job.steps ? tally(job.findings) : h("span", { class: "muted", title: "No step of this job was recognised, so nothing is known about faults." }, "not analysed")) },
 ];
 
-function drawJobs(box, items, query, board) {
+function jobRows(items, query, board, change) {
   const columns = columnsOf(board);
-  let sorted = { name: query.sort ?? "findings", down: query.up === undefined };
-  let filter = query.filter ?? "";
-  let all = Boolean(query.all);
+  const sorted = { name: query.sort ?? "findings", down: !query.up };
+  const column = columns.find((one) => one.name === sorted.name && one.by) ?? columns[0];
   const words = (job) => `${job.id} ${job.state} ${layout(job.layout)}`.toLowerCase();
-  const draw = () => {
-    if (!box.isConnected && box.childElementCount) return;
-    const column = columns.find((one) => one.name === sorted.name && one.by) ?? columns[0];
-    const rows = items.filter((job) => words(job).includes(filter.toLowerCase()));
-    rows.sort((a, b) => (sorted.down ? -1 : 1) * (column.by(a) < column.by(b) ? -1 : column.by(a) > column.by(b) ? 1 : 0));
-    const onsort = (name) => {
-      sorted = { name, down: sorted.name === name ? !sorted.down : true };
-      note({ sort: name, up: sorted.down ? null : 1 });
-      draw();
-    };
-    const options = { sorted, onsort, href: (job) => link(["jobs", job.id]), marked: (job) => (job.findings.critical ? "critical" : job.findings.warning ? "warning" : null) };
-    const shown = all ? rows : rows.slice(0, ROWS);
-    const made = rows.length ? table(columns, shown, options) : none(items, board);
-    const more = () => { all = true; note({ all: 1 }); draw(); };
-    box.replaceChildren(made, rows.length > shown.length ? h("button", { type: "button", class: "link", onclick: more }, `Show all ${count(rows.length)}`) : "");
-  };
-  draw();
-  const listen = (event) => {
-    if (!box.isConnected) return document.removeEventListener("filter", listen);
-    filter = event.detail;
-    return draw();
-  };
-  document.addEventListener("filter", listen);
+  const rows = items.filter((job) => words(job).includes((query.filter ?? "").toLowerCase()));
+  rows.sort((a, b) => (sorted.down ? -1 : 1) * (column.by(a) < column.by(b) ? -1 : column.by(a) > column.by(b) ? 1 : 0));
+  if (!rows.length) return none(items, board);
+  const shown = query.all ? rows : rows.slice(0, ROWS);
+  const made = table(columns, shown, {
+    sorted,
+    onsort: (name) => change({ sort: name, up: sorted.name === name && sorted.down ? 1 : null }),
+    key: (job) => job.id,
+    href: (job) => link(["jobs", job.id]),
+    marked: (job) => (job.findings.critical ? "critical" : job.findings.warning ? "warning" : null),
+  });
+  return [made, rows.length > shown.length ? h("button", { type: "button", class: "link", onclick: () => change({ all: 1 }) }, `Show all ${count(rows.length)}`) : null];
 }
 
 function none(items, board) {

@@ -1,46 +1,60 @@
 // The pictures that job and finding pages share: steps over heat, and a timeline with its knobs.
 
 import { empty, h } from "../dom.js";
-import { count, duration, later, words } from "../format.js";
-import { drawHeat } from "../draw/heat.js";
-import { drawSteps } from "../draw/steps.js";
-import { drawTimeline } from "../draw/timeline.js";
-import { blamed, blamedRanks, title } from "./claims.js";
-import { around, firstStep, heatOf, jobOf, measures, namer, pathOf, spansOf, stepAt, stepsOf, stretchOf, telling } from "./stepdata.js";
+import { count, later, words } from "../format.js";
+import { heatStrip } from "../draw/heat.js";
+import { stepBars } from "../draw/steps.js";
+import { timeline } from "../draw/timeline.js";
+import { call, part, redraw } from "../patch.js";
+import { blamedRanks, title } from "./claims.js";
+import { around, firstStep, gapsOf, gapSteps, heatOf, jobOf, measures, namer, pathOf, spansOf, stepAt, stepsOf, stretchOf, telling } from "./stepdata.js";
 
 export const ROWS = 48; // ranks of a timeline at once
 export const LEVELS = ["phases", "spans", "steps"];
 
-/** Step durations above the heat of ranks, on one axis. Returns {select(steps)}. */
-export function drawStrips(box, { job, steps, heat, cases, measure, onselect, onrank, selected }) {
-  const usual = measure === "duration" ? job.step_ms.median : null;
-  if (!steps.job.duration_ms.length) {
-    box.append(empty("Its steps cannot be told: they repeat too few times, or not alike."));
-    return { select() {} };
-  }
+/**
+ * Step durations above the heat of ranks, on one axis. props: {job, steps, heat, cases, gaps, selected, onselect(a, b, rank), onrank(rank)};
+ * steps that somebody selected stay selected when the strips are drawn again.
+ */
+export const strips = (props) => part({}, mountStrips, props);
+
+function mountStrips(root, first) {
+  let props = first;
+  let chosen = null;
+  const select = (a, b, rank) => {
+    chosen = [a, b];
+    draw();
+    props.onselect?.(a, b, rank);
+  };
+  const draw = () => redraw(root, stripParts(props, { selected: chosen ?? props.selected, select }));
+  draw();
+  return {
+    update(next) {
+      props = next;
+      draw();
+    },
+  };
+}
+
+function stripParts({ job, steps, heat, cases, onrank, gaps = [] }, { selected, select }) {
+  if (!steps.job.duration_ms.length) return empty("No steps were recognised: the traffic repeats too few times, or with too much variation.");
   const claims = cases.filter((one) => one.finding.severity !== "info");
   const stretches = claims.map(({ finding: found }) => ({ severity: found.severity, text: words(found.kind), ...range(stepsOf(found, steps)) }));
+  const unseen = gapSteps(gaps, steps);
   const events = job.events.map((event) => ({ kind: event.kind, from: stepAt(steps, event.start_ns), to: stepAt(steps, event.end_ns) }));
   const series = { ...steps.job, first: firstStep(steps) };
-  const over = drawSteps(box, series, { usual: job.step_ms.median, events, findings: stretches, selected, onselect: (a, b) => both(a, b) });
-  const name = namer(job.ranks);
+  const data = { ranks: heat.heat.ranks, steps: spansOf(heat.heat.steps), value: heat.heat.value };
   const outlined = claims.flatMap(({ finding: found, ranks }) => {
     const hit = new Set(ranks);
-    return hit.size && hit.size <= 64 ? [{ ranks: hit, steps: stepsOf(found, steps), severity: found.severity, text: `${words(found.kind)} ${blamed(found, 1)}` }] : [];
+    return hit.size && hit.size <= 64 ? [{ ranks: hit, steps: stepsOf(found, steps), severity: found.severity, text: title(found) }] : [];
   });
-  const data = { ranks: heat.heat.ranks, steps: spansOf(heat.heat.steps), value: heat.heat.value };
-  const under = data.value.length ? drawHeat(box, data, { label: name, usual, outlined, selected, onselect: (a, b, rank) => both(a, b, rank), onrank }) : null;
   const { binned } = heat.heat;
-  if (binned.ranks > 1 || binned.steps > 1) box.append(h("p", { class: "note" }, `A cell is the slowest of ${binned.ranks > 1 ? `${binned.ranks} ranks` : ""}${binned.ranks > 1 && binned.steps > 1 ? " and " : ""}${binned.steps > 1 ? `${binned.steps} steps` : ""}; ${count(data.value.length * data.steps.length)} cells for ${count(job.endpoints)} ranks.`));
-  const select = (chosen) => {
-    over.select(chosen);
-    under?.select(chosen);
-  };
-  const both = (a, b, rank) => {
-    select([a, b]);
-    onselect?.(a, b, rank);
-  };
-  return { select };
+  const coarse = `A cell is the slowest of ${binned.ranks > 1 ? `${binned.ranks} ranks` : ""}${binned.ranks > 1 && binned.steps > 1 ? " and " : ""}${binned.steps > 1 ? `${binned.steps} steps` : ""}; ${count(data.value.length * data.steps.length)} cells for ${count(job.endpoints)} ranks.`;
+  return [
+    stepBars(series, { usual: steps.usual.step_ms, events, findings: stretches, gaps: unseen, selected, onselect: (a, b) => select(a, b) }),
+    data.value.length ? heatStrip(data, { label: namer(job.ranks), usual: heat.usual.value_ms, outlined, gaps: unseen, selected, onselect: select, onrank }) : null,
+    binned.ranks > 1 || binned.steps > 1 ? h("p", { class: "note" }, coarse) : null,
+  ];
 }
 
 const range = ([from, to]) => ({ from, to });
@@ -51,13 +65,77 @@ export function measurePicker(job, chosen, onpick) {
   return h("label", {}, "Show ", pick);
 }
 
-/** A timeline that fetches what it shows. view: {start_ns, end_ns, ranks: [a, b), level}. Returns {show(view)}. */
-export function timelinePicture(box, { source, path, total, cases, onview, marks = [] }) {
-  const inside = h("div", { class: "box" });
-  const said = h("span", { class: "note", "aria-live": "polite" });
-  let view = null;
-  let drawn = null;
+/**
+ * A timeline that fetches what it shows. props: {source, path, total, cases, marks, gaps, view, onview(view)}; view: {start_ns, end_ns,
+ * ranks: [a, b), level}. Method: show(view). A view that somebody chose stays when the timeline is drawn again.
+ */
+export const timelinePicture = (props) => part({}, mountPicture, props);
+
+function mountPicture(root, first) {
+  let props = first;
+  let view = { level: "phases", ...first.view };
+  let chosen = false;
   let visit = 0;
+  let data = null;
+  let said = "";
+  const draw = () => redraw(root, knobs(props, view, said, { show, zoom: (factor) => within("zoom", factor), pan: (share) => within("pan", share) }), data ? lanes(props, view, data, moved) : h("p", { class: "wait" }, "…"));
+  const within = (name, by) => {
+    const drawn = root.querySelector(".timeline");
+    if (drawn) call(drawn, name, by);
+  };
+  const moved = (from, to) => {
+    chosen = true;
+    const { zero_ns: zero } = data;
+    view = { ...view, start_ns: later(zero, from), end_ns: later(zero, to) };
+    props.onview?.(view);
+    if (props.source.live) load();
+  };
+  async function load() {
+    const mine = (visit += 1);
+    const asked = view;
+    let got;
+    try {
+      got = await fetched(props, asked);
+    } catch (error) {
+      if (mine !== visit) return;
+      said = `▲ ${error.message}`;
+      draw();
+      return;
+    }
+    if (mine !== visit) return;
+    data = got;
+    said = about(props, asked, data);
+    draw();
+  }
+  async function show(next) {
+    chosen = true;
+    view = { level: "phases", ...next };
+    props.onview?.(view);
+    await load();
+  }
+  draw();
+  load();
+  return {
+    update(next) {
+      props = next;
+      if (!chosen) view = { level: "phases", ...next.view };
+      load();
+    },
+    show: (next) => show({ level: view.level, ...next }),
+  };
+}
+
+/** What the service knows of a view, only the ranks that are asked for. */
+async function fetched({ source, path }, { start_ns, end_ns, ranks: [first, last], level }) {
+  const data = await source.get(`${path}/timeline`, { start_ns, end_ns, ranks: `${first}:${last}`, level, max_spans: 8000 });
+  const rows = data.rows.map((row, place) => ({ ...row, place })).filter((row) => row.rank >= first && row.rank < last);
+  return rows.length === data.rows.length ? data : picked(data, rows);
+}
+
+const about = ({ total }, { ranks: [first, last], level }, data) =>
+  [`ranks ${first} to ${Math.min(last, total) - 1} of ${count(total)}`, data.level === level ? null : `too much for ${level}: ${data.level} shown`, data.truncated ? "neighbours are joined" : null].filter(Boolean).join("; ");
+
+function knobs({ source, total }, view, said, { show, zoom, pan }) {
   const act = (sign, label, go) => h("button", { type: "button", class: "icon", title: label, "aria-label": label, onclick: go }, sign);
   const ranksBy = (by) => {
     const [first, last] = view.ranks;
@@ -65,46 +143,22 @@ export function timelinePicture(box, { source, path, total, cases, onview, marks
     const begin = Math.max(0, Math.min(total - size, first + by * size));
     show({ ...view, ranks: [begin, begin + size] });
   };
-  const level = h("select", { id: "level", "aria-label": "What is drawn", onchange: (event) => show({ ...view, level: event.target.value }) }, LEVELS.map((value, at) => h("option", { value }, ["phases and waits", "messages", "steps"][at])));
+  const words = ["phases and waits", "messages", "steps"];
+  const level = h("select", { id: "level", "aria-label": "What is drawn", onchange: (event) => show({ ...view, level: event.target.value }) }, LEVELS.map((value, at) => h("option", { value, selected: value === view.level }, words[at])));
   const pager = total > ROWS ? h("span", { class: "pager" }, act("↑", "Ranks before", () => ranksBy(-1)), act("↓", "Ranks after", () => ranksBy(1))) : null;
-  const knobs = h("div", { class: "knobs" }, source.live ? level : null, act("−", "Zoom out", () => drawn?.zoom(2)), act("+", "Zoom in", () => drawn?.zoom(0.5)), act("◀", "Earlier", () => drawn?.pan(-0.5)), act("▶", "Later", () => drawn?.pan(0.5)), pager, said);
-  box.append(knobs, inside);
+  return h("div", { class: "knobs" }, source.live ? level : null, act("−", "Zoom out", () => zoom(2)), act("+", "Zoom in", () => zoom(0.5)), act("◀", "Earlier", () => pan(-0.5)), act("▶", "Later", () => pan(0.5)), pager, h("span", { class: "note", "aria-live": "polite" }, said));
+}
 
-  async function show(next, { quiet = false } = {}) {
-    view = { level: "phases", ...next };
-    level.value = view.level;
-    const mine = (visit += 1);
-    const [first, last] = view.ranks;
-    let data;
-    try {
-      data = await source.get(`${path}/timeline`, { start_ns: view.start_ns, end_ns: view.end_ns, ranks: `${first}:${last}`, level: view.level, max_spans: 8000 });
-    } catch (error) {
-      if (mine === visit) said.textContent = `▲ ${error.message}`;
-      return undefined;
-    }
-    if (mine !== visit) return undefined;
-    const rows = data.rows.map((row, place) => ({ ...row, place })).filter((row) => row.rank >= first && row.rank < last);
-    const trimmed = rows.length === data.rows.length ? data : picked(data, rows);
-    inside.replaceChildren();
-    said.textContent = [`ranks ${first} to ${Math.min(last, total) - 1} of ${count(total)}`, data.level === view.level ? null : `too much for ${view.level}: ${data.level} shown`, data.truncated ? "neighbours are joined" : null].filter(Boolean).join("; ");
-    if (!trimmed.spans.row.length) return inside.append(empty(source.live ? "Nothing was seen of these ranks in this time." : "The report holds the timeline around the worst finding only."));
-    const at = (ns) => Number(BigInt(ns) - BigInt(data.zero_ns)) / 1e6;
-    const edges = [at(view.start_ns), at(view.end_ns)];
-    const severe = blamedRanks(cases);
-    const name = namer(data.rows);
-    drawn = drawTimeline(inside, trimmed, {
-      view: edges, bounds: widened(edges, data.spans), label: (row) => name(row.rank), blamed: severe,
-      marks: marks.map((mark) => ({ ...mark, ms: at(mark.ns) })),
-      onview: (from, to) => {
-        Object.assign(view, { start_ns: later(data.zero_ns, from), end_ns: later(data.zero_ns, to) });
-        onview?.(view);
-        if (source.live) show(view, { quiet: true });
-      },
-    });
-    if (!quiet) onview?.(view);
-    return undefined;
-  }
-  return { show, level: () => level.value };
+function lanes({ source, cases, marks = [], gaps = [] }, view, data, onview) {
+  if (!data.spans.row.length) return empty(source.live ? "No traffic of these ranks was recorded in this time." : "The report holds the timeline around the worst finding only.");
+  const at = (ns) => Number(BigInt(ns) - BigInt(data.zero_ns)) / 1e6;
+  const edges = [at(view.start_ns), at(view.end_ns)];
+  const name = namer(data.rows);
+  return timeline(data, {
+    view: edges, bounds: widened(edges, data.spans), label: (row) => name(row.rank), blamed: blamedRanks(cases),
+    marks: marks.map((mark) => ({ ...mark, ms: at(mark.ns) })), onview,
+    gaps: gaps.map((gap) => ({ text: gap.text, from: at(gap.begin_ns), to: at(gap.end_ns) })).filter((gap) => gap.to > edges[0] && gap.from < edges[1]),
+  });
 }
 
 /** The bounds within which one may move: three views to each side, or as far as there are spans. */
@@ -131,29 +185,27 @@ export function ranksAround(rank, total) {
   return [first, first + ROWS];
 }
 
-/** The pictures of a finding: fetches what they show, then draws: heat around it with the culprit outlined, its first steps. */
-export async function pictures(source, one) {
+/** The pictures of a finding: fetches what they show; heat around it with the culprit outlined, its first steps. */
+export async function pictures(source, one, board) {
   const found = one.finding;
   const measure = telling(found, one.job);
   const [start_ns, end_ns] = around(found, one.job.step_ms.median ?? 0);
   const [{ job, path, total }, steps] = await Promise.all([
     jobOf(source, found.job),
-    heatOf(source, pathOf(found.job), measure, source.live ? { start_ns, end_ns } : {}),
+    heatOf(source, pathOf(found.job), measure, source.live ? { start_ns, end_ns, finding: one.id } : {}),
   ]);
-  const [first] = one.ranks;
-  return (box) => {
-    const label = measures(job).find(([name]) => name === measure)[1];
-    box.append(h("p", { class: "note" }, `Above: how long the job's steps took (median ${duration(job.step_ms.median)}). Below it, by rank: ${label} in each step.${one.ranks.length ? " The culprit is outlined." : ""}`));
-    const strip = h("div", {});
-    const line = h("div", {});
-    box.append(strip, h("h3", {}, "When it began"), line);
-    const picture = timelinePicture(line, { source, path, total, cases: [one], marks: [{ ns: found.start_ns, text: title(found), severity: found.severity }] });
-    const [onset] = stepsOf(found, steps);
-    const here = (a, b, rank = first ?? 0) => {
-      const [from, to] = stretchOf(steps, [a, b]);
-      picture.show({ start_ns: from, end_ns: to, ranks: ranksAround(rank, total) });
-    };
-    drawStrips(strip, { job, steps, heat: steps, cases: [one], measure, onselect: here, selected: [onset - 1, onset + 1] });
-    if (steps.job.duration_ms.length) here(onset - 1, onset + 1);
+  const [culprit] = one.ranks;
+  const gaps = gapsOf(board);
+  const label = measures(job).find(([name]) => name === measure)[1];
+  const lead = `Above: how long the job's steps took; dashed: the usual time before it. Below it, by rank: ${label} in each step.${one.ranks.length ? " The culprit is outlined." : ""}`;
+  const [onset] = stepsOf(found, steps);
+  const view = ([a, b], rank = culprit ?? 0) => {
+    const [from, to] = stretchOf(steps, [a, b]);
+    return { start_ns: from, end_ns: to, ranks: ranksAround(rank, total) };
   };
+  const selected = [onset - 1, onset + 1];
+  const marks = [{ ns: found.start_ns, text: title(found), severity: found.severity }];
+  const below = steps.job.duration_ms.length ? timelinePicture({ source, path, total, cases: [one], marks, gaps, view: view(selected) }) : null;
+  const above = strips({ job, steps, heat: steps, cases: [one], gaps, selected, onselect: (a, b, rank) => call(below, "show", view([a, b], rank)) });
+  return [h("p", { class: "note" }, lead), above, below ? h("h3", {}, "When it began") : null, below];
 }

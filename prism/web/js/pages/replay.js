@@ -2,6 +2,7 @@
 
 import { empty, h, section } from "../dom.js";
 import { count, octets, percent } from "../format.js";
+import { redraw } from "../patch.js";
 
 const POLL_MS = 1000;
 
@@ -18,9 +19,9 @@ export async function replay({ source, fill }) {
     draw();
   }
   function draw(error = null, sending = false) {
-    const rows = files.map((file) => h("li", {}, file.name, " ", h("small", {}, octets(file.size)), isTopology(file) ? h("small", {}, " topology") : null, " ", h("button", { type: "button", class: "link", "aria-label": `Leave out ${file.name}`, onclick: () => { files = files.filter((one) => one !== file); draw(); } }, "leave out")));
+    const rows = files.map((file) => h("li", { key: file.name }, file.name, " ", h("small", {}, octets(file.size)), isTopology(file) ? h("small", {}, " topology") : null, " ", h("button", { type: "button", class: "link", "aria-label": `Leave out ${file.name}`, onclick: () => { files = files.filter((one) => one !== file); draw(); } }, "leave out")));
     const go = h("button", { type: "button", class: "primary", id: "go", disabled: sending || !files.some((one) => !isTopology(one)), onclick: send }, sending ? "Sending …" : "Replay");
-    chosen.replaceChildren(...(error ? [h("p", { class: "notice lost" }, `▲ ${error}`)] : []), ...(files.length ? [h("ul", { class: "files" }, rows), h("p", {}, go)] : []));
+    redraw(chosen, error ? h("p", { key: "error", class: "notice lost" }, `▲ ${error}`) : null, files.length ? [h("ul", { class: "files" }, rows), h("p", {}, go)] : null);
   }
   async function send() {
     const body = new FormData();
@@ -41,18 +42,24 @@ export async function replay({ source, fill }) {
   drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); choose([...event.dataTransfer.files]); });
   drop.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) { event.preventDefault(); input.click(); } });
 
-  const cards = new Map();
-  const show = (told) => {
-    const known = cards.get(told.id);
-    if (known && over(known.state) && !over(told.state)) return; // what was asked before it was over, and answered after
-    const made = card(told);
-    if (known) known.made.replaceWith(made);
-    else {
-      runs.querySelector(".empty")?.remove();
-      runs.prepend(made);
-    }
-    cards.set(told.id, { made, state: told.state });
+  const known = new Map(); // what was last said of each replay
+  const cards = () => {
+    const made = [...known.values()].map((told) => card(told, () => cancel(told))).reverse();
+    return made.length ? made : empty("Nothing was sent yet.");
   };
+  const show = (told) => {
+    if (over(known.get(told.id)?.state) && !over(told.state)) return; // what was asked before it was over, and answered after
+    known.set(told.id, told);
+    redraw(runs, cards());
+  };
+  async function cancel(told) {
+    try {
+      await source.drop(`/replays/${told.id}`);
+      show({ ...told, state: "cancelled" });
+    } catch (error) {
+      show({ ...told, error: error.message });
+    }
+  }
   async function watch(id) {
     try {
       const told = await source.get(`/replays/${id}`);
@@ -62,42 +69,35 @@ export async function replay({ source, fill }) {
       show({ id, state: "failed", error: error.message, files: [] });
     }
   }
-  let placed = false;
-  const news = (event) => { // until the page that was there is gone
-    placed ||= runs.isConnected;
-    if (placed && !runs.isConnected) document.removeEventListener("replay", news);
-    else show(event.detail);
-  };
-  document.addEventListener("replay", news);
-  fill(runs, source.get("/replays"), (box, { items }) => {
-    items.filter((one) => !cards.has(one.id)).forEach(show);
-    box.replaceChildren(...[...cards.values()].map(({ made }) => made).reverse());
-    if (!cards.size) box.append(empty("Nothing was sent yet."));
+  fill(runs, source.get("/replays"), ({ items }) => {
+    items.filter((one) => !known.has(one.id)).forEach((one) => known.set(one.id, one));
+    return cards();
   });
   const node = h(
     "div",
-    { class: "page" },
-    h("header", { class: "title" }, h("h1", {}, "Replay"), h("p", { class: "note" }, "What was recorded is diagnosed here, and shown like what runs now. Nothing leaves this service.")),
+    { class: "page", onreplay: (event) => show(event.detail) },
+    h("header", { class: "title" }, h("h1", {}, "Replay"), h("p", { class: "note" }, "Captures and flow records are analysed here and shown like live traffic. Nothing leaves this service.")),
     section("Files", { id: "send", wide: true }, drop, input, chosen),
     section("Replays", { id: "replays", wide: true }, runs),
   );
   return { title: "Replay", node, steady: true };
 }
 
-const over = (state) => state === "done" || state === "failed";
+const over = (state) => ["done", "failed", "cancelled"].includes(state);
 
 /** A topology is told by its name; all else is data. */
 const isTopology = (file) => /^topology[^/]*\.(json|ya?ml|csv)$/i.test(file.name);
 
-function card({ id, state, stage, done, total, error, files }) {
+function card({ id, state, stage, done, total, error, files }, cancel) {
   const share = total ? done / total : null;
-  const words = { queued: "◌ waiting for its turn", running: `◔ ${stage || "begins"}${share === null ? (done ? ` ${count(done)}` : "") : ` ${percent(share)}`}`, done: "● done", failed: "■ failed" };
+  const words = { queued: "◌ waiting for its turn", cancelled: "■ cancelled", running: `◔ ${stage || "begins"}${share === null ? (done ? ` ${count(done)}` : "") : ` ${percent(share)}`}`, done: "● done", failed: "■ failed" };
   return h(
     "article",
-    { class: `run ${state}`, "data-replay": id },
+    { key: id, class: `run ${state}`, "data-replay": id },
     h("h3", {}, files.length ? files.join(", ") : `replay ${id}`),
     h("p", {}, h("span", { class: "state" }, words[state] ?? state), " ", state === "running" ? h("progress", share === null ? { "aria-label": "Progress" } : { value: share, max: 1, "aria-label": "Progress" }) : null),
     error ? h("p", { class: "notice lost" }, `▲ ${error}`) : null,
+    over(state) ? null : h("p", {}, h("button", { type: "button", class: "link cancel", "aria-label": `Cancel the replay of ${files.join(", ") || id}`, onclick: cancel }, "Cancel")),
     state === "done" ? h("p", {}, h("a", { class: "primary", href: `#/?replay=${id}` }, "Open its report")) : null,
   );
 }

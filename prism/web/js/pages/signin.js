@@ -17,6 +17,6 @@ export function signIn(source, done) {
     }
   };
   const form = h("form", { class: "signin", onsubmit: send }, h("label", { for: "token" }, "Token"), field, h("button", { class: "primary", type: "submit" }, "Sign in"));
-  const lead = h("p", { class: "note" }, "This service is open to those with a token. Who runs it makes one: prism token create");
+  const lead = h("p", { class: "note" }, "This service needs a token. Its operator creates one with prism token create");
   return { title: "Sign in", node: h("div", { class: "page" }, h("header", { class: "title" }, h("h1", {}, "Sign in"), lead), form, said) };
 }

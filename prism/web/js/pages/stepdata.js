@@ -89,7 +89,8 @@ export function stretchOf(steps, [first, last]) {
   const zero = firstStep(steps);
   const a = Math.max(0, Math.min(starts.length - 1, first - zero));
   const b = Math.max(a, Math.min(starts.length - 1, last - zero));
-  return starts.length ? [later(steps.zero_ns, starts[a]), later(steps.zero_ns, starts[b] + durations[b])] : [steps.zero_ns, steps.zero_ns];
+  const end = Number.isFinite(durations[b]) ? starts[b] + durations[b] : (starts[b + 1] ?? starts[b]);
+  return starts.length ? [later(steps.zero_ns, starts[a]), later(steps.zero_ns, end)] : [steps.zero_ns, steps.zero_ns];
 }
 
 /** The steps of a finding, [first, last]. Ranks end a step at slightly different times, so a quarter of a step is no step. */
@@ -102,4 +103,19 @@ export function stepsOf(found, steps) {
 export function around(found, step_ms) {
   const margin = Math.max(6 * step_ms, between(found.start_ns, found.end_ns) * 0.4);
   return [later(found.start_ns, -margin), later(found.end_ns, margin)];
+}
+
+/** What the reason of a gap in collection means. */
+const REASONS = { restart: "Prism was not running", paused: "Prism was paused" };
+
+/** Gaps in collection with words, their ends as text of ns; one that is not over lasts until `now`. */
+export const gapsOf = (board) => (board?.gaps ?? []).map((gap) => ({ begin_ns: gap.begin_ns, end_ns: gap.end_ns ?? board.at_ns, text: REASONS[gap.reason] ?? gap.reason }));
+
+/** Those gaps that the steps reach into, as numbers of steps [{text, from, to}]. */
+export function gapSteps(gaps, steps) {
+  const { start_ms: starts } = steps.job;
+  if (!starts.length) return [];
+  const ms = (ns) => between(steps.zero_ns, ns);
+  const inside = gaps.filter((gap) => ms(gap.end_ns) > starts[0] && ms(gap.begin_ns) < starts.at(-1) + (steps.job.duration_ms.at(-1) ?? 0));
+  return inside.map((gap) => ({ text: gap.text, from: stepAt(steps, gap.begin_ns), to: stepAt(steps, gap.end_ns) }));
 }

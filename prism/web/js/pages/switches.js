@@ -2,8 +2,9 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, lost, names, natural, octets, percent } from "../format.js";
-import { drawMatrix } from "../draw/matrix.js";
+import { matrix } from "../draw/matrix.js";
 import { bar } from "../draw/parts.js";
+import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
 import { severity, title } from "./claims.js";
@@ -15,15 +16,23 @@ export async function switches({ source, board, query, fill }) {
   const [map, rows, hosts, links] = [0, 1, 2, 3].map(() => h("div", { class: "box" }));
   const all = source.get("/switches");
   const cases = source.get("/findings", { limit: 1000, state: "open" });
-  fill(map, Promise.all([all, cases]), (box, [data, { items }]) => {
+  fill(map, Promise.all([all, cases]), ([data, { items }]) => {
     const shown = fabric(data, items);
-    if (shown.cells.length) drawMatrix(box, shown, { label: "Traffic between switches" });
-    else box.append(empty("No traffic between switches is known: records name no path, or there is no topology."));
+    return shown.cells.length ? matrix(shown, { label: "Traffic between switches" }) : empty("No traffic between switches is known: records name no path, or there is no topology.");
   });
-  fill(rows, all, (box, { items }) => drawRows(box, items, query));
-  fill(links, Promise.all([all, cases]), (box, [{ links: items }, found]) => drawLinks(box, items, found.items));
-  fill(hosts, Promise.all([source.get("/hosts"), cases]), (box, [{ items }, found]) => drawHosts(box, items, found.items));
-  const search = h("input", { type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter switches by name", value: query.filter ?? "", oninput: (event) => { note({ filter: event.target.value }); document.dispatchEvent(new CustomEvent("filter", { detail: event.target.value })); } });
+  let known = null;
+  fill(rows, all, ({ items }) => {
+    known = items;
+    return switchTable(known, query.filter ?? "");
+  });
+  fill(links, Promise.all([all, cases]), ([{ links: items }, found]) => linkTable(items, found.items));
+  fill(hosts, Promise.all([source.get("/hosts"), cases]), ([{ items }, found]) => hostTable(items, found.items));
+  const filter = (text) => {
+    query.filter = text;
+    note({ filter: text });
+    if (known) redraw(rows, switchTable(known, text));
+  };
+  const search = h("input", { type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter switches by name", value: query.filter ?? "", oninput: (event) => filter(event.target.value) });
   const node = h(
     "div",
     { class: "page" },
@@ -45,8 +54,8 @@ export function fabric({ items, links }, cases) {
   return { names: names_, cells: busy, marked };
 }
 
-function drawRows(box, items, query) {
-  if (!items.length) return box.append(empty("No switch is known. Give a topology, or name what each exporter saw."));
+function switchTable(items, text) {
+  if (!items.length) return empty("No switch is known. Give a topology, or name what each exporter saw.");
   const most = Math.max(1, ...items.map((one) => one.octets_out ?? 0));
   const number = (name) => (one) => count(one[name]);
   const columns = [
@@ -59,41 +68,34 @@ function drawRows(box, items, query) {
     { name: "retransmits", label: "Sent again", number: true, cell: number("retransmits") },
     { name: "findings", label: "Findings", cell: (one) => (one.findings.length ? one.findings.map((id) => h("a", { href: link(["findings", id]), class: "severity warning" }, "▲ ")) : "none") },
   ];
-  const draw = (text) => {
-    const shown = items.filter((one) => one.id.toLowerCase().includes(text.toLowerCase())).sort((a, b) => b.findings.length - a.findings.length || natural(a.id, b.id));
-    box.replaceChildren(shown.length ? table(columns, shown.slice(0, MOST), { marked: (one) => (one.findings.length ? "warning" : null) }) : empty("No switch fits the filter."));
-  };
-  draw(query.filter ?? "");
-  const listen = (event) => (box.isConnected ? draw(event.detail) : document.removeEventListener("filter", listen));
-  document.addEventListener("filter", listen);
-  return undefined;
+  const shown = items.filter((one) => one.id.toLowerCase().includes(text.toLowerCase())).sort((a, b) => b.findings.length - a.findings.length || natural(a.id, b.id));
+  return shown.length ? table(columns, shown.slice(0, MOST), { key: (one) => one.id, marked: (one) => (one.findings.length ? "warning" : null) }) : empty("No switch fits the filter.");
 }
 
-function drawLinks(box, links, cases) {
+function linkTable(links, cases) {
   const byId = new Map(cases.map((one) => [one.id, one.finding]));
   const shown = [...links].sort((a, b) => b.findings.length - a.findings.length || (b.octets ?? 0) - (a.octets ?? 0)).slice(0, 14);
-  if (!shown.length) return box.append(empty("No link is known."));
+  if (!shown.length) return empty("No link is known.");
   const most = Math.max(1, ...links.map((one) => one.octets ?? 0));
   const columns = [
     { name: "link", label: "Link", cell: (one) => `${one.src} → ${one.dst}` },
     { name: "octets", label: "Carried", number: true, cell: (one) => [bar((one.octets ?? 0) / most), octets(one.octets)] },
     { name: "findings", label: "Findings", cell: (one) => one.findings.filter((id) => byId.has(id)).map((id) => h("a", { href: link(["findings", id]) }, severity(byId.get(id).severity))) },
   ];
-  box.append(table(columns, shown, { marked: (one) => (one.findings.length ? "warning" : null) }), links.length > 14 ? h("p", { class: "note" }, `${links.length - 14} more`) : "");
-  return undefined;
+  const rows = table(columns, shown, { key: (one) => `${one.src} ${one.dst}`, marked: (one) => (one.findings.length ? "warning" : null) });
+  return [rows, links.length > 14 ? h("p", { class: "note" }, `${links.length - 14} more`) : null];
 }
 
-function drawHosts(box, hosts, cases) {
-  if (!hosts.length) return box.append(empty("No open claim suspects a host."));
+function hostTable(hosts, cases) {
+  if (!hosts.length) return empty("No open finding suspects a host.");
   const byId = new Map(cases.map((one) => [one.id, one.finding]));
   const columns = [
     { name: "host", label: "Host", cell: (one) => h("strong", {}, one.host) },
     { name: "severity", label: "Severity", cell: (one) => severity(one.severity) },
-    { name: "probability", label: "Holds the culprit", cell: (one) => [bar(one.probability), percent(one.probability)] },
+    { name: "probability", label: "Contains the cause", cell: (one) => [bar(one.probability), percent(one.probability)] },
     { name: "lost", label: "Lost", number: true, cell: (one) => lost(one.lost_gpu_seconds) },
     { name: "jobs", label: "Jobs", cell: (one) => names(one.jobs, 4) },
     { name: "findings", label: "Why", cell: (one) => one.findings.slice(0, 3).map((id) => h("a", { href: link(["findings", id]) }, byId.has(id) ? `${title(byId.get(id))} ` : id)) },
   ];
-  box.append(table(columns, hosts.slice(0, 40)));
-  return undefined;
+  return table(columns, hosts.slice(0, 40), { key: (one) => one.host });
 }

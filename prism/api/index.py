@@ -1,0 +1,91 @@
+"""The index of the API: version, links to all collections, documentation; and the description at its usual place."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from starlette.routing import compile_path
+
+from prism.api import schemas
+from prism.api.answers import JSON, encoded
+from prism.api.asked import ServiceAsked
+from prism.api.described import one
+
+BASE = "/api/v1"
+LINKS = (
+    "board",
+    "jobs",
+    "findings",
+    "hosts",
+    "windows",
+    "gaps",
+    "switches",
+    "links",
+    "replays",
+    "health",
+    "store",
+    "events",
+    "session",
+)
+
+router = APIRouter()
+root = APIRouter(include_in_schema=False)
+
+
+class Index(schemas.Model):
+    """`links`: the path of every collection by its name; `metrics`: for Prometheus."""
+
+    name: str
+    version: str
+    links: dict[str, str]
+    openapi: str
+    docs: str
+    metrics: str
+
+
+@router.get(BASE, response_model=Index, responses=one("index"))
+@root.get(f"{BASE}/", response_model=Index)
+def index(request: Request, service: ServiceAsked) -> Response:
+    """Version of the API and links to everything it offers; `store` where records are kept in one."""
+    return Response(encoded(contents(request.app.version, stored=service.store is not None)), media_type=JSON)
+
+
+def contents(version: str, *, stored: bool = True) -> dict[str, object]:
+    """What the index answers; `stored`: the service keeps records in a store."""
+    links = {name: f"{BASE}/{name}" for name in LINKS if stored or name != "store"}
+    return {
+        "name": "Prism",
+        "version": version,
+        "links": links,
+        "openapi": "/openapi.json",
+        "docs": "/docs",
+        "metrics": "/metrics",
+    }
+
+
+@root.get("/openapi.json")
+def description(request: Request) -> Response:
+    """The OpenAPI description, as at /api/v1/openapi.json."""
+    return Response(encoded(request.app.openapi()), media_type=JSON)
+
+
+@root.api_route("/api/{path:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def unknown(request: Request, path: str) -> Response:
+    """Every other request below /api. Raises HTTPException 405 with the allowed methods, or 404; both name the index."""
+    found = methods(request)
+    if found:
+        detail = f"{request.method} is not possible at /api/{path}, only {', '.join(found)}"
+        raise HTTPException(405, detail, {"Allow": ", ".join(found)})
+    raise HTTPException(404, f"the API has no path /api/{path}; GET {BASE} lists all paths", {"Link": f'<{BASE}>; rel="index"'})
+
+
+def methods(request: Request) -> list[str]:
+    """The methods that the described operations allow at the path of a request."""
+    return sorted(
+        {
+            method
+            for path, operations in request.app.openapi()["paths"].items()
+            if compile_path(path)[0].match(request.url.path)
+            for one in operations
+            for method in ((one.upper(), "HEAD") if one == "get" else (one.upper(),))
+        }
+    )

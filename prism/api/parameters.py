@@ -1,0 +1,35 @@
+"""Refuse query parameters that a route does not declare, and single-valued ones that are repeated."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from fastapi import HTTPException, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+EVERYWHERE = ("replay",)  # pages name the board in every request; routes that read no board ignore it
+
+
+def check(request: Request) -> None:
+    """Raises HTTPException 400 that names an unknown or repeated parameter and lists the known ones.
+
+    A dependency of the whole application: the known names are those that the matched route and its dependencies declare.
+    """
+    route = request.scope.get("route")
+    if not request.query_params or not isinstance(route, APIRoute):
+        return
+    known = sorted({*declared(route.dependant), *EVERYWHERE})
+    for name in request.query_params:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            meant = f"; did you mean {close[0]!r}?" if close else "."
+            raise HTTPException(400, f"unknown query parameter {name!r}{meant} This path knows: {', '.join(known)}")
+        if len(request.query_params.getlist(name)) > 1:
+            raise HTTPException(400, f"query parameter {name!r} is given more than once; give it one value")
+
+
+def declared(dependant: Dependant) -> set[str]:
+    """The query parameters that a route declares, itself and through its dependencies."""
+    own = {one.alias for one in dependant.query_params}
+    return own.union(*(declared(one) for one in dependant.dependencies))

@@ -1,0 +1,71 @@
+"""The file by which commands on the same host find a running service: its address, and a token that reads, for its owner alone.
+
+It lies in the folder of the embedded store, or in the data folder of a service whose store is on a server. Mode 0600, written
+whole and renamed into place, removed at the end. After a kill it stays: `process` tells whether it is of whoever has the store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+NAME = "service.json"
+LONGEST = 1 << 14  # octets of a file that is read
+EVERYWHERE = {"": "127.0.0.1", "*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service that runs: its address for this host, its number of process, its store, and a token that allows to read."""
+
+    url: str
+    process: int
+    store: str
+    token: str
+
+
+@contextmanager
+def noted(folder: str | Path, running: Running) -> Iterator[Path]:
+    """The file while the context lasts. Raises OSError."""
+    path = Path(folder, NAME)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=f".{NAME}.")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(asdict(running), file, indent=1)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    try:
+        yield path
+    finally:
+        found = read(folder)
+        if found is not None and found.process == running.process:
+            with suppress(OSError):
+                path.unlink()
+
+
+def read(folder: str | Path) -> Running | None:
+    """What the file in a folder says; None where there is none, or it cannot be read or understood."""
+    path = Path(folder, NAME)
+    try:
+        if not path.is_file():
+            return None
+        with path.open(encoding="utf-8") as file:
+            found = Running(**json.loads(file.read(LONGEST)))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    texts = (found.url, found.store, found.token)
+    right = all(isinstance(text, str) and text.isprintable() for text in texts) and isinstance(found.process, int)
+    return found if right and found.url.startswith("http://") and found.token.isascii() else None
+
+
+def near(url: str) -> str:
+    """The address of a service for its own host: one that listens everywhere is on loopback too."""
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    return f"http://{EVERYWHERE.get(host, host)}:{port}"
