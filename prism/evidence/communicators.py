@@ -211,12 +211,20 @@ def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicato
     by: dict[Pair, list[Stream]] = defaultdict(list)
     for s in one.streams:
         by[s.pair].append(s)
-    if len(both) >= c.MOST_PAIRS * len(pairs):
+    everywhere = len(one.members) > 3 and len(one.edges) > _across(one, hosts)  # more than half of all directed pairs
+    if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not one.equal):
+        both = both or [pair for pair in pairs if pair in one.edges and pair[::-1] in one.edges]
         few = both[:: max(1, len(both) // c.PAIRS_TRIED)]
         met = float(np.median([overlap(by[p], by[p[::-1]]) for p in few]))
         ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in few]))
         one = replace(one, way="two", overlap=met, lead=ahead)
     return replace(one, shape=_shape(one, pairs, hosts))
+
+
+def _across(one: Communicator, hosts: Sequence[int]) -> int:
+    """Pairs of members in different hosts: those inside a host are not on the wire."""
+    n, by_host = len(one.members), Counter(hosts[member] for member in one.members)
+    return (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2
 
 
 def _within(a: float, b: float, ratio: float) -> bool:
@@ -226,8 +234,7 @@ def _within(a: float, b: float, ratio: float) -> bool:
 def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
     n, m = len(one.members), len(pairs)
     degrees = list(Counter(end for pair in pairs for end in pair).values())
-    by_host = Counter(hosts[member] for member in one.members)
-    full = (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2  # pairs inside a host are not on the wire
+    full = _across(one, hosts)
     if n == 2:
         return "pair"
     if m < n and max(degrees) <= 2:
@@ -235,13 +242,22 @@ def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
     if one.way == "two" and m >= c.NEARLY_ALL * full:
         return "clique"
     if max(degrees) <= 2:
-        return "cycle"
+        return "cube" if n == 4 and one.way == "two" and _halves(one, pairs) else "cycle"
     levels = np.log2(n)
     hidden = levels - min(degrees)
     regular = len(set(degrees)) == 1 and levels == round(levels)
     if one.way == "two" and n > 4 and regular and 0 <= hidden <= c.HIDDEN_LEVELS and m < c.NEARLY_ALL * full:
         return "cube"
     return "tree" if m == n - 1 else "other"
+
+
+def _halves(one: Communicator, pairs: set[Pair]) -> bool:
+    """Whether each member of a circle of four carries twice as much with one neighbour as with the other: two halving rounds."""
+    moved: dict[int, list[float]] = defaultdict(list)
+    for pair in pairs:
+        for end in pair:
+            moved[end].append(one.edges.get(pair, 0.0) + one.edges.get(pair[::-1], 0.0))
+    return all(abs(np.log(max(own) / min(own)) - np.log(2)) < c.EQUAL_VOLUME for own in moved.values())
 
 
 def _shared_out(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
@@ -271,7 +287,8 @@ def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: 
     for one in found:
         own = {id(owner.get(pair)): owner.get(pair) for pair in one.edges}
         whole = next(iter(own.values())) if len(own) == 1 else None
-        few = whole is not None and whole is not one and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
+        counted = one.equal and one.rhythm.sure >= 1
+        few = not counted and whole is not None and whole is not one and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
         if few and whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE:
             more[id(whole)] += one.streams
         else:

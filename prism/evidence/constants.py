@@ -44,5 +44,6 @@ IN_TURN = 0.3  # overlap below which a pair's directions take turns
 LIKE_MESSAGES = 1.1  # difference of logarithms of messages in a step, of one kind: a factor of 3
 KINDS_APART = 3
 FEW_SENDS = 6  # of fewer, a median is chance
-TWINS_TRIED = 8  # of a host's members that send to one other host
+TWINS_TRIED = 8  # of a host's members, which are compared with one another
+HOSTS_TRIED, PEERS_TRIED = 16, 4  # hosts and communicators, and streams of each, that are looked at: more say the same
 RARE_SHARE = 0.1  # of the endpoints, that the rarest operations touch: an odd stream does not, one rail of eight does

@@ -37,6 +37,11 @@ class Family(tuple[Communicator, ...]):
         return np.array(list(self.edges), np.int64).reshape(-1, 2)
 
     @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Octets of each edge, in order of `ends`; float64[edges]."""
+        return np.fromiter(self.edges.values(), np.float64, len(self.edges))
+
+    @cached_property
     def joins(self) -> list[Pair]:
         """Pairs that join the members of each communicator."""
         return [pair for one in self for pair in one.joins]
@@ -51,7 +56,7 @@ class Family(tuple[Communicator, ...]):
         """Octets of its rings' streams by messages in a step."""
         out: Counter[int] = Counter()
         for one in self:
-            if one.way == "one" or one.shape == "cycle":
+            if one.shape == "cycle" or (one.way == "one" and one.shape in ("pair", "path")):
                 for count, volume in one.counts():
                     out[count] += int(volume)
         return out
@@ -80,7 +85,8 @@ def _alike(own: list[Communicator]) -> list[Family]:
     for i in range(1, len(own)):
         apart, other = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
         near = (apart < c.LIKE_MESSAGES) & (other < c.MAGNITUDE) & (turn[:i] == turn[i])
-        near |= (apart < c.EQUAL_VOLUME) & (other < c.ONE_CLASS_SIZE)
+        halved = np.abs(other - np.log(2) * np.maximum(np.round(other / np.log(2)), 1)) < c.ONE_CLASS_SIZE
+        near |= (apart < c.EQUAL_VOLUME) & ((other < c.ONE_CLASS_SIZE) | halved)  # equal, or rounds of halving
         pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
     part = connected(len(own), pairs)
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]

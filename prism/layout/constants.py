@@ -20,9 +20,13 @@ FORMS: dict[Kind, dict[str, float]] = {
         "two pair": 1.0, "two path": 1.0, "two cycle": 0.1, "two other": 0.02, "two tree": 0.02, "two clique": 0.02,
         "one path": 0.003, "one pair": 0.003,
     },
-    "ep": {"two clique": 1.0, "two pair": 0.3, "two other": 0.3, "two cycle": 0.02},
+    "ep": {  # one of them, an exchange, is among a job's; what experts reduce or gather among themselves goes beside it
+        "two clique": 1.0, "two pair": 0.3, "two other": 0.3, "two cycle": 0.05, "one cycle": 0.1, "one pair": 0.05,
+        "one path": 0.05, "two cube": 0.1,
+    },
     "tied": {"two pair": 1.0},
 }  # fmt: skip
+EXCHANGES = ("two clique", "two pair", "two other")  # forms of an exchange of all with all
 UNLIKELY = 3e-4  # of a form that is not named
 VARYING = {"ep": 0.85}  # probability that messages vary in size; of other kinds:
 VARYING_OTHERS = 0.05
@@ -48,10 +52,20 @@ USUAL = {
 }  # how usual such traffic is on the wire
 ROUNDS_RIGHT, ROUNDS_OWN, ROUNDS_OTHER = 0.8, 0.12, 0.08  # n − 1 rounds; n, one's own block among them; any other number
 UNEXPLAINED, UNEXPLAINED_SHARE = -4.0, -25.0  # for a family that serves no dimension; and by its share of the octets
+BESIDE = -4.0  # what a dimension's group does beside what it is known by: scalars, embeddings, norms
+TWO_USES = 2.0  # against two dimensions that divide the members in the same way
 HELD_BY_MOST = 8.0  # families' kinds this much less likely than their best are not tried
 BEAM = 48  # assignments of kinds to families that are kept
 HIERARCHY, MORE_STAGES = 2.0, 0.5  # against a reduction in several stages (shards and replicas), and for each beyond two
-DRIFT, DRIFT_SOFT = 2.0, 0.3  # weight of lockstep in a host; spread of logarithms of drifts that is chance
+# Members of one host that differ in a coordinate, by how far apart they send the same: log10 of shares of the step.
+FINEST = 1e-5  # of a step; differences below it are those of clocks
+OFFSET_OF_STAGES = (-1.2, 0.6)  # median and sigma: a micro-batch, of which a step has 4 to 100
+OFFSET_OF_OTHERS = (-4.0, 1.0)  # what kernels and NICs differ by: 0.1 ms of a second
+OFFSET_ELSE = 0.1  # share of pairs of which neither holds: a straggler moves its rail, an overlap hides a stage's offset
+JITTER_OF_PEERS = 0.5  # sigma of the jitter of members of one collective, over that of peers in other hosts
+JITTER_SHARED = {2: 0.6, 1: 0.5, 3: 0.05}  # share of pairs that move in one collective, where data, tensor or stages differ
+JITTER_RANGE = 4.0  # decades over which others' jitter lies
+LOCKSTEP = 3.0  # how many pairs of members are independent of one another: the hosts of a job repeat what one shows
 CLOSED = 0.05  # imbalance of a family below which all that enters leaves
 PIPELINES = 2  # families of hand-overs that a job has at most: activations and gradients of unequal size
 
@@ -62,7 +76,8 @@ OTHER_PRODUCT = 6.0  # times |ln(product of the dimensions / members)|; e^-6: on
 NO_GRID = 3.0  # besides: that the product is another at all; that an inner dimension is the whole plane
 NOT_NESTED = 8.0  # an inner dimension that does not divide the plane; two pipelines that close circles
 SPANS_LESS = 10.0  # gradients that are not reduced over the whole plane
-CONTEXT_ALONE, NEVER_REDUCED = 2.0, 6.0  # context parallel without a reduction of its own; experts that are nowhere reduced
+SEPARATELY = 2.5  # gradients that replicas of an inner dimension reduce apart from it
+CONTEXT_ALONE, NEVER_REDUCED = 4.0, 6.0  # context parallel without a reduction of its own; experts that are nowhere reduced
 # Priors: how much less usual a layout is. Judgements of common practice, to be fitted.
 DIRECT_TWICE = 1.5  # in favour: who gathers directly also reduces so
 TWINS_DIFFER, TWINS_NEAR, TWINS_FAR = (
@@ -71,12 +86,16 @@ TWINS_DIFFER, TWINS_NEAR, TWINS_FAR = (
     0.04,
 )  # tensor twins' octets of gradients; shares that are chance, that count in full
 STAGES_IN_HOST, PART_OF_HOST, ODD_TENSOR = 2.0, 0.5, 3.0  # stages inside hosts; tensor over a part of one; over no power of two
+IRREGULAR = 2.0  # groups that lie across hosts so that hosts are not all cut alike
+NO_TENSOR = 1.0  # a pipeline of ranks that share hosts, without tensor parallel: practice puts that inside hosts first
+ALONG_AXES = 0.9  # share of the octets that move along an axis of such a placing; the rest is reduced over several
 SILENT, SILENT_UNASKED, IDLE = 0.3, 2.0, 0.7  # members that say nothing; where no ring asks for them; left out though there
 NOT_OPEN = 0.01  # share of the octets in open rings below which none asks for silent members
 TENSOR_ACROSS, WIDE_TENSOR, USUAL_HOST = 1.0, 2.0, 8  # tensor between hosts; over more ranks than a host usually has
 NO_REPLICAS, ONLY_STAGES, DEEP, USUAL_STAGES = 3.0, 1.0, 1.5, 8  # dp 1; nothing but stages; each doubling beyond so many stages
+SURE_OF_REPLICAS = 5  # doublings of the ranks from which on a job without replicas is that unusual: 32
 MORE_WAYS = 1.5  # rings through a host where one would do: rails of their own are rather tensor parallel
-WAYS_OF_RING, WAYS_OF_EXCHANGE = (1.2, 0.6), (0.7, 0.4)  # against it: at all, and for each doubling of the ways
+IN_LEVELS = 2.0  # against it: first inside hosts, then between them; in practice sharding in a host, replicas across
 
 # What is looked at.
 MOST_MEMBERS, MOST_RECORDS = 512, 1 << 20  # ranks and records of a job; of more, counting takes too long between two windows
@@ -89,6 +108,5 @@ PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7  # a stream recurs in so many 
 # What is said.
 FIT_SOFT = 4.0  # log-likelihood of structure at which the best hypothesis explains the traffic with even odds
 EVEN = 0.5  # that it explains the traffic; below, it explains too little to be believed
-LIKELIER = 2.0  # times as probable as what was told, to be reported in its place
-OTHER_ROUNDS = 2.0  # of log-likelihood, by which numbers of messages speak for other sizes of rings
+AGREES, AGREES_IN_BURSTS = 3.0, 150.0  # odds for what `prism.parallelism` infers; it tells conversations of TCP apart by ports
 MOST_LAYOUTS, MOST_ALTERNATIVES, LEAST_SAID = 50, 3, 0.01  # ranked; said beside the first; probability below which none is said

@@ -7,7 +7,7 @@ The groups follow: members joined by the traffic of a dimension, or inside a hos
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from prism.evidence.communicators import connected, imbalance
 from prism.evidence.families import Family
 from prism.layout import constants as c
-from prism.layout.constants import KINDS, Kind
-from prism.layout.likelihood import fit, rounds_fit
-from prism.layout.placing import Cut, Pair, Placing, cuts, place
+from prism.layout.constants import Kind
+from prism.layout.likelihood import lockstep_fit, rounds_fit
+from prism.layout.placing import Cut, Pair, Placing, cuts, in_order, place
 from prism.layout.problem import Problem, is_open, per_host
 
 Members = frozenset[int]
@@ -49,13 +49,31 @@ def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
     crowds = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
     for present in crowds:
         endpoints = per_host(problem.hosts, present)
-        for cut in cuts(endpoints):
-            if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
-                continue
-            placing = place(problem.hosts, problem.rails, cut) if present.all() else _placed(problem, present, cut)
+        for placing in _placings(problem, present, endpoints):
             found = problem.through(placing)
-            for kinds, fits in _assignments(found, problem.octets):
+            for kinds, fits in _assignments(found, problem):
                 yield _Scored(problem, present, placing, found, kinds, fits).hypothesis(endpoints)
+
+
+def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> Iterator[Placing]:
+    for cut in cuts(endpoints):
+        if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
+            continue
+        yield place(problem.hosts, problem.rails, cut) if present.all() else _placed(problem, present, cut)
+    if present.all() and max(Counter(problem.hosts).values()) > 1:
+        yield from in_order(problem.hosts, lambda at: _along_axes(problem.families, at))
+
+
+def _along_axes(found: Sequence[Family], at: NDArray[np.int64]) -> bool:
+    """Whether nearly all that moves goes along one axis or another; `at`: coordinates of the members, int[members, 3]."""
+    total = along = 0.0
+    for family in found:
+        octets = family.weights
+        axes = (at[family.ends[:, 0]] != at[family.ends[:, 1]]).astype(np.int64)
+        one = axes.sum(axis=1) == 1
+        total += float(octets.sum())
+        along += float(np.max(octets[one] @ axes[one])) if one.any() else 0.0
+    return along >= c.ALONG_AXES * total
 
 
 def _placed(problem: Problem, present: NDArray[np.bool_], cut: Cut) -> Placing:
@@ -64,18 +82,39 @@ def _placed(problem: Problem, present: NDArray[np.bool_], cut: Cut) -> Placing:
     return place(hosts, problem.rails, cut)
 
 
-def _assignments(found: Sequence[Family], octets: float) -> list[tuple[tuple[Kind, ...], float]]:
-    """The likeliest uses of the families, a kind for each, with the sum of their fits."""
-    beam: list[tuple[tuple[Kind, ...], float]] = [((), 0.0)]
-    for family in found:
-        share = family.octets / octets
-        fits: list[tuple[Kind, float]] = [(kind, fit(kind, family)) for kind in KINDS]
-        fits.append(("none", c.UNEXPLAINED + c.UNEXPLAINED_SHARE * share))
-        best = max(value for _, value in fits)
-        likely = [(kind, value) for kind, value in fits if value >= best - c.HELD_BY_MOST]
-        more = [((*kinds, kind), so_far + value) for kinds, so_far in beam for kind, value in likely]
-        beam = sorted((one for one in more if one[0].count("pp") <= c.PIPELINES), key=lambda one: -one[1])[: c.BEAM]
-    return [one for one in beam if "edp" not in one[0] or "ep" in one[0]]
+def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:
+    """The likeliest uses of the families, a kind for each, with the sum of their fits.
+
+    Families that divide the members in the same way usually serve one dimension, which does more than what it is known by.
+    """
+    fits = [problem.fits(family) for family in found]
+    by: dict[bytes, list[int]] = defaultdict(list)
+    for i, family in enumerate(found):
+        by[connected(len(problem.members), family.joins).tobytes()].append(i)
+    beam: list[tuple[tuple[tuple[int, Kind], ...], float]] = [((), 0.0)]
+    for same in by.values():
+        uses = _uses([fits[i] for i in same])
+        more = [((*kept, *zip(same, kinds, strict=True)), so_far + value) for kept, so_far in beam for kinds, value in uses]
+        few = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
+        beam = sorted(few, key=lambda one: -one[1])[: c.BEAM]
+    ordered = [(tuple(kind for _, kind in sorted(kept)), value) for kept, value in beam]
+    return [one for one in ordered if "edp" not in one[0] or "ep" in one[0]]
+
+
+def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], float]]:
+    """The likeliest kinds of families that divide the members alike: one for all of them, or several."""
+    out: list[tuple[tuple[Kind, ...], float]] = []
+    likely = [[kind for kind in own if own[kind] >= max(own.values()) - c.HELD_BY_MOST] for own in fits]
+    for kind in dict.fromkeys(kind for own in likely for kind in own):
+        values = [own[kind] for own in fits]
+        beside = [max(value, c.BESIDE) if kind in ("dp", "tp", "cp", "ep") else value for value in values]
+        out.append(((kind,) * len(fits), sum(beside) + min(one - two for one, two in zip(values, beside, strict=True) if one == max(values))))
+    apart: list[tuple[tuple[Kind, ...], float]] = [((), 0.0)]
+    for own, kinds in zip(fits, likely, strict=True):
+        more = [((*kept, kind), so_far + own[kind]) for kept, so_far in apart for kind in kinds]
+        apart = sorted(more, key=lambda one: -one[1])[: c.BEAM]
+    out += [(kinds, value - c.TWO_USES * (len(set(kinds)) - 1)) for kinds, value in apart if len(set(kinds)) > 1]
+    return sorted(out, key=lambda one: -one[1])[: c.BEAM]
 
 
 class _Scored:
@@ -157,7 +196,7 @@ class _Scored:
                 axes = {"pp": (1,), "tp": (3,)}.get(kind, (1, 3))
                 at = self.placing.at[:, axes]
                 differ = np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)
-                apart += float(np.fromiter(family.edges.values(), np.float64, len(differ))[differ].sum())
+                apart += float(family.weights[differ].sum())
         return -c.OUT_OF_PLACE * apart / volume
 
     def _passes(self) -> float:
@@ -173,25 +212,23 @@ class _Scored:
         return c.UNEXPLAINED_SHARE * open_octets / volume
 
     def _rounds(self, dp: int, tp: int) -> float:
+        """Numbers of messages of rings, hidden members included; a reduction in levels, one inside hosts, has its own rings."""
         out = 0.0
+        in_levels = self.placing.cut[1] > 1 and self._ways_needed() > c.MORE_WAYS
         for family, kind in zip(self.found, self.kinds, strict=True):
             if kind in ("dp", "tp", "edp", "cp"):
-                size = {"dp": dp, "tp": tp}.get(kind) or max(len(one.members) for one in family)
-                out += rounds_fit(family, size)
+                own = max(len(one.members) for one in family)
+                out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
         return out
 
     def _lockstep(self) -> float:
-        """Tensor-parallel twins in a host drift less than others: how much of the variation of drifts that explains."""
-        drift = self.problem.drift
-        twin = self.placing.alike((0, 2, 3))
-        twins = twin[drift.first] == twin[drift.second]
-        own, others = drift.apart[twins], drift.apart[~twins]
-        if len(own) == 0 or len(others) == 0:
+        """Tensor twins move together, stages apart by a part of the step, members of one collective as close as its peers."""
+        seen = self.problem.lockstep
+        if not len(seen.first):
             return 0.0
-        whole = np.concatenate([own, others])
-        apart = np.concatenate([own - own.mean(), others - others.mean()])
-        explained = np.log((whole.std() + c.DRIFT_SOFT) / (apart.std() + c.DRIFT_SOFT))
-        return float(c.DRIFT * explained * np.sign(others.mean() - own.mean()))
+        at = self.placing.at
+        axis = np.where(at[seen.first, 3] != at[seen.second, 3], 3, np.where(at[seen.first, 2] != at[seen.second, 2], 2, 1))
+        return c.LOCKSTEP * float(np.mean(lockstep_fit(axis, seen)))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Sizes of the dimensions inside the data-parallel plane; how well they lie in it is a term."""
@@ -199,7 +236,7 @@ class _Scored:
         tied = self._pairs("tied")
         for u, v in tied:
             chain = int((self.pp == self.pp[u]).sum())
-            out -= c.UNEVEN * float(self.pp[u] != self.pp[v] or chain < 3) / len(tied)
+            out -= c.UNEVEN * float(self.pp[u] != self.pp[v] or chain < 2) / len(tied)
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
             if kind in self.kinds:
@@ -207,7 +244,8 @@ class _Scored:
                 sub[kind] = size
                 alone = kind == "ep" and size == dp and "dp" not in self.kinds
                 out -= c.UNEVEN * uneven + (c.NOT_NESTED if dp % size else 0) + (c.NO_GRID if alone else 0)
-        out += self._spans(dp)
+        out -= c.NOT_NESTED * ("ep" in self.kinds and not self._exchanges(sub["ep"]))
+        out += self._spans(dp, sub)
         reduces = {"dp", "edp"} & set(self.kinds)
         out -= c.CONTEXT_ALONE * ("cp" in self.kinds and "dp" not in self.kinds) + c.NEVER_REDUCED * (
             "ep" in self.kinds and not reduces
@@ -216,12 +254,25 @@ class _Scored:
         self.terms["nested"] = out
         return sub
 
-    def _spans(self, dp: int) -> float:
-        """The gradients' traffic spans the plane: each family alone, or shards and their replicas together."""
+    def _spans(self, dp: int, sub: Mapping[Kind, int]) -> float:
+        """The gradients' traffic spans the plane: each family alone, or shards and their replicas together.
+
+        Where an inner dimension has a reduction of its own, replicas of it may reduce apart from it.
+        """
         reductions = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
-        short = sum(self._reach(family.joins) != dp for family in reductions)
+        reach = [self._reach(family.joins) for family in reductions]
+        self._short = short = sum(one != dp for one in reach)
+        if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
+            return -c.SEPARATELY
         out = -c.HIERARCHY * (short > 0) - c.MORE_STAGES * max(short - 2, 0)
         return out - (c.SPANS_LESS if reductions and self._reach(self.edges["dp"]) != dp else 0)
+
+    def _exchanges(self, experts: int) -> bool:
+        """Whether some family between experts is an exchange of all with all, in groups as large as all their traffic makes."""
+        own = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "ep"]
+        return any(
+            one[0].form in c.EXCHANGES and self.sized(self._parts(one.joins + self._going_on("ep")))[0] == experts for one in own
+        )
 
     def _reach(self, edges: list[Pair]) -> int:
         """The size of most groups of the members that some traffic touches."""
@@ -237,10 +288,12 @@ class _Scored:
 
     def _own_edges(self, kind: Kind) -> list[Pair]:
         """The edges of a dimension inside the plane, with the ways through hosts where its rings go on there."""
-        goes_on = self.placing.cut[1] > 1 and any(
-            own == kind and is_open(one) for family, own in zip(self.found, self.kinds, strict=True) for one in family
-        )
-        return self.edges[kind] + (self.inside if goes_on else [])
+        return self.edges[kind] + self._going_on(kind)
+
+    def _going_on(self, kind: Kind) -> list[Pair]:
+        own = (family for family, k in zip(self.found, self.kinds, strict=True) if k == kind)
+        goes_on = self.placing.cut[1] > 1 and any(is_open(one) for family in own for one in family)
+        return self.inside if goes_on else []
 
     def _prior(self, dp: int, tp: int, pp: int, endpoints: int) -> float:
         a, b, d = self.placing.cut
@@ -248,31 +301,30 @@ class _Scored:
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         cliques = sum(family[0].form == "two clique" and len(family[0].members) > 3 for family in reduced)
         out = c.DIRECT_TWICE * max(cliques - 1, 0)  # who gathers directly also reduces so
-        out -= self._ways() if b > 1 else 0.0
+        in_levels = b > 1 and self._ways_needed() > c.MORE_WAYS
+        out -= max(c.IN_LEVELS * in_levels - c.HIERARCHY * (self._short > 0), 0.0)
         if a > 1 and (b == 1 or not problem.opened):
             out -= c.TWINS_DIFFER * min(self._twins_differ() / c.TWINS_FAR, 1)
+        out -= 0.0 if self.placing.regular else c.IRREGULAR
+        out -= c.NO_TENSOR * (tp == 1 and pp > 1 and b > 1)
         out -= c.STAGES_IN_HOST * (d > 1) + (c.ODD_TENSOR if a & (a - 1) else 0) + c.PART_OF_HOST * (a not in (1, endpoints))
         silent = not problem.speaking.all()
         if silent:
             unseen = c.SILENT + c.SILENT_UNASKED * (problem.opened < c.NOT_OPEN)
             out -= unseen if self.present.all() else c.IDLE
-        out -= c.TENSOR_ACROSS * (tp > a) + c.NO_REPLICAS * (dp == 1) + c.ONLY_STAGES * (pp == self.n > 2)
+        out -= c.TENSOR_ACROSS * (tp > a) + c.NO_REPLICAS * (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1) + c.ONLY_STAGES * (pp == self.n > 2)
         out -= c.WIDE_TENSOR * (tp > c.USUAL_HOST)
         return float(out - c.DEEP * max(np.log2(pp / c.USUAL_STAGES), 0))
 
-    def _ways(self) -> float:
-        """Several ways through a host where one would do: rails of their own are rather tensor parallel."""
-        out = [0.0]
+    def _ways_needed(self) -> float:
+        """How many ways a reduction takes through each host, where one would do: as many reductions, one on each rail."""
+        out = [1.0]
         at, axes = self.placing.at, (0, 1, 3)
         for family, kind in zip(self.found, self.kinds, strict=True):
-            if kind != "dp" or family[0].form == "two cube":
-                continue
-            distinct = np.unique(np.hstack([at[family.ends[:, 0]][:, axes], at[family.ends[:, 1]][:, axes]]), axis=0)
-            ways = len(family.ends) / len(distinct)
-            if ways > c.MORE_WAYS:
-                first, each = c.WAYS_OF_RING if family[0].way == "one" else c.WAYS_OF_EXCHANGE
-                out.append(first + each * np.log2(ways))
-        return float(max(out))
+            if kind == "dp" and family[0].form != "two cube":
+                distinct = np.unique(np.hstack([at[family.ends[:, 0]][:, axes], at[family.ends[:, 1]][:, axes]]), axis=0)
+                out.append(len(family.ends) / len(distinct))
+        return max(out)
 
     def _twins_differ(self) -> float:
         """How much the octets of gradients differ between tensor-parallel twins, which reduce the same."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.evidence.families import Family
+from prism.evidence.lockstep import Lockstep
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 
@@ -12,6 +16,36 @@ from prism.layout.constants import Kind
 def fit(kind: Kind, family: Family) -> float:
     """Form, turn-taking and rhythm of a family, if it is of a kind."""
     return _form(kind, family) + _turns(kind, family) + _rhythm(kind, family)
+
+
+def features(family: Family, families: Sequence[Family]) -> NDArray[np.float64]:
+    """What a family looks like, by itself and beside the other `families` of the job: float64[len(FEATURES)]."""
+    form = family[0].form
+    two, overlap, ahead = family[0].way == "two", _middle(family, "overlap"), _middle(family, "lead")
+    rhythm = _rhythm_of(family)
+    others = np.array([_rhythm_of(one) for one in families])
+    octets, size = family.octets, _middle(family, "size")
+    most = max(one.octets for one in families)
+    varies = float(np.median([one.rhythm.varies for one in family]))
+    equal = 2 * sum(one.equal for one in family) > len(family)
+    values = [float(form == name) for name in NAMED_FORMS]
+    values += [float(not equal), np.log(varies + 0.01), two * overlap, two * overlap**2, two * float(ahead > c.AHEAD_LEAST)]
+    values += [rhythm[0], rhythm[1], rhythm[2], rhythm[2] ** 2]
+    values += [rhythm[0] - others[:, 0].min(), others[:, 0].max() - rhythm[0], rhythm[2] - others[:, 2].max()]
+    values += [rhythm[1] - others[:, 1].min(), np.log(octets / most), float(octets == most), float(len(families) == 1)]
+    values += [np.log(size / max(_middle(one, "size") for one in families))]
+    return np.array(values, np.float64)
+
+
+NAMED_FORMS = (
+    "one cycle", "one pair", "one path", "one other", "two pair", "two path", "two cycle", "two clique", "two cube", "two other",
+)  # fmt: skip
+
+
+def _rhythm_of(family: Family) -> tuple[float, float, float]:
+    """Logarithms of runs and messages in a step; share of the step over which they are spread."""
+    runs, messages, spread = (float(np.median([getattr(one.rhythm, name) for one in family])) for name in ("runs", "messages", "spread"))
+    return float(np.log(max(runs, 0.2))), float(np.log(max(messages, 1))), spread
 
 
 def _middle(family: Family, name: str) -> float:
@@ -64,3 +98,23 @@ def rounds_fit(family: Family, ranks: int) -> float:
         chance = right + c.ROUNDS_OWN * ranks * (count % ranks == 0) + c.ROUNDS_OTHER
         out += np.sqrt(volume / total) * np.log(chance)
     return float(np.clip(out, -4, 1.5 * np.log(ranks - 1)))
+
+
+def lockstep_fit(axis: NDArray[np.int64], seen: Lockstep) -> NDArray[np.float64]:
+    """Log-likelihood of the offset and jitter of each pair of members, if they differ in the coordinate `axis` of their host.
+
+    `axis`: 1 tensor, 2 data, 3 pipeline. Densities are over decades of the share of a step.
+    """
+    offset = np.log10(np.maximum(seen.offset, c.FINEST))
+    near, far = (_normal(offset, *usual) for usual in (c.OFFSET_OF_OTHERS, c.OFFSET_OF_STAGES))
+    anywhere = c.OFFSET_ELSE / -np.log10(c.FINEST)
+    out = np.log((1 - c.OFFSET_ELSE) * np.where(axis == 3, far, near) + anywhere)
+    if np.isnan(seen.peers):
+        return np.asarray(out)
+    wider = np.log10(seen.jitter + c.FINEST) - np.log10(seen.peers + c.FINEST)
+    shared = np.array([0.0, *(c.JITTER_SHARED[k] for k in (1, 2, 3))])[axis]
+    return np.asarray(out + np.log(shared * _normal(wider, 0.0, c.JITTER_OF_PEERS) + (1 - shared) / c.JITTER_RANGE))
+
+
+def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-0.5 * ((x - middle) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from collectors.record import Flows
 from prism.evidence.communicators import Communicator, Rhythms, communicators, imbalance
 from prism.evidence.families import Family, families
-from prism.evidence.lockstep import Drift, drift_of
+from prism.evidence.lockstep import Lockstep, lockstep_of
 from prism.evidence.rhythms import rhythm_of
 from prism.evidence.steps import Steps, steps_of
 from prism.evidence.streams import Stream, streams_of
 from prism.layout import constants as c
+from prism.layout.constants import KINDS, Kind
+from prism.layout.likelihood import fit
 from prism.layout.placing import Placing
 from prism.topology import Topology
 
@@ -33,6 +35,8 @@ class Problem:
     steps: Steps
     rhythms: Rhythms
     found: Sequence[Communicator]
+    _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` holds
+    _kept: list[Family] = field(default_factory=list)
 
     @cached_property
     def speaking(self) -> NDArray[np.bool_]:
@@ -46,10 +50,20 @@ class Problem:
         """Families of communicators that stay on the wire, those that carry most first."""
         return self._weighty(families(self.found, self.steps, self.hosts))
 
+    def fits(self, family: Family) -> dict[Kind, float]:
+        """Log-likelihood of a family by the kind that it may be of; "none" is that it serves no dimension."""
+        known = self._fits.get(id(family))
+        if known is None:
+            unused = c.UNEXPLAINED + c.UNEXPLAINED_SHARE * family.octets / self.octets
+            known = {**{kind: fit(kind, family) for kind in KINDS}, "none": unused}
+            self._fits[id(family)] = known
+            self._kept.append(family)
+        return known
+
     @cached_property
-    def drift(self) -> Drift:
+    def lockstep(self) -> Lockstep:
         """How far members of one host are apart when they send the same."""
-        return drift_of([one for family in self.families for one in family], self.hosts)
+        return lockstep_of([one for family in self.families for one in family], self.hosts, self.steps.period)
 
     @cached_property
     def octets(self) -> float:

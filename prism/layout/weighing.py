@@ -29,36 +29,37 @@ class Weighed:
 def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) -> Weighed | None:
     """Compute the probability of an inferred layout (`told`) from the job's flow records. None if they do not allow it.
 
-    The method counts messages. It cannot count bursts of TCP, sampled records, or records of several messages each (Prism
-    merges the records of large clusters); for these the inferred layout stays as it is.
+    The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. Samples, and records
+    of several messages each (Prism merges the records of large clusters), cannot be counted: for these the inferred layout stays.
     """
     if len(job.endpoints) > c.MOST_MEMBERS or not 0 < len(flows) <= c.MOST_RECORDS:
         return None
     if 2 * np.count_nonzero(flows.messages > 1) > len(flows) or np.any(flows.sampling_rate != 1):
         return None
     problem = problem_of(flows, job.endpoints, topology)
-    if problem is None or all(s.bursts for s in problem.streams):
-        return None
-    found = answers(problem)
-    if not found:
+    if problem is None:
         return None
     layout = told.layout
     sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
-    same = next((one for one in found if _sizes(one) == sizes), None)
-    if same is not None and not _contradicted(same, found[0]):
-        found = [same, *(one for one in found if one is not same)]
-        if _is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, same):
-            return Weighed(same.probability * same.explains, _alternatives(found))
-    elif found[0].explains < c.EVEN:
-        return Weighed(min(layout.confidence, 1 - found[0].explains), ())
-    sure = found[0].probability * found[0].explains
-    return Weighed(sure, _alternatives(found), explained(problem, found[0].best, sure, flows))
+    in_bursts = all(s.bursts for s in problem.streams)
+    found = _agreeing(answers(problem), sizes, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
+    if not found:
+        return None
+    first = found[0]
+    sure = first.probability * first.explains
+    if _sizes(first) == sizes and (_is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, first)):
+        return Weighed(sure, _alternatives(found))
+    if first.explains < c.EVEN:
+        return Weighed(min(layout.confidence, 1 - first.explains), ())
+    return Weighed(sure, _alternatives(found), explained(problem, first.best, sure, flows))
 
 
-def _contradicted(told: Answer, best: Answer) -> bool:
-    """Whether the structure of the traffic, or its numbers of messages, exclude the inferred layout."""
-    rounds = best.best.terms["rounds"] - told.best.terms["rounds"]
-    return told.explains < c.EVEN or (rounds >= c.OTHER_ROUNDS and told.probability * c.LIKELIER < best.probability)
+def _agreeing(found: Sequence[Answer], sizes: tuple[int, ...], odds: float) -> list[Answer]:
+    """The answers, where what `prism.parallelism` inferred by other means is one more piece of evidence."""
+    weights = [one.probability * (odds if _sizes(one) == sizes else 1.0) for one in found]
+    whole = sum(weights) or 1.0
+    again = [one._replace(probability=weight / whole) for one, weight in zip(found, weights, strict=True)]
+    return sorted(again, key=lambda one: -one.probability)
 
 
 def _is_whole(told: Parallelism, ranks: int) -> bool:
