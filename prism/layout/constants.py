@@ -76,6 +76,7 @@ OTHER_PRODUCT = 6.0  # times |ln(product of the dimensions / members)|; e^-6: on
 NO_GRID = 3.0  # besides: that the product is another at all; that an inner dimension is the whole plane
 NOT_NESTED = 8.0  # an inner dimension that does not divide the plane; two pipelines that close circles
 SPANS_LESS = 10.0  # gradients that are not reduced over the whole plane
+PARTLY = 4.0  # a part of the plane reduces by itself besides what the whole plane reduces: that rather serves another dimension
 SEPARATELY = 2.5  # gradients that replicas of an inner dimension reduce apart from it
 CONTEXT_ALONE, NEVER_REDUCED = 4.0, 6.0  # context parallel without a reduction of its own; experts that are nowhere reduced
 # Priors: how much less usual a layout is. Judgements of common practice, to be fitted.
@@ -85,6 +86,8 @@ TWINS_DIFFER, TWINS_NEAR, TWINS_FAR = (
     0.01,
     0.04,
 )  # tensor twins' octets of gradients; shares that are chance, that count in full
+OTHER_ALGORITHM = 2.5  # a library that reduces in rings here and all with all there; an exchange of experts is no reduction
+HALVING = 0.5  # in favour of levels inside hosts: MPI and gloo halve over all ranks; tensor parallel jobs mostly run on NCCL's rings
 STAGES_IN_HOST, PART_OF_HOST, ODD_TENSOR = 2.0, 0.5, 3.0  # stages inside hosts; tensor over a part of one; over no power of two
 IRREGULAR = 2.0  # groups that lie across hosts so that hosts are not all cut alike
 NO_TENSOR = 1.0  # a pipeline of ranks that share hosts, without tensor parallel: practice puts that inside hosts first

@@ -264,7 +264,7 @@ class _Scored:
         self._short = short = sum(one != dp for one in reach)
         if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
             return -c.SEPARATELY
-        out = -c.HIERARCHY * (short > 0) - c.MORE_STAGES * max(short - 2, 0)
+        out = -(c.HIERARCHY if short == len(reach) else c.PARTLY) * (short > 0) - c.MORE_STAGES * max(short - 2, 0)
         return out - (c.SPANS_LESS if reductions and self._reach(self.edges["dp"]) != dp else 0)
 
     def _exchanges(self, experts: int) -> bool:
@@ -301,6 +301,8 @@ class _Scored:
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         cliques = sum(family[0].form == "two clique" and len(family[0].members) > 3 for family in reduced)
         out = c.DIRECT_TWICE * max(cliques - 1, 0)  # who gathers directly also reduces so
+        out -= c.OTHER_ALGORITHM * self._algorithms_differ()
+        out += c.HALVING * (b > 1 and any(family[0].form == "two cube" for family in reduced))
         in_levels = b > 1 and self._ways_needed() > c.MORE_WAYS
         out -= max(c.IN_LEVELS * in_levels - c.HIERARCHY * (self._short > 0), 0.0)
         if a > 1 and (b == 1 or not problem.opened):
@@ -325,6 +327,14 @@ class _Scored:
                 distinct = np.unique(np.hstack([at[family.ends[:, 0]][:, axes], at[family.ends[:, 1]][:, axes]]), axis=0)
                 out.append(len(family.ends) / len(distinct))
         return max(out)
+
+    def _algorithms_differ(self) -> bool:
+        """Whether groups of one kind reduce all with all, and others, of other members, in rings or by halving."""
+        direct, others = set[frozenset[int]](), set[frozenset[int]]()
+        for family, kind in zip(self.found, self.kinds, strict=True):
+            if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
+                (direct if family[0].form == "two clique" else others).update(one.members for one in family)
+        return bool(others) and bool(direct - others)
 
     def _twins_differ(self) -> float:
         """How much the octets of gradients differ between tensor-parallel twins, which reduce the same."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,36 +14,6 @@ from prism.layout.constants import Kind
 def fit(kind: Kind, family: Family) -> float:
     """Form, turn-taking and rhythm of a family, if it is of a kind."""
     return _form(kind, family) + _turns(kind, family) + _rhythm(kind, family)
-
-
-def features(family: Family, families: Sequence[Family]) -> NDArray[np.float64]:
-    """What a family looks like, by itself and beside the other `families` of the job: float64[len(FEATURES)]."""
-    form = family[0].form
-    two, overlap, ahead = family[0].way == "two", _middle(family, "overlap"), _middle(family, "lead")
-    rhythm = _rhythm_of(family)
-    others = np.array([_rhythm_of(one) for one in families])
-    octets, size = family.octets, _middle(family, "size")
-    most = max(one.octets for one in families)
-    varies = float(np.median([one.rhythm.varies for one in family]))
-    equal = 2 * sum(one.equal for one in family) > len(family)
-    values = [float(form == name) for name in NAMED_FORMS]
-    values += [float(not equal), np.log(varies + 0.01), two * overlap, two * overlap**2, two * float(ahead > c.AHEAD_LEAST)]
-    values += [rhythm[0], rhythm[1], rhythm[2], rhythm[2] ** 2]
-    values += [rhythm[0] - others[:, 0].min(), others[:, 0].max() - rhythm[0], rhythm[2] - others[:, 2].max()]
-    values += [rhythm[1] - others[:, 1].min(), np.log(octets / most), float(octets == most), float(len(families) == 1)]
-    values += [np.log(size / max(_middle(one, "size") for one in families))]
-    return np.array(values, np.float64)
-
-
-NAMED_FORMS = (
-    "one cycle", "one pair", "one path", "one other", "two pair", "two path", "two cycle", "two clique", "two cube", "two other",
-)  # fmt: skip
-
-
-def _rhythm_of(family: Family) -> tuple[float, float, float]:
-    """Logarithms of runs and messages in a step; share of the step over which they are spread."""
-    runs, messages, spread = (float(np.median([getattr(one.rhythm, name) for one in family])) for name in ("runs", "messages", "spread"))
-    return float(np.log(max(runs, 0.2))), float(np.log(max(messages, 1))), spread
 
 
 def _middle(family: Family, name: str) -> float:

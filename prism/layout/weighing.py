@@ -42,7 +42,7 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) 
     layout = told.layout
     sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
     in_bursts = all(s.bursts for s in problem.streams)
-    found = _agreeing(answers(problem), sizes, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
+    found = _agreeing(answers(problem), told, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
     if not found:
         return None
     first = found[0]
@@ -54,12 +54,23 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) 
     return Weighed(sure, _alternatives(found), explained(problem, first.best, sure, flows))
 
 
-def _agreeing(found: Sequence[Answer], sizes: tuple[int, ...], odds: float) -> list[Answer]:
-    """The answers, where what `prism.parallelism` inferred by other means is one more piece of evidence."""
-    weights = [one.probability * (odds if _sizes(one) == sizes else 1.0) for one in found]
+def _agreeing(found: Sequence[Answer], told: Parallelism, odds: float) -> list[Answer]:
+    """The answers, where what `prism.parallelism` saw on the wire by other means is one more piece of evidence.
+
+    What goes on inside hosts it does not see either, so answers that differ in nothing else keep their odds.
+    """
+    layout = told.layout
+    tensor = any(group.kind == "tp" and group.evidence == "traffic" for group in told.groups)
+    wire = layout.pp, layout.ep, layout.cp, tensor
+    weights = [one.probability * (odds if _on_wire(one) == wire else 1.0) for one in found]
     whole = sum(weights) or 1.0
     again = [one._replace(probability=weight / whole) for one, weight in zip(found, weights, strict=True)]
     return sorted(again, key=lambda one: -one.probability)
+
+
+def _on_wire(one: Answer) -> tuple[int, int, int, bool]:
+    layout = one.best.layout
+    return layout["pp"], layout["ep"], layout["cp"], "tp" in one.best.kinds
 
 
 def _is_whole(told: Parallelism, ranks: int) -> bool:
