@@ -252,7 +252,7 @@ def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
 
 
 def _halves(one: Communicator, pairs: set[Pair]) -> bool:
-    """Whether each member of a circle of four carries twice as much with one neighbour as with the other: two halving rounds."""
+    """Whether each member of a circle of four carries twice as much with one neighbour as with the other: rounds of halving."""
     moved: dict[int, list[float]] = defaultdict(list)
     for pair in pairs:
         for end in pair:
@@ -280,20 +280,34 @@ def _shared_out(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts
 
 
 def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
-    """What varies in size, varies: messages that were alike by chance belong to the exchange on whose edges they are."""
+    """What varies in size, varies: messages that were alike by chance belong to the exchange on whose edges they are.
+
+    What several pairs send in the same size, equally often in each step, is no chance.
+    """
+    alike = Counter(_counted(one) for one in found)
     owner = {pair: one for one in found if not one.equal and len(one.members) > 2 for pair in one.edges}
     more: dict[int, list[Stream]] = defaultdict(list)
     out = []
     for one in found:
         own = {id(owner.get(pair)): owner.get(pair) for pair in one.edges}
         whole = next(iter(own.values())) if len(own) == 1 else None
-        counted = one.equal and one.rhythm.sure >= 1
-        few = not counted and whole is not None and whole is not one and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
+        few = (
+            (not _counted(one) or alike[_counted(one)] == 1)
+            and whole is not None
+            and whole is not one
+            and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
+        )
         if few and whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE:
             more[id(whole)] += one.streams
         else:
             out.append(one)
     return [formed(_of([*one.streams, *more[id(one)]], rhythms), steps, hosts) if more[id(one)] else one for one in out]
+
+
+def _counted(one: Communicator) -> tuple[int, int] | None:
+    """Size (rounded) and number of the messages in a step, where most steps have that many."""
+    known = one.equal and one.rhythm.sure >= 1
+    return (round(float(np.log(one.size)) / c.ONE_CLASS_SIZE), round(one.rhythm.messages)) if known else None
 
 
 def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -> float:

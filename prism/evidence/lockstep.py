@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from prism.evidence.communicators import Communicator
 from prism.evidence.streams import Stream
 
 Floats = NDArray[np.float64]
+Thing = TypeVar("Thing")
 
 
 class Lockstep(NamedTuple):
@@ -56,7 +57,7 @@ def lockstep_of(found: Sequence[Communicator], hosts: Sequence[int], period: flo
     return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1], float(np.median(near)) if near else np.nan)
 
 
-def _some(values: list[int] | list[Communicator], most: int) -> list[int] | list[Communicator]:
+def _some(values: list[Thing], most: int) -> list[Thing]:
     return values[:: max(1, -(-len(values) // most))]
 
 

@@ -17,8 +17,8 @@ from prism.evidence.communicators import Communicator, connected
 from prism.evidence.streams import Stream as Traffic
 from prism.evidence.turns import lead
 from prism.layout.constants import Kind
-from prism.layout.hypotheses import Hypothesis, Members
 from prism.layout.problem import Problem
+from prism.layout.scoring import Hypothesis, Members
 from prism.model import Group, GroupKind, Job, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.layout import constants as c
-from prism.layout.hypotheses import Hypothesis, hypotheses
+from prism.layout.hypotheses import hypotheses
 from prism.layout.problem import Problem
+from prism.layout.scoring import Hypothesis
 
 STRUCTURE = ("even", "grid", "places", "passes", "nested")
 

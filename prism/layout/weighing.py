@@ -29,8 +29,8 @@ class Weighed:
 def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) -> Weighed | None:
     """Compute the probability of an inferred layout (`told`) from the job's flow records. None if they do not allow it.
 
-    The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. Samples, and records
-    of several messages each (Prism merges the records of large clusters), cannot be counted: for these the inferred layout stays.
+    The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. It is
+    kept for samples, and for records of several messages each (Prism merges those of large clusters): they cannot be counted.
     """
     if len(job.endpoints) > c.MOST_MEMBERS or not 0 < len(flows) <= c.MOST_RECORDS:
         return None

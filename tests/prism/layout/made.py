@@ -23,10 +23,12 @@ def asked(wire, per_host=1, silent=()):
     return found, answers(found)
 
 
-def tensor_and_data(hosts=4, per_host=4, steps=8):
-    """Tensor parallel in each host: its GPUs reduce gradients on a rail of their own."""
+def tensor_and_data(hosts=4, per_host=4, steps=8, rail_ms=0.05):
+    """Each GPU of a host reduces gradients on a rail of its own, as tensor-parallel twins do: `rail_ms` one after another."""
     wire = Wire(addresses(hosts, per_host))
+    later = [rail * rail_ms for rail in range(per_host)] if isinstance(rail_ms, int | float) else rail_ms
     for step in range(steps):
         for rail in range(per_host):
-            wire.ring([h * per_host + rail for h in range(hosts)], step * 200 + 120 + 0.05 * rail, 4_000_000)
+            at = step * 200 + 120 + later[rail] + float(wire.rng.normal(0, 0.01))
+            wire.ring([h * per_host + rail for h in range(hosts)], at, 4_000_000)
     return wire

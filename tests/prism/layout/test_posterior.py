@@ -27,8 +27,15 @@ def test_what_gpus_of_a_host_do_among_themselves_is_open_and_said_so():
     _, found = asked(tensor_and_data(hosts=4, per_host=4), 4)
     assert sizes(found[0]) == {"dp": 4, "tp": 4}
     assert found[0].probability < 0.95
-    assert {"dp": 4, "pp": 4} in [sizes(one) for one in alternatives(found)]
+    assert {"dp": 16} in [sizes(one) for one in alternatives(found)]
     assert len(alternatives(found)) <= 3
+
+
+def test_stages_inside_hosts_are_apart_by_a_part_of_the_step():
+    apart = tensor_and_data(hosts=4, per_host=4, rail_ms=4)
+    assert sizes(asked(apart, 4)[1][0]) == {"dp": 4, "pp": 4}
+    halves = tensor_and_data(hosts=4, per_host=4, rail_ms=[0, 0.05, 8, 8.05])
+    assert sizes(asked(halves, 4)[1][0]) == {"dp": 4, "pp": 2, "tp": 2}
 
 
 @pytest.mark.parametrize("wire", [data_parallel(4, 2), pipelined(), tensor_and_data(4, 2)])

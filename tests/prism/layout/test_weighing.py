@@ -20,7 +20,7 @@ def test_what_was_told_rightly_is_kept_with_the_probability_that_evidence_gives_
     wire = tensor_and_data(hosts=4, per_host=4)
     found = weighed(wire, Layout(dp=4, tp=4, confidence=0.98), 4)
     assert 0.4 < found.confidence < 0.95
-    assert found.alternatives[0].layout.pp == 4
+    assert found.alternatives[0].layout.dp == 16
     assert "not seen" in found.alternatives[0].why
 
 
@@ -31,11 +31,13 @@ def test_what_is_much_likelier_is_reported_instead():
     assert found.confidence > 0.9
 
 
-def test_bursts_of_tcp_are_not_counted():
-    wire = data_parallel(hosts=4, per_host=4)
+def test_bursts_of_tcp_are_judged_too():
+    wire = tensor_and_data(hosts=4, per_host=1)
     flows = wire.flows()
     flows = replace(flows, src_port=np.full(len(flows), 999, np.uint16), dst_port=np.full(len(flows), 999, np.uint16))
-    assert weigh(flows, job(wire), Parallelism(Layout(dp=4, tp=4), (), ()), topology(wire.endpoints, 4)) is None
+    found = weigh(flows, job(wire), Parallelism(Layout(pp=4, confidence=0.98), (), ()), topology(wire.endpoints, 1))
+    assert found.instead.layout.dp == 4
+    assert found.confidence > 0.9
 
 
 @pytest.mark.parametrize("wire", [tensor_and_data(4, 4), pipelined()])
