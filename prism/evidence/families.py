@@ -70,7 +70,7 @@ def families(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) 
         by[one.way if short else one.form, one.equal, 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
     out = [part for family in out for part in _apart(family)]
-    out = [_together(family, steps, hosts) for family in out]
+    out = [part for family in out for part in _disjoint(family, steps, hosts)]
     return sorted(out, key=lambda family: -family.octets)
 
 
@@ -94,13 +94,63 @@ def _alike(own: list[Communicator]) -> list[Family]:
 
 def _apart(family: Family) -> list[Family]:
     """Groups of one kind share no member: where one-way communicators of several sizes do, they are of several kinds."""
-    shared = max(Counter(member for one in family for member in one.members).values()) > 1
-    if family[0].way == "two" or not shared:
+    if family[0].way == "two" or not _shares_members(family):
         return [family]
     by: dict[int, list[Communicator]] = defaultdict(list)
     for one in family:
         by[round(float(np.log(one.size)) / c.ONE_SIZE)].append(one)
     return [Family(own) for own in by.values()] if 1 < len(by) <= c.KINDS_APART else [family]
+
+
+def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
+    """Groups of one dimension share no member: pairs that do are rounds of larger groups, or of several dimensions.
+
+    Those differ in form, in the number or size of messages, in volume, or in how they take turns.
+    """
+    whole = _together(family, steps, hosts)
+    if family[0].way == "one" or not _shares_members(whole):
+        return [whole]
+    for sign in (_form_of, _messages_of, _sizes_of, _volumes_of, _turns_of):
+        by: dict[object, list[Communicator]] = defaultdict(list)
+        for one, key in zip(family, sign(family), strict=True):
+            by[key].append(one)
+        parts = [_together(Family(own), steps, hosts) for own in by.values()]
+        if len(parts) > 1 and not any(map(_shares_members, parts)):
+            return parts
+    return [whole]
+
+
+def _shares_members(family: Family) -> bool:
+    return max(Counter(member for one in family for member in one.members).values()) > 1
+
+
+def _form_of(family: Family) -> list[object]:
+    return [one.shape for one in family]
+
+
+def _messages_of(family: Family) -> list[object]:
+    return _classes([one.rhythm.messages for one in family])
+
+
+def _sizes_of(family: Family) -> list[object]:
+    return _classes([one.size for one in family])
+
+
+def _volumes_of(family: Family) -> list[object]:
+    return _classes([one.octets / len(one.edges) for one in family])
+
+
+def _turns_of(family: Family) -> list[object]:
+    return [one.overlap >= c.IN_TURN for one in family]
+
+
+def _classes(values: Sequence[float]) -> list[object]:
+    """The number of the class of each value, of those that are about equal."""
+    logarithms = np.log(values)
+    order = np.argsort(logarithms)
+    number = np.empty(len(values), np.int64)
+    number[order] = np.concatenate([[0], np.cumsum(np.diff(logarithms[order]) > c.EQUAL_VOLUME)])
+    return list(number.tolist())
 
 
 def _together(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
