@@ -166,7 +166,7 @@ def _relabelled(view: View, instead: Explained, burst: Bursts | None, known: Kno
         of = first
     own = of if view.inside is None else of[view.inside]
     clock = without_pauses(view.flows, np.flatnonzero(~view.flows.control()))
-    parallelism = instead.parallelism(view.flows, own)
+    parallelism = replace(instead.parallelism(view.flows, own), lockstep=view.parallelism.lockstep)
     timeline = reconstruct(view.flows, view.job, parallelism, clock, view.until)
     timeline = _numbered(replace(timeline, steps=instead.steps(view.flows, view.job, timeline.steps)), known)
     return replace(view, parallelism=parallelism, timeline=timeline)

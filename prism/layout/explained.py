@@ -33,7 +33,6 @@ class Explained:
     stages: dict[str, int]
     streams: tuple[tuple[GroupKind, tuple[str, ...]], ...]
     of: NDArray[np.int32]
-    lockstep: float
     bounds_ns: NDArray[np.int64]  # where steps begin
     at_most: float  # how many steps there can be
     marked: bool  # whether something that comes once in a step shows where each ends
@@ -46,9 +45,7 @@ class Explained:
     def parallelism(self, flows: Flows, of: NDArray[np.int32]) -> Parallelism:
         """The same of `flows`, which may be others than those that were looked at: bursts of them, `of` those streams."""
         streams = tuple(Stream(kind, who, np.flatnonzero(of == i)) for i, (kind, who) in enumerate(self.streams))
-        return Parallelism(
-            self.layout, self.groups, tuple(self._pairs(flows, of)), self.stages, streams, lockstep=self.lockstep
-        )
+        return Parallelism(self.layout, self.groups, tuple(self._pairs(flows, of)), self.stages, streams)
 
     def _pairs(self, flows: Flows, of: NDArray[np.int32]) -> Iterator[Pair]:
         kinds: list[PairKind] = ["unknown", "dp", "pp", "tp", "ep", "cp"]
@@ -78,10 +75,9 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
             of[stream.rows] = len(streams)
         streams.append((kind, tuple(problem.members[m] for m in members)))
     layout = Layout(**one.layout, confidence=round(confidence, 3))
-    octets = sum(family.octets for family, kind in zip(one.families, one.kinds, strict=True) if kind != "none")
     bounds = problem.steps.bounds.astype(np.int64) + flows.window[0]
     told = layout, groups, _stages(problem, one, served), tuple(streams), of
-    return Explained(*told, octets / problem.octets, bounds, problem.steps.at_most, problem.steps.marked)
+    return Explained(*told, bounds, problem.steps.at_most, problem.steps.marked)
 
 
 def _group(

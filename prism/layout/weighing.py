@@ -55,14 +55,18 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) 
 
 
 def _agreeing(found: Sequence[Answer], told: Parallelism, odds: float) -> list[Answer]:
-    """The answers, where what `prism.parallelism` saw on the wire by other means is one more piece of evidence.
+    """The answers, where what `prism.parallelism` inferred by other means is one more piece of evidence.
 
-    What goes on inside hosts it does not see either, so answers that differ in nothing else keep their odds.
+    It compares the pace of a host's members only where they hand over: elsewhere it does not know what goes on inside hosts,
+    and answers that differ in nothing else keep their odds.
     """
     layout = told.layout
+    sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
     tensor = any(group.kind == "tp" and group.evidence == "traffic" for group in told.groups)
     wire = layout.pp, layout.ep, layout.cp, tensor
-    weights = [one.probability * (odds if _on_wire(one) == wire else 1.0) for one in found]
+    inside = c.AGREES_INSIDE if layout.pp > 1 else 1.0
+    factors = [(odds if _on_wire(one) == wire else 1.0) * (inside if _sizes(one) == sizes else 1.0) for one in found]
+    weights = [one.probability * factor for one, factor in zip(found, factors, strict=True)]
     whole = sum(weights) or 1.0
     again = [one._replace(probability=weight / whole) for one, weight in zip(found, weights, strict=True)]
     return sorted(again, key=lambda one: -one.probability)
