@@ -2,14 +2,17 @@
 
 A program that is patient (`be_patient`) does not wait for a loop to be compiled: the loop is interpreted, to the same result,
 while another process compiles (`collectors.warming`). It looks for compiled code again every `LOOK_S` seconds. Inputs of `MANY`
-elements or more are compiled for at once, because to interpret them takes longer; so are loops that nobody has compiled after
-`WAIT_S` seconds.
+elements or more are compiled for at once, because to interpret them takes longer. A loop that has no code after `WAIT_S` seconds
+is on no list: a process beside this one compiles it, one loop at a time. Where that fails, it is compiled here.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
@@ -21,17 +24,19 @@ from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 
 from collectors.interpreted import interpret
+from collectors.signatures import encode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 OMITTED: Any = types_.Omitted  # type: ignore[attr-defined]
 LOOK_S = 0.5  # seconds between two looks for compiled code; a look reads a small file
-WAIT_S = 300.0  # seconds after which a loop is compiled here: the list of loops that are compiled ahead does not have it
+WAIT_S = 300.0  # seconds after which a loop is taken for unlisted: minutes pass until all listed loops are compiled
 MANY = 500_000  # elements of an argument, from which on compiling takes less time than interpreting
 LOCK = "loops.lock"  # a file beside compiled code
 
 _patient = False
 _wanted: Callable[[], None] | None = None  # called once, when something is interpreted for want of compiled code
+_beside: tuple[Any, subprocess.Popen[bytes]] | None = None  # the loop and types that a process compiles, and that process
 recorded: dict[str, list[tuple[Any, ...]]] | None = None  # types of the arguments by loop, where somebody wants to know
 
 
@@ -55,8 +60,9 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
         now = time.monotonic()
         if self.kept and now >= self._look_at:
             self._wanted_since = self._wanted_since or now
-            waited = now - self._wanted_since > WAIT_S
-            if waited or _large(args) or self.is_ready(self.types_of(args)):
+            signature = self.types_of(args)
+            unlisted = now - self._wanted_since > WAIT_S
+            if _large(args) or self.is_ready(signature) or (unlisted and not _compiled_beside(self, signature)):
                 self._wanted_since = 0.0
                 return super()._compile_for_args(*args, **kws)
             self._look_at = now + LOOK_S
@@ -83,6 +89,27 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
     def _interpreted(self, *args: Any, **kws: Any) -> Any:
         """Call the plain twin."""
         return interpret(self.py_func, tuple(a.value if isinstance(a, OmittedArg) else a for a in args), kws)
+
+
+def _compiled_beside(loop: Loop, signature: tuple[Any, ...]) -> bool:
+    """Have a process compile a loop, unless one compiles another loop; False where that has failed for this one."""
+    global _beside
+    if _beside is not None:
+        asked, process = _beside
+        if process.poll() is None:
+            return True
+        _beside = None
+        if process.stdin is not None:
+            process.stdin.close()
+        if asked == (loop, signature):
+            return False
+    try:
+        told = json.dumps([loop.__module__, loop.__name__, [encode(kind) for kind in signature]])
+        command = [sys.executable, "-m", "collectors.warming", "--loop", told]
+        _beside = (loop, signature), subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def _large(args: tuple[Any, ...]) -> bool:

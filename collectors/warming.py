@@ -169,12 +169,19 @@ class Warming:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile in the background: print how many loops are done of how many, and end when standard input does."""
-    processes, packages = int(arguments[0]), arguments[1:]
+    """Compile in the background, and end when standard input does.
+
+    Arguments: the number of processes and packages, whose progress is printed; or `--loop` and one loop with its types, as JSON.
+    """
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_input, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: _end())
     os.nice(NICE)
+    if arguments[0] == "--loop":
+        module, name, signature = json.loads(arguments[1])
+        compile_task(Task(module, name, (signature,)))
+        return
+    processes, packages = int(arguments[0]), arguments[1:]
     tasks = missing(listed(packages))
     print(0, len(tasks), flush=True)
     for done, _ in enumerate(compile_all(tasks, processes), 1):

@@ -75,12 +75,42 @@ def test_code_that_another_process_compiled_is_taken(monkeypatch):
     assert len(loop.overloads) == 1
 
 
-def test_what_nobody_compiles_is_compiled_after_a_while(monkeypatch, patient):
-    loop = fresh(monkeypatch)
-    assert loop(np.zeros(3)) == 6
+def overdue(loop):
     loop._look_at, loop._wanted_since = 0.0, -2 * module.WAIT_S
+
+
+def test_a_loop_on_no_list_is_compiled_by_a_process_and_not_waited_for(monkeypatch, tmp_path, patient):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(module, "_beside", None)
+    loop = compiled(total.py_func)
+    loop._cache._cache_file._cache_path = str(tmp_path)  # nothing is there
+    monkeypatch.setattr(type(loop), "is_ready", lambda *_: False)
+    overdue(loop)
+    assert loop(np.int16(5)) == 10
+    assert not loop.overloads
+    (asked, signature), process = module._beside
+    assert (asked, len(signature)) == (loop, 1)
+    overdue(loop)
+    assert loop(np.int16(6)) == 15  # it still compiles: no second process, and nobody waits
+    assert module._beside[1] is process
+    assert not loop.overloads
+    assert process.wait(120) == 0
+    assert len(list(tmp_path.rglob("test_compiled.total-*.nbc"))) == 1
+    process.stdin.close()
+
+
+def test_what_no_process_can_compile_is_compiled_here(monkeypatch, patient):
+    monkeypatch.setattr(module, "_beside", None)
+    loop = fresh(monkeypatch)
+    overdue(loop)
+    assert loop(np.zeros(3)) == 6  # the process finds no loop of this name
+    assert not loop.overloads
+    module._beside[1].wait(120)
+    overdue(loop)
     assert loop(np.zeros(3)) == 6
     assert len(loop.overloads) == 1
+    assert module._beside is None
     assert patient == [1]
 
 
