@@ -2,8 +2,8 @@
 
 A program that is patient (`be_patient`) does not wait for a loop to be compiled: the loop is interpreted, to the same result,
 while another process compiles (`collectors.warming`). It looks for compiled code again every `LOOK_S` seconds. Inputs of `MANY`
-elements or more are compiled for at once, because to interpret them takes longer. A loop that has no code after `WAIT_S` seconds
-is on no list: a process beside this one compiles it, one loop at a time. Where that fails, it is compiled here.
+elements or more are compiled for at once, because to interpret them takes longer. A loop that has no code after `WAIT_S`
+seconds is on no list: a process beside this one compiles it, one loop at a time. Where that fails, it is compiled here.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class Warming:
 def main(arguments: Sequence[str]) -> None:
     """Compile in the background, and end when standard input does.
 
-    Arguments: the number of processes and packages, whose progress is printed; or `--loop` and one loop with its types, as JSON.
+    Arguments: the number of processes and packages, whose progress is printed; or `--loop` and a loop with its types, as JSON.
     """
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_input, daemon=True).start()

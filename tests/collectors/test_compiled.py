@@ -79,7 +79,8 @@ def overdue(loop):
     loop._look_at, loop._wanted_since = 0.0, -2 * module.WAIT_S
 
 
-def test_a_loop_on_no_list_is_compiled_by_a_process_and_not_waited_for(monkeypatch, tmp_path, patient):
+@pytest.mark.usefixtures("patient")
+def test_a_loop_on_no_list_is_compiled_by_a_process_and_not_waited_for(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(module, "_beside", None)

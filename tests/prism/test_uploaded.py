@@ -24,7 +24,7 @@ def test_a_dump_becomes_a_board_under_the_name_it_was_uploaded_with(tmp_path, ca
         ("topology.json", '{\n "endpoints": {"10.0.0.1": {}}}', "topology.json: is a topology, neither a capture nor"),
     ],
 )
-def test_an_error_names_the_file_as_it_was_uploaded(tmp_path, capsys, name, text, why):
+def test_an_error_names_the_file_as_it_was_uploaded(tmp_path, name, text, why):
     (tmp_path / "0.csv").write_text("start_ns,end_ns,src,dst,octets\n1,2,10.0.0.1,10.0.0.2,3000\n")
     (tmp_path / "1").write_text(text)
     (tmp_path / "asked.json").write_text(json.dumps({"files": [["leaf0.csv", "0.csv"], [name, "1"]], "topology": None}))
