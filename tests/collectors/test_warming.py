@@ -115,7 +115,7 @@ def loops_called_by_plain_code():
             plain = [s for s in tree.body if not isinstance(names.get(getattr(s, "name", "")), compiled.Loop)]
             for node in (node for statement in plain for node in ast.walk(statement)):
                 loop = None
-                if isinstance(node, ast.Name):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                     loop = names.get(node.id)
                 elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                     module = names.get(node.value.id)
