@@ -3,16 +3,13 @@
 A program that is patient (`be_patient`) does not wait for a loop to be compiled: the loop is interpreted, to the same result,
 while another process compiles (`collectors.warming`). It looks for compiled code again every `LOOK_S` seconds. Inputs of `MANY`
 elements or more are compiled for at once, because to interpret them takes longer. A loop that has no code after `WAIT_S`
-seconds is on no list: a process beside this one compiles it, one loop at a time. Where that fails, it is compiled here.
+seconds is on no list: a process beside this one compiles it (`collectors.warming.compiled_beside`), or else this one.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
@@ -24,9 +21,9 @@ from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 
 from collectors.interpreted import interpret
-from collectors.signatures import encode
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Beside = Callable[[Any, tuple[Any, ...]], bool]
 
 OMITTED: Any = types_.Omitted  # type: ignore[attr-defined]
 LOOK_S = 0.5  # seconds between two looks for compiled code; a look reads a small file
@@ -36,7 +33,7 @@ LOCK = "loops.lock"  # a file beside compiled code
 
 _patient = False
 _wanted: Callable[[], None] | None = None  # called once, when something is interpreted for want of compiled code
-_beside: tuple[Any, subprocess.Popen[bytes]] | None = None  # the loop and types that a process compiles, and that process
+_beside: Beside | None = None  # has a process compile a loop for these types; False where that has failed
 recorded: dict[str, list[tuple[Any, ...]]] | None = None  # types of the arguments by loop, where somebody wants to know
 
 
@@ -62,7 +59,7 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
             self._wanted_since = self._wanted_since or now
             signature = self.types_of(args)
             unlisted = now - self._wanted_since > WAIT_S
-            if _large(args) or self.is_ready(signature) or (unlisted and not _compiled_beside(self, signature)):
+            if _large(args) or self.is_ready(signature) or (unlisted and not (_beside and _beside(self, signature))):
                 self._wanted_since = 0.0
                 return super()._compile_for_args(*args, **kws)
             self._look_at = now + LOOK_S
@@ -91,27 +88,6 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
         return interpret(self.py_func, tuple(a.value if isinstance(a, OmittedArg) else a for a in args), kws)
 
 
-def _compiled_beside(loop: Loop, signature: tuple[Any, ...]) -> bool:
-    """Have a process compile a loop, unless one compiles another loop; False where that has failed for this one."""
-    global _beside
-    if _beside is not None:
-        asked, process = _beside
-        if process.poll() is None:
-            return True
-        _beside = None
-        if process.stdin is not None:
-            process.stdin.close()
-        if asked == (loop, signature):
-            return False
-    try:
-        told = json.dumps([loop.__module__, loop.__name__, [encode(kind) for kind in signature]])
-        command = [sys.executable, "-m", "collectors.warming", "--loop", told]
-        _beside = (loop, signature), subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    except (ValueError, OSError):
-        return False
-    return True
-
-
 def _large(args: tuple[Any, ...]) -> bool:
     return any(isinstance(a, np.ndarray) and a.size >= MANY for a in args)
 
@@ -123,10 +99,13 @@ def _want() -> None:
         call()
 
 
-def be_patient(wanted: Callable[[], None] | None = None) -> None:
-    """Interpret loops that have no compiled code yet, from now on. `wanted` is called once, at the first of them."""
-    global _patient, _wanted
-    _patient, _wanted = True, wanted
+def be_patient(wanted: Callable[[], None] | None = None, beside: Beside | None = None) -> None:
+    """Interpret loops that have no compiled code yet, from now on. `wanted` is called once, at the first of them.
+
+    `beside` has another process compile a loop that is on no list; without it, such a loop is compiled in this process.
+    """
+    global _patient, _wanted, _beside
+    _patient, _wanted, _beside = True, wanted, beside
 
 
 def is_patient() -> bool:
