@@ -108,6 +108,8 @@ def served(seconds: float, folder: Path) -> dict[str, float]:
         driver.join()
 
     serve(Wish(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
+    if not heard.poll():
+        raise RuntimeError("the sender of records has failed")
     heard.recv()
     late = np.array(seen.late) / SECOND
     named = (seen.named_ns - began[0]) / SECOND if seen.named_ns else float("nan")

@@ -2,8 +2,8 @@
 
 A program that is patient (`be_patient`) does not wait for a loop to be compiled: the loop is interpreted, to the same result,
 while another process compiles (`collectors.warming`). It looks for compiled code again every `LOOK_S` seconds. Inputs of `MANY`
-elements or more are compiled for at once, because to interpret them takes longer; so are loops that nobody has compiled after
-`WAIT_S` seconds.
+elements or more are compiled for at once, because to interpret them takes longer. A loop that has no code after `WAIT_S`
+seconds is on no list: a process beside this one compiles it (`collectors.warming.compiled_beside`), or else this one.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from numba.core.registry import CPUDispatcher
 from collectors.interpreted import interpret
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Beside = Callable[[Any, tuple[Any, ...]], bool]
 
 OMITTED: Any = types_.Omitted  # type: ignore[attr-defined]
 LOOK_S = 0.5  # seconds between two looks for compiled code; a look reads a small file
-WAIT_S = 300.0  # seconds after which a loop is compiled here: the list of loops that are compiled ahead does not have it
+WAIT_S = 300.0  # seconds after which a loop is taken for unlisted: minutes pass until all listed loops are compiled
 MANY = 500_000  # elements of an argument, from which on compiling takes less time than interpreting
 LOCK = "loops.lock"  # a file beside compiled code
 
 _patient = False
 _wanted: Callable[[], None] | None = None  # called once, when something is interpreted for want of compiled code
+_beside: Beside | None = None  # has a process compile a loop for these types; False where that has failed
 recorded: dict[str, list[tuple[Any, ...]]] | None = None  # types of the arguments by loop, where somebody wants to know
 
 
@@ -55,8 +57,9 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
         now = time.monotonic()
         if self.kept and now >= self._look_at:
             self._wanted_since = self._wanted_since or now
-            waited = now - self._wanted_since > WAIT_S
-            if waited or _large(args) or self.is_ready(self.types_of(args)):
+            signature = self.types_of(args)
+            unlisted = now - self._wanted_since > WAIT_S
+            if _large(args) or self.is_ready(signature) or (unlisted and not (_beside and _beside(self, signature))):
                 self._wanted_since = 0.0
                 return super()._compile_for_args(*args, **kws)
             self._look_at = now + LOOK_S
@@ -96,10 +99,13 @@ def _want() -> None:
         call()
 
 
-def be_patient(wanted: Callable[[], None] | None = None) -> None:
-    """Interpret loops that have no compiled code yet, from now on. `wanted` is called once, at the first of them."""
-    global _patient, _wanted
-    _patient, _wanted = True, wanted
+def be_patient(wanted: Callable[[], None] | None = None, beside: Beside | None = None) -> None:
+    """Interpret loops that have no compiled code yet, from now on. `wanted` is called once, at the first of them.
+
+    `beside` has another process compile a loop that is on no list; without it, such a loop is compiled in this process.
+    """
+    global _patient, _wanted, _beside
+    _patient, _wanted, _beside = True, wanted, beside
 
 
 def is_patient() -> bool:

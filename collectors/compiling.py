@@ -12,7 +12,7 @@ from typing import Any, cast
 from numba.core import event
 
 from collectors import compiled
-from collectors.warming import PACKAGES, Warming
+from collectors.warming import PACKAGES, Warming, compiled_beside
 
 INTERPRETED = "the analysis is not compiled for this processor yet, so this run is slower; run once: {0} warm"
 COMPILING = "compiling the analysis for this large input, once per installation; to do it in advance: {0} warm"
@@ -32,7 +32,7 @@ def begin(program: str, *, quiet: bool = False, packages: Sequence[str] = PACKAG
         warming.start()
         atexit.register(warming.stop)
 
-    compiled.be_patient(wanted)
+    compiled.be_patient(wanted, compiled_beside)
     clock, numba_event = _Clock(program, quiet), cast(Any, event)  # untyped
     numba_event.register("numba:compile", clock)
     try:

@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from collectors import compiled
-from collectors.signatures import decode
+from collectors.signatures import decode, encode
 
 PACKAGES = ("collectors", "prism")
 FILE = "loops.json"
@@ -92,6 +92,30 @@ def compile_all(tasks: Sequence[Task], processes: int, *, nice: int = 0) -> Iter
 def _begun(nice: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(nice)
+
+
+_beside: tuple[Any, subprocess.Popen[bytes]] | None = None  # the loop and types that a process compiles, and that process
+
+
+def compiled_beside(loop: compiled.Loop, signature: tuple[Any, ...]) -> bool:
+    """Have a process compile a loop, unless one compiles another loop; False where that has failed for this one."""
+    global _beside
+    if _beside is not None:
+        asked, process = _beside
+        if process.poll() is None:
+            return True
+        _beside = None
+        if process.stdin is not None:
+            process.stdin.close()
+        if asked == (loop, signature):
+            return False
+    try:
+        told = json.dumps([loop.__module__, loop.__name__, [encode(kind) for kind in signature]])
+        command = [sys.executable, "-m", "collectors.warming", "--loop", told]
+        _beside = (loop, signature), subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def cores() -> int:
@@ -169,12 +193,19 @@ class Warming:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile in the background: print how many loops are done of how many, and end when standard input does."""
-    processes, packages = int(arguments[0]), arguments[1:]
+    """Compile in the background, and end when standard input does.
+
+    Arguments: the number of processes and packages, whose progress is printed; or `--loop` and a loop with its types, as JSON.
+    """
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_input, daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: _end())
     os.nice(NICE)
+    if arguments[0] == "--loop":
+        module, name, signature = json.loads(arguments[1])
+        compile_task(Task(module, name, (signature,)))
+        return
+    processes, packages = int(arguments[0]), arguments[1:]
     tasks = missing(listed(packages))
     print(0, len(tasks), flush=True)
     for done, _ in enumerate(compile_all(tasks, processes), 1):

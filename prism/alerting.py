@@ -78,6 +78,7 @@ class Alerts:
             return
         if not self._load(stop):
             return
+        self._show()  # so that commands find the list before the first notification
         with ThreadPoolExecutor(len(self._boxes), thread_name_prefix="deliver") as pool:
             while not stop.is_set():
                 board = boards.after(self._board.revision, timeout_s=self._turn_s)
@@ -218,7 +219,7 @@ class Alerts:
 
     def _landed(self, box: Mailbox, told: Notification, went: Delivery) -> None:
         now, receiver = self._clock(), box.receiver
-        box.tried_ns[told.group] = now
+        box.tried_ns[told.group] = now + round(went.after_s * S)  # news do not hurry what the receiver asked to wait with
         if told.reason == REFRESH and not went.ok:
             went = replace(went, again=False)  # the next refresh says more
         done = after(told, went, now, self.settings.retrying, self._chance())

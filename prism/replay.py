@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from collectors import inputs as files
@@ -19,9 +20,10 @@ from prism.diagnose import diagnose
 from prism.model import Diagnosis, Source
 from prism.records import Memory
 from prism.spread import Kept, diagnose_over
-from prism.topology import Topology
+from prism.topology import Topology, is_topology
 from prism.workers import workers, worth
 
+HEAD = 1 << 10  # octets of a file that show a topology
 Progress = Callable[[str, int, int], None]  # stage, done, total; a total of 0 is unknown
 
 
@@ -60,6 +62,18 @@ def replay(
         return diagnose_over(executor, away, source, pairs=away.pairs(first, last + 1), **given)
 
 
+def _check_records(path: str, kind: Kind) -> None:
+    """Raises ValueError where a file is a topology and neither a capture nor records."""
+    if kind in (Kind.text, Kind.capture) and Path(path).is_file():
+        with open(path, "rb") as file:
+            head = file.read(HEAD).decode("utf-8", "replace")
+        if is_topology(head):
+            raise ValueError(
+                f"{path}: is a topology, neither a capture nor flow records; "
+                "give it as the topology (--topology FILE, or the form field 'topology')"
+            )
+
+
 def read(
     inputs: Sequence[tuple[str, str]],
     topology: Topology | None,
@@ -73,6 +87,8 @@ def read(
     `skips` is given a line for each file of records of which some were left out.
     """
     kinds = [(name, path, files.kind(path)) for name, path in inputs]
+    for _, path, kind in kinds:
+        _check_records(path, kind)
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
     tables = [(path, name, kind) for name, path, kind in kinds if kind is not Kind.capture]
     dumps = [(path, files.opened(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]

@@ -27,7 +27,7 @@ from collectors.logs import say
 from collectors.metrics import Count, flat
 from collectors.receiving import endpoint
 from collectors.storing import Storing
-from collectors.warming import Warming
+from collectors.warming import Warming, compiled_beside
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.pulse import Pulse
@@ -112,7 +112,7 @@ def serve(
     StoreError at the start.
     """
     places = [endpoint(kind, where) for kind, where in map(place, wish.listen)]
-    compiled.be_patient()
+    compiled.be_patient(beside=compiled_beside)
     with signals() as asked, ExitStack() as undo, Warming(told=_compiling) as warming:
         warming.start()
         database = clickhouse.opened(wish.store)

@@ -17,13 +17,17 @@ Steps = tuple[Ints, ...]
 
 def joint(before: Ints, ends: Ints, *, near: float = 0.25) -> tuple[int, int, float]:
     """Where the step ends of a window join those known before, ns each: how many of these stand, how many of the window's
-    steps they know already (0 or 1), and the window's usual step, ns.
+    steps they know already (0 to 2), and the window's usual step, ns.
+
+    A window that begins inside a step may end its first one in the middle of a known one. Where its second end is known, the
+    known step stands: else each window would leave half a step behind as it slides on.
     """
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    seam = int(ends[0])
-    count = int(np.searchsorted(before, seam + near * period, "right"))
-    known = count > 0 and abs(int(before[count - 1]) - seam) <= near * period
-    return count, int(known), period
+    for at in range(min(len(ends), 2)):
+        count = int(np.searchsorted(before, int(ends[at]) + near * period, "right"))
+        if count > at and abs(int(before[count - 1]) - int(ends[at])) <= near * period:
+            return count, at + 1, period
+    return int(np.searchsorted(before, int(ends[0]) + near * period, "right")), 0, period
 
 
 def ahead(before: Ints, ends: Ints, *, near: float = 0.25) -> int:
@@ -44,8 +48,8 @@ def stitched(
     if not len(ends):
         return replace(old, events=_events(old.events, new.events, _since(new), 0.0))
     before = job_ends(old)
-    seam = int(ends[0])
     count, fresh, period = joint(before, ends, near=near)  # `fresh`: steps of the new window that the old one knows better
+    seam = int(ends[max(fresh - 1, 0)])
     back = len(before) - count
     steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
     events = _events(old.events, new.events, _since(new), period)

@@ -10,6 +10,7 @@ import csv
 import io
 import ipaddress
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from typing import Any, TypeGuard
 from collectors.documents import Object, load_json, load_yaml
 
 _FIELDS = ("host", "rail", "leaf")
+_FIELDS_SET = frozenset(_FIELDS)
+_BEGINNING = re.compile(r"""(?:\{\s*)?["']?(?:endpoints|links)["']?\s*:\s*(?:[\[{]|$)""", re.MULTILINE)
 _UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
 
 
@@ -93,6 +96,13 @@ def parse(text: str, name: str) -> Topology:
         _endpoints(_document_rows(document["endpoints"], name, as_text=kind == "yaml"), name),
         _links(document.get("links", []), name),
     )
+
+
+def is_topology(head: str) -> bool:
+    """Whether a file whose text begins so is a topology: one given as a capture by mistake, for example."""
+    first = head.removeprefix("\ufeff").lstrip()
+    columns = [cell.strip().lower() for cell in first.partition("\n")[0].split(",")]
+    return bool(_BEGINNING.match(first)) or ("address" in columns and not _FIELDS_SET.isdisjoint(columns))
 
 
 def _format(text: str, name: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from collectors.bounded import TooMuchError, bounded
 from collectors.compiled import be_patient
 
+ASKED = "asked.json"  # in the folder: the files, under their names and ours, and the topology
 NICE = 10
 OFTEN_S = 0.1  # progress is said at most so often
 
@@ -39,8 +40,16 @@ def main(folder: str, memory: str, octets: str) -> int:
         return _failed(str(error))
     except (ValueError, OSError) as error:
         text = str(error) if isinstance(error, ValueError) else error.strerror or str(error)
-        return _failed(text.replace(f"{folder}/", ""))
+        return _failed(shown(text, Path(folder)))
     return 0
+
+
+def shown(text: str, folder: Path) -> str:
+    """A message with the names of files as they were uploaded, for those on disk."""
+    asked = json.loads((folder / ASKED).read_text("utf-8"))
+    for name, ours in sorted(asked["files"], key=lambda one: -len(one[1])):
+        text = text.replace(str(folder / ours), name)
+    return text.replace(f"{folder}/", "")
 
 
 def _failed(text: str) -> int:
@@ -50,7 +59,7 @@ def _failed(text: str) -> int:
 
 def replay(folder: Path) -> None:
     """Replay the files named in FOLDER/asked.json into FOLDER/board. Raises as `replay.replay`."""
-    asked = json.loads((folder / "asked.json").read_text("utf-8"))
+    asked = json.loads((folder / ASKED).read_text("utf-8"))
     names = {str(folder / ours): shown for shown, ours in asked["files"]}
     inputs = _named(names)
 

@@ -58,10 +58,14 @@ def board(shown: Board, mode: Mode = "replay", age_s: float | None = None) -> Js
 
 
 def counts(shown: Board) -> Json:
-    """How many jobs, how many of all have steps, the endpoints of those that run, findings: open by severity, and closed."""
+    """How many jobs and how many of these are silent, how many of all have steps, the endpoints of those that have not ended.
+
+    Findings: open by severity, and closed.
+    """
     live = [job for job in shown.jobs if job.state != "ended"]
     return {
         "jobs": len(live),
+        "silent": sum(job.state == "silent" for job in live),
         "analysed": sum(any(map(len, job.found.timeline.steps)) for job in shown.jobs),
         "endpoints": len({address for job in live for address in job.found.job.endpoints}),
         "findings": severities(shown.cases),

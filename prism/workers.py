@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from collectors import compiled
 from collectors.memory import seldom_collected
+from collectors.warming import compiled_beside
 from prism.scheduling import scheduled
 
 P = ParamSpec("P")
@@ -59,7 +60,7 @@ def _begun(patient: bool) -> None:
     """
     seldom_collected()
     if patient:
-        compiled.be_patient()
+        compiled.be_patient(beside=compiled_beside)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

@@ -55,6 +55,7 @@ class Mailbox:
     def hurry(self, group: str, now_ns: int, settings: Settings) -> None:
         """There is news behind a notification that could not be delivered: it is tried soon, but not all the time."""
         pause = self.receiver.refresh_s if self.receiver.kind == "alertmanager" else settings.grouping.interval_s
+        pause = max(pause, settings.retrying.after_s[0])
         self._due(group, max(now_ns, self.tried_ns.get(group, 0) + round(pause * S)))
 
     def awake(self, now_ns: int) -> None:

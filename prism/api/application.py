@@ -34,7 +34,7 @@ def app(service: Service) -> FastAPI:
         title="Prism",
         version="1",
         summary="Training jobs as their traffic shows them.",
-        openapi_url=f"{BASE}/openapi.json",
+        openapi_url=None,  # `index` has it: here it would take unknown parameters
         docs_url=None,  # these pages ask other hosts for their scripts
         redoc_url=None,
         lifespan=life,

@@ -9,6 +9,7 @@ from prism.api import schemas
 from prism.api.answers import JSON, encoded
 from prism.api.asked import ServiceAsked
 from prism.api.described import one
+from prism.api.parameters import ANYWHERE
 
 BASE = "/api/v1"
 LINKS = (
@@ -63,12 +64,13 @@ def contents(version: str, *, stored: bool = True) -> dict[str, object]:
 
 
 @root.get("/openapi.json")
+@root.get(f"{BASE}/openapi.json")
 def description(request: Request) -> Response:
-    """The OpenAPI description, as at /api/v1/openapi.json."""
+    """The OpenAPI description, at its usual place and below the API."""
     return Response(encoded(request.app.openapi()), media_type=JSON)
 
 
-@root.api_route("/api/{path:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@root.api_route(ANYWHERE, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def unknown(request: Request, path: str) -> Response:
     """Every other request below /api. Raises HTTPException 405 with the allowed methods, or 404; both name the index."""
     found = methods(request)

@@ -8,6 +8,7 @@ from fastapi import HTTPException, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+ANYWHERE = "/api/{path:path}"  # the route of paths that the API does not have; it answers 404 whatever is asked
 EVERYWHERE = ("replay",)  # pages name the board in every request; routes that read no board ignore it
 
 
@@ -17,7 +18,7 @@ def check(request: Request) -> None:
     A dependency of the whole application: the known names are those that the matched route and its dependencies declare.
     """
     route = request.scope.get("route")
-    if not request.query_params or not isinstance(route, APIRoute):
+    if not request.query_params or not isinstance(route, APIRoute) or route.path == ANYWHERE:
         return
     known = sorted({*declared(route.dependant), *EVERYWHERE})
     for name in request.query_params:

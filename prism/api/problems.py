@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -43,11 +43,16 @@ def _told(_: Request, error: Exception) -> Response:
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
-        {"where": ".".join(map(str, one["loc"])), "message": one["msg"].removeprefix("Value error, ")} for one in error.errors()
-    ]
+    errors = [{"where": ".".join(map(str, one["loc"])), "message": _plain(one)} for one in error.errors()]
     status = 422 if any(one["loc"][0] == "body" for one in error.errors()) else 400
     return problem(status, "; ".join(f"{one['where']}: {one['message']}" for one in errors), errors=errors)
+
+
+def _plain(error: Mapping[str, Any]) -> str:
+    """What is wrong with a parameter or a field, and what to do."""
+    if error["type"] == "missing":
+        return "is missing; send it" if error["loc"][0] == "body" else "is missing; give it a value"
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 def _failed(_: Request, __: Exception) -> Response:

@@ -69,9 +69,12 @@ class Severities(Model):
 
 
 class Counts(Model):
-    """What runs and what is wrong. `jobs`: not ended; `analysed`: all with steps; `closed`: findings that closed lately."""
+    """What runs and what is wrong. `jobs`: not ended, `silent` those of them that send nothing; `analysed`: all with steps;
+    `closed`: findings that closed lately.
+    """
 
     jobs: int
+    silent: int
     analysed: int
     endpoints: int
     findings: Severities

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collectors import compiled as module
+from collectors import warming
 from collectors.compiled import compiled
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,9 @@ def patient(monkeypatch):
     monkeypatch.setattr(module, "_patient", False)
     monkeypatch.setattr(module, "_wanted", None)
     wanted = []
-    module.be_patient(lambda: wanted.append(1))
+    monkeypatch.setattr(warming, "_beside", None)
+    monkeypatch.setattr(module, "_beside", None)
+    module.be_patient(lambda: wanted.append(1), warming.compiled_beside)
     return wanted
 
 
@@ -75,12 +78,41 @@ def test_code_that_another_process_compiled_is_taken(monkeypatch):
     assert len(loop.overloads) == 1
 
 
-def test_what_nobody_compiles_is_compiled_after_a_while(monkeypatch, patient):
-    loop = fresh(monkeypatch)
-    assert loop(np.zeros(3)) == 6
+def overdue(loop):
     loop._look_at, loop._wanted_since = 0.0, -2 * module.WAIT_S
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_loop_on_no_list_is_compiled_by_a_process_and_not_waited_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    loop = compiled(total.py_func)
+    loop._cache._cache_file._cache_path = str(tmp_path)  # nothing is there
+    monkeypatch.setattr(type(loop), "is_ready", lambda *_: False)
+    overdue(loop)
+    assert loop(np.int16(5)) == 10
+    assert not loop.overloads
+    (asked, signature), process = warming._beside
+    assert (asked, len(signature)) == (loop, 1)
+    overdue(loop)
+    assert loop(np.int16(6)) == 15  # it still compiles: no second process, and nobody waits
+    assert warming._beside[1] is process
+    assert not loop.overloads
+    assert process.wait(120) == 0
+    assert len(list(tmp_path.rglob("test_compiled.total-*.nbc"))) == 1
+    process.stdin.close()
+
+
+def test_what_no_process_can_compile_is_compiled_here(monkeypatch, patient):
+    loop = fresh(monkeypatch)
+    overdue(loop)
+    assert loop(np.zeros(3)) == 6  # the process finds no loop of this name
+    assert not loop.overloads
+    warming._beside[1].wait(120)
+    overdue(loop)
     assert loop(np.zeros(3)) == 6
     assert len(loop.overloads) == 1
+    assert warming._beside is None
     assert patient == [1]
 
 

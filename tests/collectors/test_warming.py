@@ -1,13 +1,17 @@
+import ast
+import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from collectors import warming
+from collectors import compiled, warming
 from collectors.warming import Task, Warming, compile_all, listed, loop_of, missing
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +102,35 @@ def test_a_failure_is_told(monkeypatch):
     assert ended.wait(20)
     assert (found.state, found.health()["ok"]) == ("failed", False)
     found.stop()
+
+
+def loops_called_by_plain_code():
+    """The names of loops that functions which are not compiled refer to, with a place each."""
+    found = {}
+    for package in warming.PACKAGES:
+        folder = importlib.import_module(package).__path__
+        for info in pkgutil.walk_packages(folder, f"{package}."):
+            names = vars(importlib.import_module(info.name))
+            tree = ast.parse(Path(importlib.util.find_spec(info.name).origin).read_text("utf-8"))
+            plain = [s for s in tree.body if not isinstance(names.get(getattr(s, "name", "")), compiled.Loop)]
+            for node in (node for statement in plain for node in ast.walk(statement)):
+                loop = None
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    loop = names.get(node.id)
+                elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                    module = names.get(node.value.id)
+                    loop = vars(module).get(node.attr) if isinstance(module, ModuleType) else None
+                if isinstance(loop, compiled.Loop) and loop.kept:
+                    found[f"{loop.py_func.__module__}.{loop.__name__}"] = f"{info.name}:{node.lineno}"
+    return found
+
+
+def test_the_lists_have_every_loop_that_plain_code_calls():
+    """Else it is compiled when it is first needed: in the middle of an incident, perhaps. `scripts/loops --add` lists it."""
+    called = loops_called_by_plain_code()
+    assert len(called) > 100
+    known = {f"{task.module}.{task.name}" for task in listed()}
+    assert {name: place for name, place in called.items() if name not in known} == {}
 
 
 @pytest.mark.parametrize("run", ["experts", "hang"])

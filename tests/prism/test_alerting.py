@@ -101,6 +101,26 @@ def test_a_retry_has_the_same_id_and_the_same_body(tmp_path, outbox):
     assert len({body for _, _, body in heard.posts[:4]}) == 1
 
 
+def test_news_do_not_hurry_what_a_receiver_asked_to_wait_with(tmp_path, outbox):
+    with listening() as heard:
+        heard.answers["/"] = (503, {"Retry-After": "3600"}, b"")
+        with running(quick(tmp_path, receiver(url=f"{heard.url}/")), outbox, first=board(case())) as (alerts, boards):
+            until(lambda: [one.tries for one in outbox.load()] == [1])
+            boards.publish(board(case(), OTHER, revision=2))
+            until(lambda: len(alerts.listing()["firing"]) == 2)
+            threading.Event().wait(0.2)  # ten turns
+            (waiting,) = outbox.load()
+    assert len(heard.posts) == 1
+    assert waiting.next_ns - waiting.made_ns >= 3600 * S
+
+
+def test_the_list_is_there_before_the_first_notification(tmp_path):
+    """`prism silence add` and `prism alert list` read it, perhaps in the first minute of a service."""
+    with running(quick(tmp_path, receiver())):
+        until((tmp_path / LISTING).exists)
+    assert json.loads((tmp_path / LISTING).read_text())["firing"] == []
+
+
 def test_dead_letters_are_seen_and_hold_up_nothing(tmp_path, outbox):
     with listening() as heard:
         heard.answers["/"] = (400, {}, b"bad token t0ken")

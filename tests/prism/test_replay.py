@@ -57,6 +57,12 @@ def test_captures_of_several_switches_are_one_story():
     assert counts[-1] == found.source.packets
 
 
+def test_a_topology_among_captures_is_named(tmp_path):
+    shutil.copy(RUN / "topology.json", tmp_path)
+    with pytest.raises(ValueError, match=r"topology\.json: is a topology, neither a capture nor flow records; .*--topology"):
+        replay([*inputs(RUN), ("topology", str(tmp_path / "topology.json"))])
+
+
 def test_a_capture_that_was_cut_off_is_diagnosed_with_a_warning(files):
     found = replay(inputs(files), PLACED)
     assert len(found.jobs) == 1

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.model import NO_PHASES, Event, Spans, Timeline
+from prism.numbering import first_of, known
 from prism.stitching import job_ends, stitched
 
 STEP = 1_000_000
@@ -31,6 +32,20 @@ def test_overlapping_windows_are_one_timeline(length, begin, more, wobble):
     assert (np.diff(whole.spans.start_ns) > 0).all()
     for steps in whole.steps:
         assert (steps[1:, 0] == steps[:-1, 1]).all()
+
+
+def test_half_a_step_at_the_begin_of_a_window_leaves_the_known_step():
+    """A pipeline's window that begins inside a step ends its first one in the middle: it may look like two equal halves."""
+    whole = timeline(0, 10)
+    for begin in range(4, 40):
+        window = timeline(begin, begin + 8)
+        for steps in window.steps:
+            steps[0, 1] -= STEP // 2
+            steps[1, 0] = steps[0, 1]
+        whole = stitched(whole, window)
+        assert first_of(window, known(whole, begin * STEP)) == begin
+    assert job_ends(whole).tolist() == [n * STEP + 1 for n in range(1, 48)]
+    assert (np.diff(whole.spans.start_ns) == STEP).all()
 
 
 def test_windows_apart_leave_a_hole():

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.topology import Endpoint, parse
+from prism.topology import Endpoint, is_topology, parse
 
 JSON = """{"endpoints": {"10.10.0.1": {"host": "server0", "rail": 0, "leaf": "leaf0"},
  "10.10.0.2": {"host": "server0", "rail": 1, "leaf": "leaf0"},
@@ -50,6 +50,22 @@ def test_the_three_formats_say_the_same():
 @pytest.mark.parametrize("text", [JSON, CSV, yaml.safe_dump(json.loads(JSON))])
 def test_the_format_shows_in_the_content_where_the_name_does_not_say(text):
     assert parse("\ufeff" + text, "topology").endpoints == parse(JSON, "t.json").endpoints
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ('{"endpoints": {"10.0.0.1": {}}}', True),
+        ('\ufeff{\n  "links": [["leaf0", "spine0"]]', True),
+        ("endpoints:\n  10.0.0.1: {host: a}\n", True),
+        ("address,host,leaf\n10.0.0.1,a,l\n", True),
+        ("start_ns,end_ns,src,dst,octets\n", False),
+        ('{"start_ns": 1, "endpoints": 3}', False),
+        ("", False),
+    ],
+)
+def test_a_topology_shows_in_its_first_line(text, is_one):
+    assert is_topology(text) is is_one
 
 
 def test_what_a_site_does_not_know_may_be_left_out():

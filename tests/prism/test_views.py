@@ -24,9 +24,14 @@ def test_a_board_in_counts(board: Board) -> None:
     assert shown["age_s"] == 1.235
     assert shown["source"]["start_ns"] == str(board.source.start_ns)
     findings = {"critical": 1, "warning": 0, "info": 1}
-    assert shown["counts"] == {"jobs": 1, "analysed": 1, "endpoints": 8, "findings": findings, "closed": 0}
+    assert shown["counts"] == {"jobs": 1, "silent": 0, "analysed": 1, "endpoints": 8, "findings": findings, "closed": 0}
     bare = replace(board.jobs[0].found, timeline=replace(board.jobs[0].found.timeline, steps=(np.zeros((0, 2), np.int64),) * 8))
     assert views.counts(replace(board, jobs=(JobStatus(bare),)))["analysed"] == 0
+
+
+def test_jobs_that_send_nothing_are_counted(board: Board) -> None:
+    silent = replace(board.jobs[0], state="silent")
+    assert views.counts(replace(board, jobs=(silent,)))["silent"] == 1
 
 
 def test_jobs_that_ended_and_cases_that_are_closed_do_not_count(board: Board) -> None:
@@ -34,6 +39,7 @@ def test_jobs_that_ended_and_cases_that_are_closed_do_not_count(board: Board) ->
     closed = tuple(replace(case, state="closed") for case in board.cases)
     assert views.counts(replace(board, jobs=(ended,), cases=closed)) == {
         "jobs": 0,
+        "silent": 0,
         "analysed": 1,
         "endpoints": 0,
         "findings": {"critical": 0, "warning": 0, "info": 0},

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from prism.alerts.mailbox import Mailbox
 from prism.alerts.model import REFRESH
+from prism.alerts.settings import Grouping
 from tests.prism.alerts.stories import NOW, S, alerts_of, case, notification, receiver, settings
 
 TOLD = notification(next_ns=NOW)
@@ -34,6 +35,14 @@ def test_news_hurry_what_waits_but_not_all_the_time():
     assert made.waiting[0].next_ns == NOW + 300 * S
     made.hurry(TOLD.group, NOW + 900 * S, SET)
     assert made.waiting[0].next_ns == NOW + 300 * S
+
+
+def test_news_without_an_interval_wait_for_the_first_pause():
+    """Else a receiver that answers 503 is tried at every turn, for as long as there is news behind."""
+    made = box(replace(TOLD, next_ns=NOW + 7200 * S, tries=4))
+    made.tried_ns[TOLD.group] = NOW
+    made.hurry(TOLD.group, NOW + S, replace(SET, grouping=Grouping(interval_s=0)))
+    assert made.waiting[0].next_ns == NOW + round(SET.retrying.after_s[0] * S)
 
 
 def test_dead_letters_are_kept_and_refreshes_are_none():

@@ -23,5 +23,15 @@ def test_a_repeated_parameter_is_refused(url):
     assert "'limit' is given more than once" in answer.json()["detail"]
 
 
+def test_a_path_that_does_not_exist_is_not_found_whatever_its_parameters(url):
+    answer = httpx.get(f"{url}/api/v1/nothing", params={"colour": "red"})
+    assert (answer.status_code, "no path /api/v1/nothing" in answer.json()["detail"]) == (404, True)
+
+
+def test_both_descriptions_refuse_unknown_parameters(url):
+    for path in ("/openapi.json", "/api/v1/openapi.json"):
+        assert httpx.get(url + path, params={"colour": "red"}).status_code == 400
+
+
 def test_a_link_with_tracking_parameters_opens_a_page(url):
     assert httpx.get(f"{url}/?utm_source=chat").status_code == 200

@@ -42,7 +42,7 @@ def test_a_capture_is_uploaded_followed_and_read(api, url, pcaps):
 @pytest.mark.parametrize(
     ("parts", "status", "why"),
     [
-        ([], 422, "files"),
+        ([], 422, "body.files: is missing; send it"),
         ([("files", ("a.pcap", b"x")), ("topology", ("t", b"\xff\xfe"))], 422, "UTF-8"),
         ([("files", ("a.pcap", b"x")), ("topology", ("t", b'{"endpoints": 3}'))], 422, "endpoints"),
         ([("files", (f"{i}.pcap", b"x")) for i in range(65)], 422, "at most 64"),

@@ -414,6 +414,10 @@ def test_the_overview_keeps_findings_that_closed(shown, opened):
         shown.publish(cases=())
         for place in ("#newest", "header.title"):
             expect(page.locator(place)).to_contain_text("No fault found.")
+        shown.publish(cases=(), jobs=tuple(replace(job, state="silent") for job in first.jobs))
+        for place in ("#newest", "header.title"):
+            expect(page.locator(place)).to_contain_text("No job sends anything now")
+        expect(page.locator("main")).not_to_contain_text("o fault found")
         shown.publish(cases=(), jobs=())
         expect(page.locator("#newest")).to_contain_text("No job was analysed")
         expect(page.locator("main")).not_to_contain_text("o fault found")

@@ -62,9 +62,10 @@ export const STATES = { running: "● running", silent: "◐ silent", ended: "�
 /** The state of a job; what was recorded does not run. */
 export const stateOf = (job, board) => (board?.mode === "replay" && job.state === "running" ? "recorded" : job.state);
 
-/** What is said where no finding is open: "no fault found" needs a job that was analysed, and that nothing was found before. */
+/** What is said where no finding is open: "no fault found" needs a job that was analysed and goes on, and that nothing was found before. */
 export function nothing({ at_ns: at, counts }) {
   if (at === "0") return "Nothing was analysed yet.";
+  if (counts.jobs && counts.silent === counts.jobs) return "No job sends anything now, so nothing new is known about faults.";
   if (counts.analysed) return counts.closed ? "No fault is open." : "No fault found.";
   return counts.jobs ? "No step of a job was recognised, so nothing is known about faults." : "No job was analysed, so nothing is known about faults.";
 }

@@ -45,12 +45,15 @@ function partCards(body) {
   return [verdict, facts(age), cards.length ? h("div", { class: "parts" }, cards) : empty(body.mode === "replay" ? "This is a replay: there are no collectors and no store." : "No part of the service reports its state.")];
 }
 
+// What parts say of themselves, in words where the name is not enough.
+const LABELS = { failed: "windows that failed", unheard: "no records from any exporter", "quiet exporters": "exporters that fell silent", lag: "age of the newest record", window: "analysis of a window took", done: "loops compiled", total: "loops to compile", seconds: "time spent, s", oldest: "longest wait for the store" };
+
 /** Names and values of a part, those within named by the way to them. */
 function flat(told, under = "") {
   return Object.entries(told).flatMap(([key, value]) => {
     const name = words(under + key).replace(/ (s|ns|ms)$/, "");
     if (value && typeof value === "object" && !Array.isArray(value)) return flat(value, `${under}${key} `);
-    return [[name, shown(key, value)]];
+    return [[LABELS[name] ?? name, shown(key, value)]];
   });
 }
 
