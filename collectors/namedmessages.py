@@ -4,8 +4,9 @@ A flow is what one side of a packet delivery context (PDC) sends. Its packets ha
 messages at a time, in any order; each says of which one it is, its first one how many octets that has. A record is given out
 once it has all of them, when `state.MESSAGES` newer ones began, or when its flow rests.
 
-What says that it was sent again was; what was seen before and does not is a copy of a mirror. Packets without a PSN of their
-own (RUDI, UUD, data in an acknowledgment) count as new unless they say that they were sent again.
+What says that it was sent again was; what was seen before and does not is a copy of a mirror. Requests without a PSN (RUDI,
+UUD) count as new unless they say that they were sent again. Data in an acknowledgment has the PSN of the request that it
+answers: if that was sent again, the data still comes for the first time where it was not seen before.
 
 Fields of `state.RECORD` here: `best` the name of the message, `size` the endpoint, `guess` the job id, `busy` whether its first
 packet was seen, `dma` its octets.
@@ -38,9 +39,10 @@ def take_packet(t: Any, i: Any, row: Any, exporter: Any, path: Any, idle_ns: Any
         _end_all(t, i)
         renew(flow)
     resent, trimmed = row.opcode & RESENT != 0, row.opcode & TRIMMED != 0
-    new = not resent
-    if row.opcode & UNNUMBERED == 0 and not trimmed:
+    new, answers = not resent, row.opcode & UNNUMBERED != 0 and row.opcode & ANSWER != 0
+    if (answers or row.opcode & UNNUMBERED == 0) and not trimmed:
         new = _is_new(t, i, row, resent)
+        resent = resent and not (answers and new)
     flow.last_ns = row.time_ns
     if trimmed:
         new = False

@@ -65,8 +65,7 @@ def unpack_uet(at: Any, end: Any, room: Any, datagram: Any, row: Any) -> Any:
         flags = 0
     elif _UNMARKED[kind]:
         flags &= 0x7F ^ _MARKED
-    row.sequence = long(at + 4) if pds >= 8 else 0
-    row.acknowledgment = short(at + 8) if pds >= 12 else 0
+    _numbers(at, kind, pds, row)
     row.dst_qp = row.job_id = row.octets = 0
     row.dma_length = row.syndrome = -1
     what = UET | (RESENT if flags & _RETRANSMIT else 0)
@@ -85,6 +84,15 @@ def unpack_uet(at: Any, end: Any, room: Any, datagram: Any, row: Any) -> Any:
         what |= _response(at + pds, room - pds - ses, after, flags, row)
     row.opcode = what
     return KEPT
+
+
+@part
+def _numbers(at: Any, kind: Any, pds: Any, row: Any) -> None:
+    """PSN and PDC, 0 where there are none."""
+    row.sequence = long(at + 4) if pds >= 8 else 0
+    if _ACKNOWLEDGES[kind]:
+        row.sequence = long(at + 4) + (short(at + 2) ^ 0x8000) - 0x8000 & 0xFFFFFFFF
+    row.acknowledgment = short(at + 8) if pds >= 12 else 0
 
 
 @part

@@ -52,7 +52,7 @@ REFUSED, NOT_READY = 0x60, 0x20  # as the syndrome of an AETH says it
 
 
 class Request(NamedTuple):
-    """PDS header of a request, and of an acknowledgment (its offset and cumulative PSN are in place of the first two)."""
+    """PDS header of a request, and of an acknowledgment: there the cumulative PSN, and the offset of its own PSN from that."""
 
     prologue: int
     clear_psn_offset: int
@@ -152,6 +152,8 @@ def unpack_uet(frame: bytes, at: int, room: int, datagram: int) -> Uet | None:
     numbered = kind in (RUD_REQ, ROD_REQ, RUD_CC_REQ, ROD_CC_REQ)
     psn = struct.unpack_from("!I", frame, at + 4)[0] if pds >= 8 else 0
     pdc = struct.unpack_from("!H", frame, at + 8)[0] if pds >= 12 else 0
+    if kind in (ACK, ACK_CC, ACK_CCX):  # of the request that is answered, which data in the answer has no other number than
+        psn = psn + unpack_request(frame, at).clear_psn_offset & 0xFFFFFFFF
     flags &= 0 if kind == UUD_REQ else ~ECN_MARKED if numbered or kind in (RUDI_REQ, CTRL) else ~0
     opcode = UET | RESENT * bool(flags & RETRANSMIT)
     opcode |= OPENS * bool(flags & NEW_PDC) if numbered else UNNUMBERED

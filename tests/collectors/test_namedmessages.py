@@ -140,6 +140,19 @@ def test_a_read_is_asked_for_and_answered() -> None:
     assert set(flows.job_id.tolist()) == {JOB}
 
 
+def test_an_answer_to_a_request_sent_again_may_be_the_first() -> None:
+    """Its flag says that the request was sent again: the first one was lost, or the answer to it was."""
+    parts = [(0, 1024), (1024, 1024), (2048, 952)]
+    back = [of(uet.ACK, uet.RESPONSE_DATA, response_data(n, offset=at) + bytes(n), psn=k) for k, (at, n) in enumerate(parts)]
+    flows, _ = followed([back[0], again(back[1]), back[2]])
+    assert rows(flows) == [(3000, 3, 1, 0, 0, 0)]
+    flows, _ = followed([*back, again(back[1])])
+    assert rows(flows) == [(3000, 3, 1, 1, 0, 0)]
+    flows, tally = followed([p for packet in back for p in (packet, packet)])
+    assert rows(flows) == [(3000, 3, 1, 0, 0, 0)]
+    assert tally["seen twice by a mirror"] == 3
+
+
 @pytest.mark.parametrize("kind", [uet.RUDI_REQ, uet.UUD_REQ])
 def test_packets_without_a_context_count_one_by_one(kind: int) -> None:
     packets = [of(kind, uet.SMALL, small(64) + bytes(64), psn=5) for _ in range(3)]

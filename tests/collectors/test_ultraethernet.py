@@ -112,6 +112,12 @@ def test_what_is_no_ultra_ethernet_or_encrypted_is_a_datagram(name: str) -> None
     assert (found.opcode, found.octets, found.job_id, found.dma_length) == (-1, len(PACKETS[name]), 0, -1)
 
 
+def test_an_acknowledgment_has_the_psn_of_what_it_answers() -> None:
+    assert row(framed(of(uet.ACK, uet.NO_SES, psn=100))).sequence == 99  # cumulative PSN 100, offset -1
+    assert row(framed(of(uet.ACK_CC, uet.NO_SES, psn=0))).sequence == 2**32 - 1
+    assert row(framed(of(uet.RUD_REQ, uet.NO_SES, psn=100))).sequence == 100
+
+
 def test_negative_acknowledgments_by_code() -> None:
     kinds = {code: row(framed(of(uet.NACK, uet.NO_SES, code=code))) for code in range(256)}
     assert {code for code, found in kinds.items() if found.opcode & 7 == NOTICE} == {1, 2, 3}
