@@ -41,6 +41,7 @@ def common(begin: Any, end: Any, row: Any) -> bool:
         return False
     row.ecn = head >> _32 & _ECN == _CONGESTED
     row.ip_id = head & _SHORT
+    row.job_id = 0
     return True
 
 

@@ -38,6 +38,7 @@ class Columns(NamedTuple):
     busy_ns: Rows
     exporter: Rows
     path: Rows
+    job_id: Rows
 
 
 def columns_of(parts: Sequence[Rows]) -> Columns:
@@ -114,3 +115,4 @@ def _spread(records: Any, places: Any, columns: Any) -> None:
         columns.ecn[k], columns.cnp[k] = record.ecn, record.cnp
         columns.tcp_flags[k], columns.busy_ns[k] = record.tcp_flags, record.busy_ns
         columns.exporter[k], columns.path[k] = record.exporter, record.path
+        columns.job_id[k] = record.job_id

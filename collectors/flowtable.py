@@ -17,7 +17,9 @@ from collectors.record import Flows, Packets, Transits
 from collectors.sightings import Seen, Sightings
 from collectors.state import (
     ACKNOWLEDGED,
+    CONTROLS,
     COPIES,
+    CUT,
     EMPTY,
     FAR,
     FLOWS,
@@ -46,6 +48,8 @@ TALLIES = {
     COPIES: "seen twice by a mirror",
     PROBES: "keep-alive or window probe",
     REPEATS: "repeated after the flow ended",
+    CONTROLS: "transport control",
+    CUT: "trimmed by a switch",
 }
 ONCE, ELSEWHERE = "packets seen once", "seen by another switch"
 CHUNK = 1 << 15  # rows followed before flows that are over are looked for

@@ -10,24 +10,16 @@ from numpy.typing import NDArray
 from collectors.bursts import Pace, close_burst, cut_block
 from collectors.glances import HINT
 from collectors.lanes import take_segment
-from collectors.messages import (
-    ACKNOWLEDGMENT,
-    ANSWER,
-    DATA,
-    MEANING,
-    NOTICE,
-    OTHER,
-    close_messages,
-    rest_messages,
-    take_data,
-    take_notice,
-    take_other,
-)
+from collectors.meanings import ACKNOWLEDGMENT, ANSWER, CONTROL, DATA, MEANING, NAMED, NOTICE, OTHER, UET, UNNUMBERED
+from collectors.messages import close_messages, rest_messages, take_data, take_notice, take_other
+from collectors.namedmessages import take_packet
 from collectors.runs import enter_segments
 from collectors.state import (
     ACKNOWLEDGED,
     ANSWERS,
     BLOCK,
+    CONTEXT,
+    CONTROLS,
     FLOWS,
     KIND_AT,
     LANE,
@@ -35,6 +27,7 @@ from collectors.state import (
     NOT_READY,
     NOTICES,
     ORPHAN,
+    OTHER_RDMA,
     RECORDS,
     REFUSED,
     REQUESTS,
@@ -140,6 +133,9 @@ def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, s
     if row.kind == ACKNOWLEDGMENT:
         count_answer(t, np.int64(row.syndrome))
         return
+    if row.kind == CONTROL:
+        t.counters[CONTROLS] += 1
+        return
     if row.kind == OTHER:
         take_other(t, key.ends, row, exporter, path, seed)
         return
@@ -157,6 +153,8 @@ def take_known(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any
         take_data(t, i, row, row.kind, exporter, path, settings.idle_ns, seed)
     elif row.opcode < 0:
         take_segment(t, i, row, exporter, path, settings, scratch.paces)
+    elif row.kind & 7 == NAMED:
+        take_packet(t, i, row, exporter, path, settings.idle_ns)
     else:
         take_notice(t, i, row, exporter, path, settings.bin_ns, seed)
 
@@ -167,7 +165,8 @@ def follow_one(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: A
     _identify(t, row, key, seed)
     key.flow = t.slots[key.hash & np.uint64(len(t.slots) - 1)]
     _take(t, row, key, exporter, path, settings, scratch, seed)
-    return np.int64(-1) if row.kind == ACKNOWLEDGMENT or row.kind == OTHER else np.int64(key.flow)
+    flowless = row.kind == ACKNOWLEDGMENT or row.kind == OTHER or row.kind == CONTROL
+    return np.int64(-1) if flowless else np.int64(key.flow)
 
 
 @part
@@ -177,6 +176,10 @@ def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
     if row.opcode < 0:
         row.kind, kind = 0, LANE
         rest = np.uint64(row.protocol) << _32 | np.uint64(row.src_port) << np.uint64(16) | np.uint64(row.dst_port)
+    elif row.opcode >= UET:
+        row.kind, rest = MEANING[row.opcode], OTHER_RDMA | np.uint64(row.acknowledgment & 0xFFFF)
+        rest |= np.uint64(row.opcode & UNNUMBERED) << np.uint64(16)
+        kind = NOTICES if row.kind == NOTICE else CONTEXT
     else:
         row.kind, rest = MEANING[row.opcode], np.uint64(row.dst_qp)
         kind = NOTICES if row.kind == NOTICE else ANSWERS if row.kind & ANSWER else REQUESTS

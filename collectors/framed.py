@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from collectors.addresses import AddressBook, Longs
 from collectors.batch import Batch
 from collectors.fastpath import Decoder
-from collectors.headers import CNP
-from collectors.record import ROCE_PORT, UDP, Codes, Ints, Packets
+from collectors.meanings import MEANING, NOTICE, RESENT, TRIMMED, UET
+from collectors.record import Codes, Ints, Packets
 
 Columns = dict[str, NDArray[Any]]
 MOST_ADDRESSES = 1 << 20
@@ -69,18 +69,22 @@ class Frames:
 
 
 def _columns(p: Packets) -> Columns:
-    roce = (p.protocol == UDP) & (p.dst_port == ROCE_PORT)
-    notice = roce & (p.opcode == CNP)
+    rdma, named = p.opcode >= 0, p.opcode >= UET  # the latter: Ultra Ethernet, which says what was sent again
+    notice = rdma & (MEANING[np.maximum(p.opcode, 0)] == NOTICE)
+    resent = named & (p.opcode & RESENT > 0) & (p.octets > 0)
+    empty = notice | resent
     return {
         "src": p.src,
         "dst": p.dst,
-        "src_port": np.where(roce, 0, p.src_port),
+        "src_port": np.where(rdma, 0, p.src_port),
         "dst_port": p.dst_port,
         "protocol": p.protocol,
         "dst_qp": p.dst_qp,
-        "octets": np.where(notice, 0, p.octets),
-        "packets": ((p.octets > 0) & ~notice).astype(np.int64),
-        "ecn": p.ecn.astype(np.int64),
+        "octets": np.where(empty, 0, p.octets),
+        "packets": ((p.octets > 0) & ~empty).astype(np.int64),
+        "retransmits": resent.astype(np.int64),
+        "ecn": (p.ecn | (named & (p.opcode & TRIMMED > 0))).astype(np.int64),
         "cnp": notice.astype(np.int64),
         "tcp_flags": p.tcp_flags,
+        "job_id": p.job_id,
     }

@@ -15,7 +15,7 @@ from collectors.addresses import pair_slot
 from collectors.commonframes import COMMON, ENDS_AT
 from collectors.cuts import fits
 from collectors.framing import DAMAGED, DAY_NS, WHOLE
-from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, MEANING
+from collectors.meanings import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, MEANING
 from collectors.pcapng import ENHANCED, LEAST, MAX_BLOCK, SECOND
 from collectors.record import ROCE_PORT, TCP, UDP
 from collectors.signs import ECN, FLAGS_AT, PLAIN, PSN_AT, SEQUENCE_AT, UNKNOWN, opcode_of, payload_of

@@ -157,7 +157,7 @@ class Erspan3(NamedTuple):
 _Header = TypeVar("_Header", bound=tuple[Any, ...])
 
 
-def _twins(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _Header], Callable[[_Header], bytes]]:
+def twins(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _Header], Callable[[_Header], bytes]]:
     """`unpack(buffer, offset) -> header` and `pack(header) -> octets` of one struct."""
     header = struct.Struct(layout)
 
@@ -170,21 +170,21 @@ def _twins(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _He
     return unpack_header, pack_header
 
 
-unpack_ethernet, pack_ethernet = _twins("!6s6sH", Ethernet)
-unpack_tag, pack_tag = _twins("!HH", Tag)
-unpack_ipv4, pack_ipv4 = _twins("!BBHHHBBH4s4s", IPv4)
-unpack_ipv6, pack_ipv6 = _twins("!IHBB16s16s", IPv6)
-unpack_extension, pack_extension = _twins("!BBH", Extension)
-unpack_tcp, pack_tcp = _twins("!HHIIBB", Tcp)
-unpack_udp, pack_udp = _twins("!HHHH", Udp)
-unpack_bth, pack_bth = _twins("!BBHII", Bth)
-unpack_reth, pack_reth = _twins("!QII", Reth)
-unpack_aeth, pack_aeth = _twins("!I", Aeth)
-unpack_gre, pack_gre = _twins("!HH", Gre)
-unpack_erspan, pack_erspan = _twins("!HHI", Erspan)
-unpack_erspan3, pack_erspan3 = _twins("!HHIHH", Erspan3)
-unpack_vxlan, pack_vxlan = _twins("!B3xI", Vxlan)
-unpack_ports, pack_ports = _twins("!HH", Ports)
+unpack_ethernet, pack_ethernet = twins("!6s6sH", Ethernet)
+unpack_tag, pack_tag = twins("!HH", Tag)
+unpack_ipv4, pack_ipv4 = twins("!BBHHHBBH4s4s", IPv4)
+unpack_ipv6, pack_ipv6 = twins("!IHBB16s16s", IPv6)
+unpack_extension, pack_extension = twins("!BBH", Extension)
+unpack_tcp, pack_tcp = twins("!HHIIBB", Tcp)
+unpack_udp, pack_udp = twins("!HHHH", Udp)
+unpack_bth, pack_bth = twins("!BBHII", Bth)
+unpack_reth, pack_reth = twins("!QII", Reth)
+unpack_aeth, pack_aeth = twins("!I", Aeth)
+unpack_gre, pack_gre = twins("!HH", Gre)
+unpack_erspan, pack_erspan = twins("!HHI", Erspan)
+unpack_erspan3, pack_erspan3 = twins("!HHIHH", Erspan3)
+unpack_vxlan, pack_vxlan = twins("!B3xI", Vxlan)
+unpack_ports, pack_ports = twins("!HH", Ports)
 
 RC, UC, RD, UD, XRC = 0, 1, 2, 3, 5  # upper 3 bits of a BTH opcode, IBTA volume 1 section 9.2.1, table "OpCode field"
 CNP = 0x81  # congestion notification, IBTA annex A17.9.3: 16 reserved octets follow

@@ -255,7 +255,7 @@ def hints(seen: Dissected, decoded: Decoded) -> list[str]:
     if set(protocols) <= LINK_ONLY:
         found.append(f"only {', '.join(sorted(set(protocols) - {'eth', 'sll', 'vlan'}))}: this port sees no host traffic")
     if "infiniband" in protocols and not decoded.rdma:
-        found.append("RDMA other than RoCEv2 (UDP port 4791): Prism does not decode it")
+        found.append("RDMA that Prism does not decode: it reads RoCE, InfiniBand (link types 247 and 197) and Ultra Ethernet")
     if seen.snapped:
         share = seen.snapped / max(1, seen.packets)
         found.append(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from collectors import headers, packet, protocols, tunnels
+from collectors.infiniband import ERF, INFINIBAND, link_of
 from collectors.protocols import (
     BAD,
     FRAME,
@@ -36,7 +37,7 @@ _FAMILIES = np.array(list(packet.FAMILIES.items()), np.int64)
 _TAGS, _FRAME_AFTER = (np.array(list(table.items()), np.int64) for table in (protocols.TAG_OCTETS, protocols.FRAME_AFTER))
 _KNOWN = np.array(tunnels.KNOWN, np.int64)
 _LABELLED = packet.LABELLED
-LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK, _LABELLED)
+LINK_TYPES = (*packet.ETHERTYPE_AT, *packet.RAW, *packet.LOOPBACK, _LABELLED, INFINIBAND, ERF)
 
 
 @part
@@ -56,6 +57,8 @@ def link(begin: Any, end: Any, link_type: Any) -> Any:
             return (NETWORK, version, begin) if version in (4, 6) else (REFUSED, NOT_IP, begin)
     if link_type in _LOOPBACK:
         return _loopback(begin, end)
+    if link_type == INFINIBAND:
+        return link_of(begin, end)
     return (TYPE, MPLS, begin) if link_type == _LABELLED else (REFUSED, UNKNOWN, begin)
 
 
@@ -101,6 +104,8 @@ def of_type(kind: Any, at: Any, end: Any) -> Any:
         return NETWORK, 4 if kind == headers.IPV4 else 6, at
     if kind < LLC or kind == protocols.JUMBO_LLC:
         return _llc(at, end)
+    if kind == protocols.ROCE_ETHERTYPE:
+        return NETWORK, protocols.GRH, at
     for k in range(len(_TAGS)):
         if _TAGS[k, 0] == kind:
             return _after(at + _TAGS[k, 1], end)

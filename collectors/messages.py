@@ -10,36 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from collectors.headers import CNP, UD
+from collectors.headers import UD
+from collectors.meanings import BEGINS, ENDS, MEANING
 from collectors.overtaken import SLOTS, WINDOW, close_message, joined, overtaken, room_for_message, until_of
-from collectors.record import ROCE_PORT, UDP
+from collectors.record import UDP
 from collectors.reorder import CONSTANT, SEEN, UNKNOWN, UNSEEN, is_copied_packet, sight_packet
 from collectors.runs import enter_packets, expect_packet
-from collectors.signs import FIRST, MIDDLE, is_marked, opcode_of, payload_of, psn_of
+from collectors.signs import is_marked, opcode_of, payload_of, psn_of
 from collectors.state import ANSWERS, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
 from collectors.wire import hashed, part, prefetch, prefetch_second, rare
 
 MODULUS = 1 << 24  # PSN space
-ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = 17, 18  # BTH opcodes without the three transport bits, table 38
-LAST, ONLY = (2, 3, 8, 9, 15, 22), (4, 5, 10, 11, 16, 23)
-RESPONSES = (13, 14, 15, 16, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE)
-DATA, OTHER, ACKNOWLEDGMENT, NOTICE = 1, 2, 3, 4  # what a packet is
-BEGINS, ENDS, ANSWER = 8, 16, 32  # of a packet with data: it begins a message, ends one, answers a READ
-
-
-def _meaning(opcode: int) -> int:
-    operation = opcode & 31
-    if opcode == CNP:
-        return NOTICE
-    if operation == ACKNOWLEDGE:
-        return ACKNOWLEDGMENT
-    if operation not in FIRST + MIDDLE + LAST + ONLY:
-        return OTHER
-    begins, ends = operation in FIRST + ONLY, operation in LAST + ONLY
-    return DATA | begins * BEGINS | ends * ENDS | (operation in RESPONSES) * ANSWER
-
-
-MEANING = np.array([_meaning(opcode) for opcode in range(256)], np.uint8)
 _REQUESTS, _ANSWERS, _NOTICES = (np.uint64(kind << 60) for kind in (REQUESTS, ANSWERS, NOTICES))
 
 
@@ -240,6 +221,7 @@ def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any,
         follow_up(t, flow.ends, flow.rest ^ _NOTICES ^ _ANSWERS, seed)
     record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
     record.cnp += 1
+    record.guess = row.job_id
     record.ecn += row.ecn
 
 
@@ -248,7 +230,8 @@ def take_other(t: Any, ends: Any, row: Any, exporter: Any, path: Any, seed: Any)
     """A message without payload of its own: a READ request, an atomic operation."""
     out = new_out(t, ends)
     out.start_ns = out.end_ns = row.time_ns
-    out.protocol, out.dst_port, out.dst_qp, out.messages, out.ecn = UDP, ROCE_PORT, row.dst_qp, 1, row.ecn
+    out.protocol, out.dst_port, out.dst_qp, out.messages, out.ecn = UDP, row.dst_port, row.dst_qp, 1, row.ecn
+    out.job_id = row.job_id
     out.exporter, out.path = exporter, path
     follow_up(t, ends, np.uint64(row.dst_qp) | _REQUESTS, seed)
     follow_up(t, ends, np.uint64(row.dst_qp) | _ANSWERS, seed)

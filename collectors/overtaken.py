@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from collectors.record import ROCE_PORT, UDP
-from collectors.state import FAR, MESSAGES, new_out, open_record
+from collectors.record import ROCE_PORT, UDP, UET_PORT
+from collectors.state import FAR, MESSAGES, OTHER_RDMA, new_out, open_record
 from collectors.wire import part, rare
 
 WINDOW = 1 << 20  # PSNs; further back than 4 GB of 4096-octet packets nothing is sent again
@@ -124,6 +124,8 @@ def close_message(t: Any, flow: Any, record: Any) -> None:
     out = new_out(t, flow.ends)
     out.start_ns, out.end_ns = record.start_ns, record.end_ns
     out.protocol, out.dst_port, out.dst_qp = UDP, ROCE_PORT, np.uint32(flow.rest & np.uint64(0xFFFFFF))
+    if flow.rest & OTHER_RDMA:
+        out.dst_port, out.dst_qp, out.job_id = UET_PORT, np.uint32(record.size), np.uint32(record.guess)
     out.retransmits, out.ecn, out.cnp = record.retransmits, record.ecn, record.cnp
     out.exporter, out.path = record.exporter, record.path
     if not record.packets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from collectors import protocols, tunnels
+from collectors import infiniband, protocols, tunnels
 from collectors.cuts import MOST_PACKET, Cuts
 from collectors.headers import (
     AETH_AT,
@@ -27,10 +27,12 @@ from collectors.headers import (
     unpack_ports,
     unpack_reth,
     unpack_tcp,
+    unpack_udp,
 )
 from collectors.protocols import MOST_LAYERS, MOST_TUNNELS, MPLS, NETWORK, PLAIN, REFUSED, TYPE, reason_of
-from collectors.record import ROCE_PORT, TCP, UDP
+from collectors.record import ROCE_PORT, TCP, UDP, UET_PORT
 from collectors.tunnels import Layer
+from collectors.ultraethernet import unpack_uet
 
 # Why a frame has no row, beside `UNKNOWN_LINK`; `reason_of` adds the protocol to two of them. docs/reasons.md explains them.
 NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP, NESTED, BEYOND = REASONS = protocols.REASONS
@@ -68,6 +70,7 @@ class Packet(NamedTuple):
     dst_qp: int = 0
     dma_length: int = -1
     syndrome: int = -1
+    job_id: int = 0
 
 
 class _Skipped(Exception):  # noqa: N818 - it is no error
@@ -96,7 +99,14 @@ def unpack(frame: bytes, wire_length: int, link_type: int, cuts: Cuts | None = N
     """
     wire_length = max(wire_length, len(frame))
     try:
-        return _peel(frame, wire_length, _unpack_link(frame, link_type), cuts or Cuts())
+        if link_type == infiniband.ERF:
+            layer, wire_length = infiniband.of_record(frame)
+            wire_length = max(wire_length, len(frame))
+        else:
+            layer = _unpack_link(frame, link_type)
+        if layer.kind == REFUSED:
+            return reason_of(layer.number)
+        return _peel(frame, wire_length, layer, cuts or Cuts())
     except _Skipped as skipped:
         return str(skipped)
     except struct.error:
@@ -114,16 +124,18 @@ def _peel(frame: bytes, wire_length: int, layer: Layer, cuts: Cuts) -> Packet | 
         elif networks > MOST_TUNNELS:
             break
         else:
-            ip = _unpack_ipv4(frame, at, until) if number == 4 else _unpack_ipv6(frame, at, until)
+            ip = _NETWORKS[number](frame, at, until)
             if at + ip.octets > min(until, wire_length):
                 if ip.octets > MOST_PACKET or not (beyond or cuts.is_cut(wire_length)):
                     return BEYOND
                 beyond = True
             networks, until, layer = networks + 1, ip.at + ip.room, Layer(protocols.PROTOCOL, ip.protocol, ip.at)
+            if number in (infiniband.LOCAL, infiniband.GLOBAL):
+                layer = infiniband.after_global(layer)
         if layer.kind == REFUSED:
             return reason_of(layer.number)
         if layer.kind == PLAIN and ip:
-            row = (_unpack_tcp if number == TCP else _unpack_udp)(frame, ip, at, until - at)
+            row = _PLAINS[layer.number](frame, ip, layer.at, until - layer.at)
             if not beyond:
                 cuts.keep(wire_length)
             return row
@@ -151,6 +163,8 @@ def _unpack_link(frame: bytes, link_type: int) -> Layer:
         version = FAMILIES.get(int.from_bytes(frame[:at], "big")) or FAMILIES.get(int.from_bytes(frame[:at], "little"), 0)
     elif link_type == LABELLED:
         return Layer(TYPE, MPLS, at)
+    elif link_type == infiniband.INFINIBAND:
+        return infiniband.of_link(frame, at)
     else:
         raise _Skipped(UNKNOWN_LINK.format(link_type))
     if version not in (4, 6):
@@ -189,6 +203,17 @@ def _unpack_ipv6(frame: bytes, at: int, until: int) -> _Network:
     return _Network(ip.src, ip.dst, protocol, ip.label & 0xFFFFF, ecn, at, end - at, octets)
 
 
+def _unpack_local(frame: bytes, at: int, until: int) -> _Network:  # noqa: ARG001 - as the others
+    """The LRH of InfiniBand, which says how long the packet is in words of 4 octets."""
+    dst, words, src = (tunnels.short(frame, at + k) for k in (2, 4, 6))
+    octets = (words & 0x7FF) * 4
+    if octets < infiniband.LRH_OCTETS:
+        raise _Skipped(BAD)
+    ends = infiniband.lid_address(src), infiniband.lid_address(dst)
+    room = octets - infiniband.LRH_OCTETS
+    return _Network(*ends, infiniband.IBA, 0, False, at + infiniband.LRH_OCTETS, room, octets)
+
+
 def _unpack_tcp(frame: bytes, ip: _Network, at: int, room: int) -> Packet:
     tcp = unpack_tcp(frame, at)
     header = (tcp.offset >> 4) * 4
@@ -204,8 +229,22 @@ def _unpack_udp(frame: bytes, ip: _Network, at: int, room: int) -> Packet:
     if room < (BTH_OCTETS if roce else 0):
         raise _Skipped(BAD)
     row = Packet(ip.src, ip.dst, ports.src_port, ports.dst_port, UDP, room, ip.ip_id, ip.ecn)
-    if not roce:
-        return row
+    if ports.dst_port == UET_PORT and (uet := unpack_uet(frame, at, room, unpack_udp(frame, at - 8).length - 8)):
+        names, rest = uet.names, uet._asdict()
+        return row._replace(acknowledgment=names, **{name: value for name, value in rest.items() if name != "names"})
+    return _unpack_roce(frame, row, at, room) if roce else row
+
+
+def _unpack_infiniband(frame: bytes, ip: _Network, at: int, room: int) -> Packet:
+    """As of RoCEv2; the mark of congestion is in the BTH (IBTA volume 1 annex A10.2.1.1.1, FECN)."""
+    if room < BTH_OCTETS:
+        raise _Skipped(BAD)
+    marked = bool(unpack_bth(frame, at).dst_qp >> 31)
+    return _unpack_roce(frame, Packet(ip.src, ip.dst, 0, ROCE_PORT, UDP, room, ip.ip_id, marked), at, room)
+
+
+def _unpack_roce(frame: bytes, row: Packet, at: int, room: int) -> Packet:
+    """The BTH and what follows it."""
     bth = unpack_bth(frame, at)
     reth_at, dma_length = at + BTH_OCTETS + RETH_AT[bth.opcode], -1
     if RETH_AT[bth.opcode] >= 0 and reth_at + RETH_OCTETS <= len(frame):
@@ -217,3 +256,7 @@ def _unpack_udp(frame: bytes, ip: _Network, at: int, room: int) -> Packet:
     low, dst_qp = bth.psn & 0xFFFFFF, bth.dst_qp & 0xFFFFFF
     row = row._replace(octets=max(0, rest), sequence=low, opcode=bth.opcode, dst_qp=dst_qp)
     return row._replace(dma_length=dma_length, syndrome=syndrome)
+
+
+_NETWORKS = {4: _unpack_ipv4, 6: _unpack_ipv6, infiniband.GLOBAL: _unpack_ipv6, infiniband.LOCAL: _unpack_local}
+_PLAINS = {TCP: _unpack_tcp, UDP: _unpack_udp, infiniband.IBA: _unpack_infiniband}

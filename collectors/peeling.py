@@ -20,7 +20,7 @@ from collectors.protocols import (
     TRUNCATED,
     TYPE,
 )
-from collectors.record import ROCE_PORT, TCP, UDP
+from collectors.record import ROCE_PORT, TCP, UDP, UET_PORT
 from collectors.wire import long, octet, part, rare, short
 
 
@@ -114,7 +114,7 @@ def of_udp(at: Any, end: Any, room: Any) -> Any:
     if at + 4 > end:
         return REFUSED, TRUNCATED, at
     port = short(at + 2)
-    if port == ROCE_PORT:
+    if port in (ROCE_PORT, UET_PORT):
         return PLAIN, UDP, at
     if port == protocols.MPLS_PORT:
         return TYPE, MPLS, at + 8

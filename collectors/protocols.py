@@ -17,6 +17,7 @@ NSH = 0x894F  # RFC 8300
 TRILL = 0x22F3  # RFC 6325 section 3
 ARISTA, ARISTA_TIME = 0xD28B, 1  # time stamps; the format is in bits 4 to 7 of the version: 1 of 64 bits, 2 of 48
 WCCP = 0x883E  # in GRE
+ROCE_ETHERTYPE, GRH = 0x8915, 27  # RoCE version 1, IBTA annex A16: a global route header follows, see `infiniband`
 LLC = 0x0600  # EtherTypes below are lengths, IEEE 802.3 clause 3.2.6
 JUMBO_LLC = 0x8870
 # Octets between a tag's own EtherType and the next one

@@ -23,6 +23,7 @@ Mask = NDArray[np.bool_]
 
 TCP, UDP = 6, 17
 ROCE_PORT = 4791
+UET_PORT = 4793  # Ultra Ethernet, IANA
 SMALL = 256
 FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
@@ -45,18 +46,19 @@ COLUMNS = (
     Column("src_port", np.uint16, "UInt16", "TCP or UDP port; 0 for RDMA, where it only spreads over paths"),
     Column("dst_port", np.uint16, "UInt16", "TCP or UDP port"),
     Column("protocol", np.uint8, "UInt8", "IP protocol"),
-    Column("dst_qp", np.uint32, "UInt32", "RDMA destination queue pair; 0 where there is none"),
+    Column("dst_qp", np.uint32, "UInt32", "RDMA destination: queue pair, or endpoint (Ultra Ethernet); 0: none"),
     Column("octets", np.int64, "UInt64", "payload on the wire, retransmissions not counted"),
     Column("packets", np.int64, "UInt64", "packets with payload, retransmissions not counted"),
     Column("messages", np.int64, "UInt32", "RDMA messages; segments of a control record; 0 where unknown"),
     Column("retransmits", np.int64, "UInt32", "packets whose payload had been sent before"),
-    Column("ecn", np.int64, "UInt32", "packets marked congestion experienced"),
+    Column("ecn", np.int64, "UInt32", "packets marked congestion experienced, or trimmed by a switch"),
     Column("cnp", np.int64, "UInt32", "congestion notifications"),
     Column("tcp_flags", np.uint8, "UInt8", "union of the TCP flags seen (IPFIX tcpControlBits)"),
     Column("busy_ns", np.int64, "UInt64", "time between start and end in which packets came back to back; 0 where unknown"),
     Column("sampling_rate", np.int64, "UInt32", "one packet in so many was seen; 0 where it is sampled at an unknown rate", 1),
     Column("exporter", np.int32, "LowCardinality(String)", "switch nearest to the sender that saw it, a code into exporters"),
     Column("path", np.int32, "LowCardinality(String)", "switches in order, a code into paths"),
+    Column("job_id", np.uint32, "UInt32", "job id in the header (Ultra Ethernet, 24 bits); 0 where there is none"),
 )
 
 
@@ -87,6 +89,7 @@ class Flows:
     sampling_rate: Ints
     exporter: Codes
     path: Codes
+    job_id: NDArray[np.uint32]
     endpoints: tuple[str, ...] = ()
     exporters: tuple[str, ...] = ()
     paths: tuple[tuple[str, ...], ...] = ((),)
@@ -273,13 +276,14 @@ class Packets:
     octets: Ints  # payload on the wire: after the TCP, UDP or BTH (and RETH, AETH, immediate, pad, ICRC) headers
     ip_id: NDArray[np.uint32]  # IPv4 identification; IPv6 flow label
     ecn: Mask  # congestion experienced
-    sequence: NDArray[np.uint32]  # TCP sequence number, RoCE PSN
-    acknowledgment: NDArray[np.uint32]  # TCP acknowledgment number
+    sequence: NDArray[np.uint32]  # TCP sequence number, PSN
+    acknowledgment: NDArray[np.uint32]  # TCP acknowledgment number; of Ultra Ethernet ids of message and PDC, 16 bits each
     tcp_flags: NDArray[np.uint8]
-    opcode: NDArray[np.int16]  # BTH opcode; -1 where the packet is not RoCEv2
+    opcode: NDArray[np.int16]  # BTH opcode, or `meanings.UET` and what it does; -1 where the packet is neither
     dst_qp: NDArray[np.uint32]
-    dma_length: Ints  # RETH; -1 where there is none
+    dma_length: Ints  # RETH, or octets of the message (Ultra Ethernet); -1 where there is none
     syndrome: NDArray[np.int16]  # AETH: which acknowledgment, or why none; -1 where there is none
+    job_id: NDArray[np.uint32]  # Ultra Ethernet; 0 where there is none
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -22,8 +22,9 @@ LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in l
 LEAST_FLOWS = 1 << 12  # flows there is room for
 LINE, PAGE = 64, 1 << 21  # octets of a line of the cache, and of a large page of memory
 FAR = np.iinfo(np.int64).max
-LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN = range(1, 6)  # kinds of flows; 0: a packet of none
+LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN, CONTEXT = range(1, 7)  # kinds of flows; 0: a packet of none
 KIND_AT = np.uint64(60)  # of the bits of `rest`
+OTHER_RDMA = np.uint64(1 << 56)  # the bit of Ultra Ethernet in `rest`
 
 _LONG, _INT, _OCTET = np.int64, np.int32, np.uint8
 FLOW = np.dtype(
@@ -60,9 +61,11 @@ UNIT = np.dtype(
     align=True,
 )
 _OCTETS = np.dtype(np.uint8)
-OUT = np.dtype([(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"], align=True)
-# flows; first free unit, units used; records that are done; packets counted and not kept
-COUNTERS = FLOWS, FREE, UNITS, RECORDS, ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES = range(11)
+_KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
+OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
+# flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones)
+FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(13))
+ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT = COUNTERS[4:]
 
 
 class Table(NamedTuple):
@@ -226,7 +229,7 @@ def new_out(t: Any, ends: Any) -> Any:
     t.counters[RECORDS] += 1
     out.src, out.dst = np.int32(ends >> np.uint64(32)), np.int32(ends & np.uint64(0xFFFFFFFF))
     out.src_port = out.dst_port = out.tcp_flags = out.protocol = 0
-    out.dst_qp = out.octets = out.packets = out.messages = out.retransmits = out.ecn = out.cnp = out.busy_ns = 0
+    out.dst_qp = out.job_id = out.octets = out.packets = out.messages = out.retransmits = out.ecn = out.cnp = out.busy_ns = 0
     return out
 
 

@@ -30,7 +30,8 @@ from collectors.glances import (
     syndrome,
     told_of,
 )
-from collectors.messages import MEANING, goes_on
+from collectors.meanings import MEANING
+from collectors.messages import goes_on
 from collectors.protocols import KEPT
 from collectors.runs import expect_packet, expect_segment, runs_on
 from collectors.signs import UNKNOWN

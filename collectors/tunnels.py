@@ -24,7 +24,7 @@ from collectors.protocols import (
     REFUSED,
     TYPE,
 )
-from collectors.record import ROCE_PORT, TCP, UDP
+from collectors.record import ROCE_PORT, TCP, UDP, UET_PORT
 
 KNOWN = tuple(kind for kind in protocols.ETHERTYPES if kind not in (headers.IPV4, headers.IPV6)) + tuple(protocols.TAG_OCTETS)
 
@@ -78,6 +78,8 @@ def of_type(frame: bytes, kind: int, at: int) -> Layer:
     """What an EtherType announces."""
     if kind in (headers.IPV4, headers.IPV6):
         return Layer(NETWORK, 4 if kind == headers.IPV4 else 6, at)
+    if kind == protocols.ROCE_ETHERTYPE:
+        return Layer(NETWORK, protocols.GRH, at)
     if kind < LLC or kind == protocols.JUMBO_LLC:
         return _llc(frame, at)
     if kind in protocols.TAG_OCTETS:
@@ -225,7 +227,7 @@ def of_udp(frame: bytes, at: int, room: int) -> Layer:
     """What UDP carries, as its port and its first octets say; `PLAIN` where that is neither a frame nor a packet."""
     ports = headers.unpack_ports(frame, at)
     plain, port = Layer(PLAIN, UDP, at), ports.dst_port
-    if port == ROCE_PORT:
+    if port in (ROCE_PORT, UET_PORT):
         return plain
     if port in (headers.VXLAN_PORT, protocols.GPE):
         return _vxlan(frame, at, room) or plain

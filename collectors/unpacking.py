@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from collectors import cuts, headers
 from collectors.addresses import code_of, codes_of
 from collectors.commonframes import COMMON, ENDS_AT, common
+from collectors.infiniband import ERF, GLOBAL, IBA, LID_HIGH, LID_LOW, LOCAL, LRH_OCTETS, global_of, record_of
 from collectors.links import link
 from collectors.peeling import behind
 from collectors.protocols import (
@@ -27,7 +28,8 @@ from collectors.protocols import (
     REFUSED,
     TRUNCATED,
 )
-from collectors.record import ROCE_PORT, TCP, UDP, Packets
+from collectors.record import Packets
+from collectors.transports import transport
 from collectors.wire import compiled, double, long, octet, part, plain, short
 
 ROW = np.dtype(
@@ -50,6 +52,7 @@ ROW = np.dtype(
         ("ecn", np.bool_),
         ("kind", np.uint8),
         ("flow", np.int32),
+        ("job_id", np.uint32),
     ],
     align=True,
 )  # a packet, in one line of a processor's cache; `kind` and `flow` are filled in by who follows flows
@@ -57,12 +60,10 @@ ROW = np.dtype(
 _WIDER = {"octets": np.int64}
 PLACE = np.dtype([(name, np.uint64) for name in ("src_high", "src_low", "dst_high", "dst_low")])  # its addresses
 
-_EXTENDED_OCTETS, _RETH_AT = np.array(headers.EXTENDED_OCTETS, np.int64), np.array(headers.RETH_AT, np.int64)
-_AETH_AT = np.array(headers.AETH_AT, np.int64)
 _HOP_BY_HOP, _ROUTING, _, _, _DESTINATION = headers.EXTENSIONS
 _LENGTH_AT = 16  # where the length of IPv4 is in a bare frame of Ethernet
 _MAPPED, _NONE, _1, _32 = np.uint64(0xFFFF << 32), np.uint64(0), np.uint64(1), np.uint64(32)
-_LOWER = np.uint64(0xFFFFFFFF)
+_LOWER, _LID_HIGH, _LID_LOW = np.uint64(0xFFFFFFFF), np.uint64(LID_HIGH), np.uint64(LID_LOW)
 
 
 def packets_of(rows: NDArray[Any]) -> Packets:
@@ -122,13 +123,17 @@ def unpack_one(begin: Any, end: Any, wire_end: Any, link_type: Any, row: Any, pl
 @compiled
 def unpack_any(begin: Any, end: Any, wire_end: Any, link_type: Any, seen: Any, row: Any, place: Any) -> Any:
     """The verdict on one frame, header by header; writes its row but for the time and the codes of addresses."""
-    kind, number, at = link(begin, end, link_type)
+    if link_type == ERF:
+        kind, number, at, wire_end = record_of(begin, end)
+        wire_end = max(wire_end, end)
+    else:
+        kind, number, at = link(begin, end, link_type)
     until, networks, beyond = wire_end, 0, False
     for _ in range(MOST_LAYERS):
         if kind == REFUSED:
             return number
         if kind == PLAIN:
-            verdict = _tcp(at, end, until - at, row) if number == TCP else _udp(at, end, until - at, row)
+            verdict = transport(number, at, end, until - at, row)
             if verdict == KEPT and not beyond and wire_end - begin > seen[0]:
                 seen[0] = wire_end - begin
             return verdict
@@ -154,7 +159,24 @@ def _network(version: Any, at: Any, end: Any, until: Any, row: Any, place: Any) 
     """What IP carries and where, where that ends, and how many octets the packet has."""
     if version == 4:
         return _ipv4(at, end, until, row, place)
-    return _ipv6(at, end, until, row, place)
+    if version == LOCAL:
+        return _local(at, row, place)
+    kind, number, inner, until, octets = _ipv6(at, end, until, row, place)
+    if version == GLOBAL:
+        kind, number = global_of(kind, number)
+    return kind, number, inner, until, octets
+
+
+@part
+def _local(at: Any, row: Any, place: Any) -> Any:
+    """The LRH of InfiniBand, whose ends have no other addresses."""
+    octets = (short(at + 4) & 0x7FF) * 4
+    if octets < LRH_OCTETS:
+        return REFUSED, BAD, at, at, 0
+    row.ip_id = 0
+    place.src_high = place.dst_high = _LID_HIGH
+    place.src_low, place.dst_low = _LID_LOW | np.uint64(short(at + 6)), _LID_LOW | np.uint64(short(at + 2))
+    return PLAIN, IBA, at + LRH_OCTETS, at + octets, octets
 
 
 @part
@@ -208,50 +230,3 @@ def _ipv6(at: Any, end: Any, until: Any, row: Any, place: Any) -> Any:
         at += 8 if fragmented else (words + 2) * 4 if authentication else (words + 1) * 8
         if at > until:
             return REFUSED, BAD, at, at, 0
-
-
-@part
-def _tcp(at: Any, end: Any, room: Any, row: Any) -> int:
-    if at + 14 > end:
-        return TRUNCATED
-    header = (octet(at + 12) >> 4) * 4
-    if header < 20 or header > room:
-        return BAD
-    row.protocol, row.octets = TCP, room - header
-    row.src_port, row.dst_port = short(at), short(at + 2)
-    row.sequence, row.acknowledgment = long(at + 4), long(at + 8)
-    row.tcp_flags = octet(at + 13)
-    row.opcode = row.syndrome = -1
-    row.dst_qp, row.dma_length = 0, -1
-    return KEPT
-
-
-@part
-def _udp(start: Any, end: Any, length: Any, row: Any) -> int:
-    at, room, dst_port = start + 8, length - 8, short(start + 2)
-    roce = dst_port == ROCE_PORT
-    if room < (headers.BTH_OCTETS if roce else 0):
-        return BAD
-    row.protocol, row.src_port, row.dst_port = UDP, short(start), dst_port
-    row.acknowledgment = 0
-    row.tcp_flags = 0
-    row.dma_length, row.syndrome = -1, -1
-    if not roce:
-        row.octets = room
-        row.sequence = row.dst_qp = 0
-        row.opcode = -1
-        return KEPT
-    inner = at + headers.BTH_OCTETS
-    if inner > end:
-        return TRUNCATED
-    opcode = octet(at)
-    row.opcode = opcode
-    row.dst_qp, row.sequence = long(at + 4) & 0xFFFFFF, long(at + 8) & 0xFFFFFF
-    rest = room - headers.BTH_OCTETS - _EXTENDED_OCTETS[opcode] - (octet(at + 1) >> 4 & 3) - headers.ICRC_OCTETS
-    row.octets = max(0, rest)
-    reth_at, aeth_at = _RETH_AT[opcode], _AETH_AT[opcode]
-    if reth_at >= 0 and inner + reth_at + headers.RETH_OCTETS <= end:
-        row.dma_length = long(inner + reth_at + 12)
-    if aeth_at >= 0 and inner + aeth_at + headers.AETH_OCTETS <= end:
-        row.syndrome = octet(inner + aeth_at)
-    return KEPT

@@ -20,6 +20,7 @@ import networkx as nx
 import numpy as np
 
 from collectors.record import Flows, Mask
+from prism.jobids import by_job_id
 from prism.kernels.carried import Carried, carried, recurrent
 from prism.kernels.edges import Edge, edges_of, sending, spread
 from prism.kernels.intervals import Ints, Union, beat, union
@@ -46,6 +47,7 @@ def recognize(
     clusters = _by_signals(flows, _clusters(steady, len(flows.endpoints)), window or flows.window)
     if topology is not None:
         clusters = _by_host(flows, topology, clusters, steady, together)
+    clusters = by_job_id(flows, clusters)
     jobs = [_job(flows, topology, members, talk) for members in clusters if len(members) > 1]
     return tuple(sorted(jobs, key=largest_first))
 

@@ -194,7 +194,7 @@ def pair_rows(records: Records, pair: tuple[str, str], times: tuple[int, int], l
         ask *= 4
 
 
-COUNTS = ("dst_qp", "octets", "packets", "messages", "retransmits", "ecn", "cnp", "sampling_rate")
+COUNTS = ("dst_qp", "job_id", "octets", "packets", "messages", "retransmits", "ecn", "cnp", "sampling_rate")
 
 
 def flow_rows(flows: Flows) -> list[Json]:

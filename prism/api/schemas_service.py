@@ -30,6 +30,7 @@ class Flow(Model):
     dst_port: int
     protocol: int
     dst_qp: int
+    job_id: int
     octets: int
     packets: int
     messages: int

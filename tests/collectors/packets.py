@@ -8,6 +8,7 @@ DTYPES = {
     "time_ns": np.int64, "src": np.int32, "dst": np.int32, "src_port": np.uint16, "dst_port": np.uint16, "protocol": np.uint8,
     "octets": np.int64, "ip_id": np.uint32, "ecn": np.bool_, "sequence": np.uint32, "acknowledgment": np.uint32,
     "tcp_flags": np.uint8, "opcode": np.int16, "dst_qp": np.uint32, "dma_length": np.int64, "syndrome": np.int16,
+    "job_id": np.uint32,
 }  # fmt: skip
 BLANK = dict.fromkeys(DTYPES, 0) | {"opcode": -1, "dma_length": -1, "syndrome": -1}
 ADDRESSES = tuple(f"10.0.0.{i}" for i in range(8))

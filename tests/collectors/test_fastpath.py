@@ -20,8 +20,9 @@ from collectors.record import Packets
 from tests.collectors import frames
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, ipv6, tcp
 from tests.collectors.tunnelled import TUNNELLED, UNKNOWN
+from tests.collectors.uetframes import PACKETS, framed
 
-ALL = (*SAMPLES, *((1, frame) for frame in (*TUNNELLED.values(), *UNKNOWN.values())))
+ALL = (*SAMPLES, *((1, frame) for frame in (*TUNNELLED.values(), *UNKNOWN.values(), *map(framed, PACKETS.values()))))
 LINK_TYPES = (1, 113, 276, 101, 12, 14, 228, 229, 0, 108, 147, 219)
 OTHERS = Path(__file__).parents[3] / "shared"  # captures of other makers, where they are at hand
 Row = tuple[object, ...]
@@ -142,6 +143,7 @@ def test_columns_have_their_types() -> None:
             "dst_qp": "uint32",
             "dma_length": "int64",
             "syndrome": "int16",
+            "job_id": "uint32",
         }
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 
-from collectors import framed
+from collectors import framed, ultraethernet
 from collectors.framed import ETHERNET, Frames
-from tests.collectors import frames
+from tests.collectors import frames, uetframes
 
 
 def decode(book, given):
@@ -24,6 +24,25 @@ def test_frames_to_columns(monkeypatch):
     assert [book.endpoints[c] for c in found.columns["dst"]] == ["10.0.0.2", "10.0.0.9"]
     got = {name: found.columns[name].tolist() for name in ("octets", "packets", "cnp", "src_port", "dst_qp")}
     assert got == {"octets": [64, 0], "packets": [1, 0], "cnp": [0, 1], "src_port": [0, 0], "dst_qp": [0x123456] * 2}
+
+
+def test_packets_of_ultra_ethernet():
+    write = uetframes.write(1024, total=4000)
+    again = uetframes.write(1024, total=4000, flags=ultraethernet.RETRANSMIT)
+    notice = uetframes.of(ultraethernet.NACK, ultraethernet.NO_SES, code=1)
+    opaque = uetframes.PACKETS["encrypted"]
+    found = decode(Frames(), [uetframes.framed(packet) for packet in (write, again, write[:200], notice, opaque)])
+    got = {name: found.columns[name].tolist() for name in ("octets", "packets", "retransmits", "cnp", "src_port", "job_id")}
+    assert got == {
+        "octets": [1024, 0, 144, 0, 202],
+        "packets": [1, 0, 1, 0, 1],
+        "retransmits": [0, 1, 0, 0, 0],
+        "cnp": [0, 0, 0, 1, 0],
+        "src_port": [0, 0, 0, 0, 50_000],
+        "job_id": [uetframes.JOB] * 3 + [0, 0],
+    }
+    cut = decode(Frames(), [uetframes.framed(write[:200], length=8 + len(write))])
+    assert (cut.columns["octets"].tolist(), cut.columns["ecn"].tolist()) == ([0], [1])
 
 
 def test_none_at_all_and_addresses_forgotten(monkeypatch):

@@ -19,7 +19,7 @@ from collectors.glances import (
     syndrome,
     told_of,
 )
-from collectors.messages import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA
+from collectors.meanings import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA
 from collectors.record import TCP
 from collectors.signs import UNKNOWN, flags_of, is_marked, octets_of, opcode_of, payload_of, psn_of, sequence_of
 from collectors.state import ANSWERS, LANE, REQUESTS, empty_table

@@ -100,7 +100,7 @@ def seen(*stacks, **more):
         (seen(("eth", "ip", "udp", "cflow")), Decoded(used=1), "NetFlow or IPFIX"),
         (seen(("eth", "ip", "gre", "erspan", "eth", "ip", "tcp")), Decoded(used=1, payload=1), "ERSPAN"),
         (seen(("eth", "ip", "esp")), Decoded(), "IPsec"),
-        (seen(("eth", "infiniband")), Decoded(), "other than RoCEv2"),
+        (seen(("eth", "infiniband")), Decoded(), "RDMA that Prism does not decode"),
         (seen(("eth", "ip", "tcp"), snapped=1), Decoded(used=1, payload=1), "cut off by the snap length"),
         (seen(("eth", "ip", "tcp")), Decoded(used=1, payload=1, gaps=0.5), "50% of the packets follow a gap"),
         (seen(("eth", "ip", "tcp")), Decoded(used=1, payload=1, sides=30, both=1), "one direction only"),

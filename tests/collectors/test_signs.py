@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from collectors import headers
 from collectors.commonframes import AROUND
-from collectors.messages import BEGINS, DATA, ENDS, MEANING
+from collectors.meanings import BEGINS, DATA, ENDS, MEANING
 from collectors.signs import (
     FLAGS_AT,
     NOTHING,

@@ -16,6 +16,9 @@ from collectors.pcap import read
 from collectors.record import COLUMNS
 from collectors.testimony import DELAYS
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, tcp
+from tests.collectors.uetframes import PACKETS, framed
+
+ALL = (*SAMPLES, *((1, framed(packet)) for packet in PACKETS.values()))
 
 
 def told(batches, how, *, switches=1):
@@ -42,7 +45,7 @@ def batch_of(frames, times):
     return Batch(batch.data, kinds, batch.time_ns, batch.offset, batch.captured, batch.wire)
 
 
-@given(st.data(), st.lists(st.sampled_from(SAMPLES), min_size=1, max_size=3 * AHEAD), st.booleans(), st.integers(1, 2))
+@given(st.data(), st.lists(st.sampled_from(ALL), min_size=1, max_size=3 * AHEAD), st.booleans(), st.integers(1, 2))
 def test_the_same_whatever_comes(data, frames, ordered, switches):
     times = data.draw(st.lists(st.integers(0, 10**9), min_size=len(frames), max_size=len(frames)))
     batch = batch_of(frames, sorted(times) if ordered else times)

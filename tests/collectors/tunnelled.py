@@ -113,7 +113,6 @@ UNKNOWN = {
     "not IP: MPLS (EtherType 0x8847)": bytes(ETHER / LABEL / Raw(b"\x10\0" + bytes(60))),
     "not IP: ARP (EtherType 0x0806)": bytes(typed(0x0806, bytes(46))),
     "not IP: MACsec, encrypted (EtherType 0x88e5)": bytes(typed(0x88E5, b"\x0c" + bytes(60))),
-    "not IP: RoCE version 1 (EtherType 0x8915)": bytes(typed(0x8915, bytes(60))),
     "not IP: Arista (EtherType 0xd28b)": bytes(typed(0xD28B, b"\0\7\0\x10" + bytes(60))),
     "not IP: PPPoE (EtherType 0x8864)": bytes(ETHER / PPPoE(sessionid=5) / PPP(proto=0xC021) / Raw(bytes(40))),
     "not IP: NSH (EtherType 0x894f)": bytes(typed(0x894F, bytes(NSH(nextproto=99)))),
