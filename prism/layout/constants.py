@@ -116,7 +116,7 @@ PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7  # a stream recurs in so many 
 # What is said.
 FIT_SOFT = 4.0  # log-likelihood of structure at which the best hypothesis explains the traffic with even odds
 EVEN = 0.5  # that it explains the traffic; below, it explains too little to be believed
-# Odds for what `prism.parallelism` infers by other means: those that make the truth likeliest in 226 jobs of RDMA and 84 of TCP,
-# from five simulators and real runs (3 to 10, and 50 to 150). It tells conversations of TCP apart by their ports.
+# Odds for what `prism.parallelism` infers by other means: those that make the truth likeliest in 226 jobs of RDMA (3 to 10) and
+# 84 of TCP (50 to 150), from five simulators and real runs. It tells conversations of TCP apart by their ports.
 AGREES, AGREES_IN_BURSTS, AGREES_INSIDE = 3.0, 100.0, 3.0
 MOST_LAYOUTS, MOST_ALTERNATIVES, LEAST_SAID = 50, 3, 0.01  # ranked; said beside the first; probability below which none is said

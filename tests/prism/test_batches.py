@@ -11,7 +11,7 @@ from prism.model import Layout
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
 from prism.topology import parse
-from tests.prism.traffic import source
+from tests.prism.traffic import inferred, source
 
 
 def told(transport, **job):
@@ -20,10 +20,12 @@ def told(transport, **job):
         gradient_octets=20_000_000, **job,
     )  # fmt: skip
     done = simulate(Spec("x", Cluster(hosts=made.world, nic_gbit=4.0 if transport == "tcp" else 200.0), (made,)), 1)
-    found = diagnose(done.flows, source(done.flows), topology=parse(json.dumps(done.topology), "t"))
+    placed = parse(json.dumps(done.topology), "t")
+    found = diagnose(done.flows, source(done.flows), topology=placed)
     assert found.findings == ()
     (one,) = found.jobs
-    return one
+    assert {len(steps) for steps in one.timeline.steps} == {20}
+    return inferred(done.flows, placed).layout
 
 
 times = st.lists(st.integers(0, 40), max_size=12).map(lambda own: np.sort(np.array(own, np.int64)))
@@ -39,19 +41,17 @@ def test_what_is_waited_in_steps_and_spoken_meanwhile(given_at, over, spoken):
 @pytest.mark.parametrize("transport", ["tcp", "rdma"])
 @pytest.mark.parametrize(("pp", "tp", "micro", "schedule"), [(2, 2, 2, "1f1b"), (4, 2, 8, "1f1b"), (2, 4, 4, "gpipe")])
 def test_what_goes_on_with_every_micro_batch_reduces_no_gradients(transport, pp, tp, micro, schedule):
-    one = told(transport, pp=pp, dp=1, tp=tp, micro=micro, schedule=schedule)
-    layout = one.parallelism.layout
+    layout = told(transport, pp=pp, dp=1, tp=tp, micro=micro, schedule=schedule)
     assert layout == Layout(dp=1, pp=pp, tp=tp, ep=1, cp=1, confidence=layout.confidence)
-    assert {len(steps) for steps in one.timeline.steps} == {20}
 
 
 @pytest.mark.parametrize("transport", ["tcp", "rdma"])
 @pytest.mark.parametrize("more", [{"micro": 2}, {"micro": 2, "zero1": True}, {"micro": 8, "schedule": "gpipe"}])
 def test_what_is_reduced_once_a_step_does(transport, more):
-    layout = told(transport, pp=2, dp=4, **more).parallelism.layout
+    layout = told(transport, pp=2, dp=4, **more)
     assert (layout.dp, layout.pp, layout.tp) == (4, 2, 1)
 
 
 def test_beside_a_reduction_nothing_is_asked():
-    layout = told("tcp", pp=2, dp=2, tp=2, micro=4).parallelism.layout
+    layout = told("tcp", pp=2, dp=2, tp=2, micro=4)
     assert (layout.dp, layout.pp, layout.tp) == (2, 2, 2)

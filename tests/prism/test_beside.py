@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from prism.beside import dense
-from prism.diagnose import diagnose
 from prism.kernels.lockstep import Collective
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
-from tests.prism.traffic import MS, T0, Wire, source
+from tests.prism.traffic import MS, T0, Wire, inferred
 
 RANKS, STEPS, BLOCKS, OCTETS = 5, 16, 9, 2_000_000
 
@@ -27,8 +26,7 @@ def told(times, *, apart=40.0, steps=STEPS, both_ways=False, uneven=0.0):
             wire.send(a, b, OCTETS, at, dst_port=50_000 + a)
         at += 200 * MS
     flows = wire.flows()
-    (job,) = diagnose(flows, source(flows)).jobs
-    return job.parallelism.layout
+    return inferred(flows).layout
 
 
 @pytest.mark.parametrize("times", [0.3, 0.7, 1.4, 2.7, 5.4])
@@ -54,8 +52,7 @@ def test_context_in_the_stages_of_a_pipeline_without_replicas(transport):
     job = Job(pp=2, cp=4, micro=4, transport=transport, context_octets=6_000_000, activation_octets=4_000_000, buckets=4,
               gradient_octets=40_000_000, forward_ms=15, backward_ms=30, steps=14)  # fmt: skip
     flows = simulate(Spec("x", Cluster(hosts=8), (job,)), 3).flows
-    (found,) = diagnose(flows, source(flows)).jobs
-    layout = found.parallelism.layout
+    layout = inferred(flows).layout
     assert (layout.dp, layout.pp, layout.tp, layout.cp) == (1, 2, 1, 4)
 
 

@@ -9,7 +9,7 @@ from prism.kernels.lockstep import Collective
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec
 from prism.tied import without_tied
-from tests.prism.traffic import told
+from tests.prism.traffic import inferred
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
@@ -18,10 +18,10 @@ from tests.prism.traffic import told
 def test_what_the_first_and_the_last_stage_reduce_between_them_joins_no_groups(pp, dp, tied, algorithm):
     job = Job(pp=pp, dp=dp, micro=4, steps=12, tied_octets=tied, algorithm=algorithm)
     done = simulate(Spec("tied", Cluster(hosts=pp * dp), (job,)))
-    (found,) = told(done.flows, topology.parse(json.dumps(done.topology), "topology")).jobs
-    layout = found.parallelism.layout
+    found = inferred(done.flows, topology.parse(json.dumps(done.topology), "topology"))
+    layout = found.layout
     assert (layout.pp, layout.dp, layout.tp, layout.cp, layout.ep) == (pp, dp, 1, 1, 1)
-    assert sorted(len(g.members) for g in found.parallelism.groups if g.kind == "dp") == [dp] * pp * (dp > 1)
+    assert sorted(len(g.members) for g in found.groups if g.kind == "dp") == [dp] * pp * (dp > 1)
 
 
 def lanes(*pairs: tuple[int, int]) -> dict[Pair, Edge]:

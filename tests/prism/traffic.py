@@ -16,7 +16,7 @@ from collectors.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, Transits
 from prism.detectors.view import View
 from prism.diagnose import diagnose
 from prism.jobs import recognize, rows_of
-from prism.model import Diagnosis, Severity, Source
+from prism.model import Diagnosis, Parallelism, Severity, Source
 from prism.parallelism import infer
 from prism.timeline import reconstruct
 from prism.topology import Endpoint, Topology
@@ -179,6 +179,12 @@ def source(flows: Flows) -> Source:
 
 def told(flows: Flows, topology: Topology | None = None) -> Diagnosis:
     return diagnose(flows, source(flows), topology=topology)
+
+
+def inferred(flows: Flows, topology: Topology | None = None) -> Parallelism:
+    """What `prism.parallelism` infers of the one job there is, before it is weighed against other hypotheses."""
+    (job,) = recognize(flows, topology)
+    return infer(flows, job, topology)
 
 
 def claims(diagnosis: Diagnosis) -> list[tuple[str, tuple[str, ...]]]:
