@@ -59,7 +59,7 @@ BESIDE = -4.0  # what a dimension's group does beside what it is known by: scala
 TWO_USES = 2.0  # against two dimensions that divide the members in the same way
 HELD_BY_MOST = 8.0  # families' kinds this much less likely than their best are not tried
 BEAM = 48  # assignments of kinds to families that are kept
-HIERARCHY, MORE_STAGES = 2.0, 0.5  # against a reduction in several stages (shards and replicas), and for each beyond two
+HIERARCHY, MORE_STAGES = 2.0, 3.0  # against a reduction in several stages (shards and replicas), and for each beyond two
 # Members of one host that differ in a coordinate, by how far apart they send the same: log10 of shares of the step.
 FINEST = 1e-5  # of a step; differences below it are those of clocks
 OFFSET_OF_STAGES = (-1.2, 0.6)  # median and sigma: a micro-batch, of which a step has 4 to 100
