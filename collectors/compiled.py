@@ -75,7 +75,7 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
         return found
 
     def is_ready(self, signature: tuple[Any, ...]) -> bool:
-        """Whether compiled code for arguments of these types is loaded or on disk. From any thread, also while another compiles.
+        """Whether compiled code for arguments of these types is loaded or on disk; from any thread, also while one compiles.
 
         It must not refresh numba's context: only who holds numba's lock may, and that may be held for as long as a compilation.
         """

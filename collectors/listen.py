@@ -124,7 +124,7 @@ class Listener:
         lost = keyed(self.intake.lost())
         yield Count(
             PREFIX + "kernel_lost",
-            "datagrams dropped because the receive buffer was full; datagrams that the kernel joined count as one",
+            "datagrams the kernel dropped: the receive buffer was full, or one exporter flooded; joined ones count as one",
             lost,
             ("kind",),
         )

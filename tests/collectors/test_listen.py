@@ -191,7 +191,8 @@ def test_one_exporter_that_floods_does_not_push_out_another(listening, monkeypat
             return super().decode(datagrams)
 
     monkeypatch.setattr(intake, "Receiver", lambda sock, make=intake.Receiver: make(sock, slots=256, slabs=3))
-    monkeypatch.setattr(intake, "pressed", lambda sock: pressed(sock, share=0.25))
+    monkeypatch.setattr(intake, "pressed", lambda sock, share: pressed(sock, share=min(share, 0.25)))
+    monkeypatch.setattr(intake.Throttle, "press", lambda *_: None)
     listener, _, port, end = listening(decoder=Slow())
     listener.inbox.shares.most = 2000
     flood = threading.Thread(target=send, args=(port, [b"x" * 200] * 30_000), kwargs={"sender": "127.0.0.2"})
