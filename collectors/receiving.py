@@ -157,7 +157,7 @@ class Receiver:
     def _read(self, most: int, until: float | None) -> int:
         """One system call."""
         address = self._slab.headers.ctypes.data + self._slab.count * HEADER.itemsize
-        flags, patience = socket.MSG_DONTWAIT, None
+        flags, patience = int(socket.MSG_DONTWAIT), None
         if until is not None:
             flags, left = 0, max(until - time.monotonic(), 0.0)
             patience = struct.pack("@qq", *divmod(int(left * 1e9), 1_000_000_000))
