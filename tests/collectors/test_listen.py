@@ -149,8 +149,6 @@ def test_every_reading_of_the_metrics_adds_up_amid_a_load(listening, tmp_path):
             flows = super().decode(datagrams)
             time.sleep(0.002)
             if self.tally["datagrams received"] % 7 == 0:
-                self.tally["datagrams received"] -= len(datagrams)
-                self.tally["datagrams decoded"] -= len(datagrams)
                 raise RuntimeError("now and then")
             return flows
 

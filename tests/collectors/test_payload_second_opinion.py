@@ -45,7 +45,12 @@ DIFFERENCES = {
     # an IP length of 0 stands for all of a frame of more than 65,535 octets (Linux, BIG TCP); tshark counts nothing
     "IP length 0": ("bigtcp-ipv4-geneve-ipv6", "bigtcp-ipv4-vxlan-ipv6", "bigtcp-ipv6-geneve-ipv4", "bigtcp-ipv6-vxlan-ipv6"),
     # payload of UDP ends with the IP packet; tshark believes the length in the UDP header, larger or smaller as it may be
-    "UDP length": (),
+    "UDP length": (
+        *("cve-2014-8767-OLSR", "dns-zlip-1", "dns-zlip-3", "hoobr_nfs_xid_map_enter", "hoobr_ripng_print"),
+        *("ipv4_invalid_total_length", "ipv6_invalid_length_2", "isakmp-delete-segfault", "kh-timed-002-oobr"),
+        *("l2tp-avp-overflow", "ldp_tlv_print-oobr", "lisp_invalid_length", "lwres_with_extra", "quic_32_bit_pointer_overflow"),
+        *("rtp-seg-fault-2", "rx_ubik-oobr", "snmp-heapoverflow-1", "udp-length-heapoverflow"),
+    ),
     # an IP packet longer than its frame was on the wire is refused
     "beyond the frame": ("cve-2014-8769-AODV", "hoobr_bfd_print"),
     # tunnels are recognised by what is in them, on any port; tshark goes by the port
