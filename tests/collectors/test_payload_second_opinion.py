@@ -36,7 +36,7 @@ NAMES = (
 )
 NAMES += ("ipv6.fraghdr.nxt", "tcp.analysis.retransmission", "tcp.analysis.keep_alive")
 OPTIONS = ("-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE")
-QUOTED = ("icmp", "icmpv6", "sflow")  # what is inside of these is told, not sent
+QUOTED = ("icmp", "icmpv6", "sflow", "openflow")  # what is inside of these is told, not sent
 INNER = ("ip", "ipv6", "eth_withoutfcs", "ethertype")
 
 DIFFERENCES = {
