@@ -34,7 +34,7 @@ def address(high: int, low: int) -> str:
 
 
 @compiled
-def write_texts(high: Longs, low: Longs, out: NDArray[np.uint8]) -> int:
+def write_texts(high: Longs, low: Longs, out: NDArray[np.uint8]) -> Any:
     """Write a line for each address; where the last one ends."""
     at = np.int64(0)
     for i in range(len(high)):

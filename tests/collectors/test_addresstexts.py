@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from collectors import addresstexts
 from collectors.addresstexts import texts
 from collectors.endpoints import MAPPED
+from collectors.interpreted import interpret
 
 HALVES = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1).map(lambda i: MAPPED | i))
 
@@ -32,3 +33,11 @@ def test_they_are_those_of_python(pairs, at_once):
 def test_many_addresses_of_ipv4():
     low = np.uint64(MAPPED) | np.random.default_rng(1).integers(0, 1 << 32, 40_000, np.uint64)
     assert texts(np.zeros(40_000, np.uint64), low) == [str(IPv4Address(int(one) & 0xFFFFFFFF)) for one in low]
+
+
+def test_the_plain_twin_writes_the_same():
+    high, low = (np.random.default_rng(k).integers(0, 1 << 63, 50).astype(np.uint64) for k in (1, 2))
+    high[:20], low[:20] = 0, np.uint64(MAPPED) | low[:20] & np.uint64(0xFFFFFFFF)
+    out, again = np.zeros(50 * 40, np.uint8), np.zeros(50 * 40, np.uint8)
+    assert interpret(addresstexts.write_texts.py_func, (high, low, out), {}) == addresstexts.write_texts(high, low, again)
+    assert (out == again).all()
