@@ -93,10 +93,11 @@ def measure(kind: str, rate: float, flood: float, seconds: float, buffer: int) -
     if kind != "alone":
         made = [MAKERS[kind](k) for k in range(20_000 if kind == "templates" else 100)]
         senders.append(context.Process(target=send, args=(FLOOD, port, made, flood, seconds)))
-    for sender in senders:
-        sender.start()
 
     def watch() -> None:
+        time.sleep(0.5)  # the listener runs by then
+        for sender in senders:
+            sender.start()
         for sender in senders:
             sender.join()
         time.sleep(0.5)

@@ -14,7 +14,7 @@
    `exportfile` (with `ipfixfile` and `exported`) takes them from files and captures;
 7. `dump` and `parquet` read records from files, ours and other tools' (`nfdump`, `zeek`, a user's `mapping`); what they find,
    `gather` checks and turns into records. `inputs` tells which file is which;
-8. `writing` (with `lines`) and `parquet` write records;
+8. `writing` (with `lines`), `parquet`, `arrowfile` and `nfcapdfile` write records;
 9. `listen` (with `receiving`, `intake`, `admission`, `inbox`) takes datagrams from sockets, `capture` (with `ring`) frames
    from an interface; both hand records to one of the `sinks` (`rotation`) until they are told to stop (`live`). Evidence
    waits in `testimony` until it is asked for.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from collectors.record import PSH, TCP
-from collectors.state import BINS, BLOCK, FREE, UNITS, new_out, open_record
+from collectors.state import BINS, BLOCK, FREE, PACED, UNITS, new_out, open_record
 from collectors.wire import part, rare
 
 UNIT = 1 << 16  # the most a host hands to its NIC at once: the largest IPv4 packet
@@ -195,7 +195,9 @@ def _note(t: Any, flow: Any, own: Any) -> None:
     """Remember the pace of a sender."""
     if np.isfinite(own) and own > 0:
         place = np.int64(min(max(np.rint(4 * np.log2(own / LOWEST)), 0.0), BINS - 1.0))
-        t.typical[np.int64(flow.ends >> np.uint64(32)), place] += 1
+        sender = np.int64(flow.ends >> np.uint64(32))
+        t.typical[sender, place] += 1
+        t.counters[PACED] = max(t.counters[PACED], sender + 1)
 
 
 @part

@@ -9,8 +9,8 @@ import typer
 
 from collectors.bounded import MEMORY, MemoryOption, bounded
 
-DUMP = re.compile(r"\.((csv|jsonl|ndjson)(\.gz|\.zst)?|parquet|arrow)$", re.IGNORECASE)
-FORMS = "the name of a dump ends in .csv or .jsonl (plain, .gz, .zst), .parquet, or .arrow (Arrow IPC)"
+DUMP = re.compile(r"(\.((csv|jsonl|ndjson)(\.gz|\.zst)?|parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)
+FORMS = "the name of a dump ends in .csv or .jsonl (plain, .gz, .zst), .parquet, .arrow (Arrow IPC), or .nfdump (for nfdump -r)"
 ColumnsOption = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README."),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
@@ -32,6 +33,7 @@ MANY = 500_000  # elements of an argument, from which on compiling takes less ti
 LOCK = "loops.lock"  # a file beside compiled code
 
 _patient = False
+_asking = threading.Lock()
 _wanted: Callable[[], None] | None = None  # called once, when something is interpreted for want of compiled code
 _beside: Beside | None = None  # has a process compile a loop for these types; False where that has failed
 recorded: dict[str, list[tuple[Any, ...]]] | None = None  # types of the arguments by loop, where somebody wants to know
@@ -73,13 +75,15 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
         return found
 
     def is_ready(self, signature: tuple[Any, ...]) -> bool:
-        """Whether compiled code for arguments of these types is loaded or on disk."""
+        """Whether compiled code for arguments of these types is loaded or on disk; from any thread, also while one compiles.
+
+        It must not refresh numba's context: only who holds numba's lock may, and that may be held for as long as a compilation.
+        """
         if tuple(sigutils.normalize_signature(signature)[0]) in self.overloads:
             return True
-        context: Any = self.targetctx
-        context.refresh()
+        codegen: Any = self.targetctx.codegen()
         try:
-            return self._cache._index_key(signature, context.codegen()) in self._cache._cache_file._load_index()
+            return self._cache._index_key(signature, codegen) in self._cache._cache_file._load_index()
         except (OSError, EOFError, ValueError):
             return False
 
@@ -94,7 +98,8 @@ def _large(args: tuple[Any, ...]) -> bool:
 
 def _want() -> None:
     global _wanted
-    call, _wanted = _wanted, None
+    with _asking:
+        call, _wanted = _wanted, None
     if call is not None:
         call()
 

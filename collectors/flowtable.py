@@ -33,6 +33,7 @@ from collectors.state import (
     UNITS,
     empty_table,
     large,
+    paces,
     settle,
     with_room,
 )  # fmt: skip
@@ -166,7 +167,7 @@ class FlowTable:
         self.build(self.sightings.take(self.addresses))
         self.make_room()
         before_ns = now_ns - self.sightings.horizon_ns - wait_ns
-        rest_flows(self.table, before_ns, self.settings, self.scratch, self.table.typical.sum(axis=0))
+        rest_flows(self.table, before_ns, self.settings, self.scratch, paces(self.table))
         self.keep()
         return self.flows(), self.sightings.expired()
 
@@ -223,7 +224,7 @@ class FlowTable:
         gone = (flows["last_ns"] < before_ns) | (flows["kind"] == ORPHAN)
         if np.count_nonzero(gone) >= share * len(flows):
             self.make_room()
-            close_flows(self.table, before_ns, self.settings, self.scratch, self.table.typical.sum(axis=0))
+            close_flows(self.table, before_ns, self.settings, self.scratch, paces(self.table))
             self.table.slots.fill(-1)
             self.table.near.fill(-1)
             settle(self.table, SEED)

@@ -17,8 +17,10 @@ from collectors.inbox import Inbox, Parcel
 from collectors.receiving import Receiver, drops, pressed
 from collectors.record import Ints
 from collectors.slabs import Received
+from collectors.throttle import Throttle
 
 ENOUGH = 1024  # datagrams: fewer are copied
+FILLED, PRESSED = 0.25, 0.75  # of the kernel's buffer in use: the threads here are too slow; datagrams will soon be lost
 _GLANCE = 0.005  # seconds between looks at whether the kernel has room and anybody still decodes
 _FAREWELL = 1.0  # seconds: the longest that what is still in the kernel is read after the end was asked for
 
@@ -62,7 +64,7 @@ class Intake:
 
     def _run(self, kind: str, sock: socket.socket) -> None:
         try:
-            self._receive(kind, Receiver(sock))
+            self._receive(kind, Receiver(sock), Throttle(sock))
         except OSError as error:
             self.error = error
         finally:
@@ -71,7 +73,7 @@ class Intake:
                 if not self._running:
                     self.inbox.close()
 
-    def _receive(self, kind: str, receiver: Receiver) -> None:
+    def _receive(self, kind: str, receiver: Receiver, throttle: Throttle) -> None:
         poll = select.poll()
         for number in (self._wake, receiver.sock.fileno()):
             poll.register(number, select.POLLIN)
@@ -79,12 +81,12 @@ class Intake:
             if receiver.count == 0:
                 poll.poll()
             while receiver.fill(linger=self.linger) and not self._stopping:
-                self._hand_over(kind, receiver)
-            self._hand_over(kind, receiver)
+                self._hand_over(kind, receiver, throttle)
+            self._hand_over(kind, receiver, throttle)
         until = time.monotonic() + _FAREWELL
         while receiver.fill() and time.monotonic() < until:
-            self._hand_over(kind, receiver)
-        self._hand_over(kind, receiver, last=True)
+            self._hand_over(kind, receiver, throttle)
+        self._hand_over(kind, receiver, throttle, last=True)
 
     def close(self) -> None:
         """After the threads' end: close the sockets."""
@@ -110,9 +112,9 @@ class Intake:
                 found[kind] = found.get(kind, 0) + self._lost[i]
         return found
 
-    def _hand_over(self, kind: str, receiver: Receiver, *, last: bool = False) -> None:
+    def _hand_over(self, kind: str, receiver: Receiver, throttle: Throttle, *, last: bool = False) -> None:
         """Pass on what has been received, past the allow-list and the limits."""
-        if not receiver.count or not (receiver.full or last or receiver.can_turn):
+        if not receiver.count or not (receiver.full or last or receiver.has_room):
             return
         received = receiver.received()
 
@@ -123,12 +125,18 @@ class Intake:
         with self._admitting:
             admitted = self.admission.admit(received.senders, received.sender, now_ns, precious=precious)
         enough = received.whole and (receiver.full or len(received) >= ENOUGH) and admitted.weight.max(initial=1) == 1
-        if not self._has_room(receiver if enough else self.inbox, receiver.sock):
+        place = receiver if enough else self.inbox
+        in_time = place.has_room or self._has_room(place, receiver.sock)
+        if pressed(receiver.sock, share=FILLED if place.has_room else PRESSED):
+            throttle.press(received.senders, received.sender, received.length, now_ns)
+        else:
+            throttle.ease(now_ns)
+        if not in_time:
             enough = False
             with self._admitting:
                 keep = self.inbox.shares.fit(admitted.sender, received.length[admitted.rows])
                 admitted = self.admission.crowd_out(admitted, keep)
-        if enough and receiver.can_turn:
+        if enough and receiver.has_room:
             slab = received.slab
             datagrams = _datagrams(received, admitted, slab.data, received.places(admitted.rows))  # type: ignore[arg-type]
             receiver.turn()
@@ -142,7 +150,7 @@ class Intake:
     def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:
         """Wait until datagrams can be handed over; what comes meanwhile stays in the kernel. False where that is full soon."""
         while not place.wait(_GLANCE):
-            if self.inbox.closed or pressed(sock):
+            if self.inbox.closed or pressed(sock, share=PRESSED):
                 return self.inbox.closed
         return True
 

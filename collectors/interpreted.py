@@ -6,6 +6,7 @@ records with attributes (`Rows`). Its integers of 64 bits wrap around; NumPy's d
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import FunctionType, ModuleType
@@ -108,18 +109,20 @@ def _given(argument: Any, rows: list[Rows]) -> Any:
     return argument
 
 
+_making = threading.RLock()
 _plain: dict[Callable[..., Any], Callable[..., Any]] = {}
 _names: dict[int, dict[str, Any]] = {}
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """The plain twin of a function: loops that it calls are plain too, instructions what they do in Python."""
-    found = _plain.get(function)
-    if found is None:
-        made = FunctionType(function.__code__, _namespace(function.__globals__), function.__name__, function.__defaults__)
-        made.__kwdefaults__ = function.__kwdefaults__
-        found = _plain[function] = made
-    return found
+    with _making:  # a namespace that is half made has compiled loops in it
+        found = _plain.get(function)
+        if found is None:
+            made = FunctionType(function.__code__, _namespace(function.__globals__), function.__name__, function.__defaults__)
+            made.__kwdefaults__ = function.__kwdefaults__
+            found = _plain[function] = made
+        return found
 
 
 def _namespace(names: dict[str, Any]) -> dict[str, Any]:

@@ -98,13 +98,19 @@ class Listener:
         self._told.refresh(every_s=OFTEN)
 
     def decoded(self, parcel: Parcel) -> Flows | None:
-        """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel."""
+        """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel.
+
+        What the decoder counted of a parcel before it failed does not count: all of its datagrams failed.
+        """
+        decoder = self.decoders[parcel.kind]
+        before = decoder.tally.copy()
         try:
-            decoder = self.decoders[parcel.kind]
             flows = decoder.decode(parcel.datagrams)
             self.testimony.add(decoder.take_evidence())
         except Exception as error:  # a fault in a decoder must not stop what other exporters send
             self.failed += len(parcel.datagrams)
+            decoder.tally.clear()
+            decoder.tally.update(before)
             say(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
             return None
         finally:
@@ -124,7 +130,7 @@ class Listener:
         lost = keyed(self.intake.lost())
         yield Count(
             PREFIX + "kernel_lost",
-            "datagrams dropped because the receive buffer was full; datagrams that the kernel joined count as one",
+            "datagrams the kernel dropped: the receive buffer was full, or one exporter flooded; joined ones count as one",
             lost,
             ("kind",),
         )

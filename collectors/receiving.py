@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from collectors.slabs import HEADER, SLOTS, SO_TIMESTAMPNS, Received, Slab, long
 MIB = 1 << 20
 SLABS = 8
 PAUSE = 0.005  # seconds
+AT_ONCE = 256  # messages of one system call
 
 SO_RCVBUFFORCE, SO_MEMINFO, UDP_GRO = 33, 55, 104
 _MEMINFO = struct.Struct("9I")  # the last is sk_drops, linux/sock_diag.h
@@ -101,8 +103,8 @@ def drops(sock: socket.socket) -> int:
     return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
 
 
-def pressed(sock: socket.socket, *, share: float = 0.75) -> bool:
-    """Whether so much of the kernel's receive buffer is in use that datagrams will soon be lost."""
+def pressed(sock: socket.socket, *, share: float) -> bool:
+    """Whether so much of the kernel's receive buffer is in use."""
     used, room = _MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[:2]
     return bool(used >= share * room)
 
@@ -128,31 +130,43 @@ class Receiver:
         return self._slab.count == self._slab.slots
 
     @property
-    def can_turn(self) -> bool:
+    def has_room(self) -> bool:
         """Whether there is a slab to go on with."""
         return bool(self._free) or self._spare > 0
 
     def wait(self, seconds: float) -> bool:
-        """Wait until one `can_turn`, at most so long; whether one can."""
+        """Wait until one `has_room`, at most so long; whether one can."""
         self._returned.clear()
-        return self.can_turn or self._returned.wait(seconds) or self.can_turn
+        return self.has_room or self._returned.wait(seconds) or self.has_room
 
     def fill(self, *, linger: float | None = None) -> int:
         """Read what waits, as far as there is room, and what comes within `linger` seconds: how many messages.
 
-        Raises OSError. A pause of `PAUSE` ends it early.
+        Raises OSError. A pause of `PAUSE` ends it early, and so do long messages, which take memory beside the slab.
         """
-        slab = self._slab
-        address = slab.headers.ctypes.data + slab.count * HEADER.itemsize
-        flags = socket.MSG_DONTWAIT if linger is None else 0
-        patience = None if linger is None else struct.pack("@qq", *divmod(int(linger * 1e9), 1_000_000_000))
-        count = int(_recvmmsg(self.sock.fileno(), address, slab.slots - slab.count, flags, patience))
+        slab, before = self._slab, self._slab.count
+        until = None if linger is None else time.monotonic() + linger
+        while slab.count < slab.slots:
+            asked = min(slab.slots - slab.count, AT_ONCE)
+            count = self._read(asked, until)
+            slab.count += count
+            if count < asked or slab.holds_long(before) or (until is not None and time.monotonic() >= until):
+                break
+        return slab.count - before
+
+    def _read(self, most: int, until: float | None) -> int:
+        """One system call."""
+        address = self._slab.headers.ctypes.data + self._slab.count * HEADER.itemsize
+        flags, patience = int(socket.MSG_DONTWAIT), None
+        if until is not None:
+            flags, left = 0, max(until - time.monotonic(), 0.0)
+            patience = struct.pack("@qq", *divmod(int(left * 1e9), 1_000_000_000))
+        count = int(_recvmmsg(self.sock.fileno(), address, most, flags, patience))
         if count < 0:
             number = ctypes.get_errno()
             if number not in (errno.EAGAIN, errno.EINTR):
                 raise OSError(number, os.strerror(number))
             return 0
-        slab.count += count
         return count
 
     def received(self) -> Received:
@@ -166,7 +180,7 @@ class Receiver:
         self._slab.clear(wide=self._wide)
 
     def turn(self) -> None:
-        """Fill another slab, where one `can_turn`; the one before is kept until it is given back."""
+        """Fill another slab, where one `has_room`; the one before is kept until it is given back."""
         if self._free:
             self._slab = self._free.pop()  # what was used last is most likely in a cache
         else:

@@ -75,13 +75,17 @@ class Slab:
     def clear(self, *, wide: bool = False) -> None:
         """Make it empty, and its slots wide if there is room for some."""
         headers = self.headers[: self.count]
-        if self.stride == STRIDE and int(headers["length"].max(initial=0)) > STRIDE:
+        if self.holds_long(0):
             self.rest.madvise(mmap.MADV_DONTNEED)  # it was written to, and would stay in memory for good
         headers["namelen"], headers["controllen"] = _NAME, _CONTROL
         self.count = 0
         stride = WIDE if wide and self._most * STRIDE >= 16 * WIDE else STRIDE
         if stride != self.stride:
             self._shape(stride)
+
+    def holds_long(self, begin: int) -> bool:
+        """Whether a message from this one on has octets in the `rest`."""
+        return self.stride == STRIDE and int(self.headers["length"][begin : self.count].max(initial=0)) > STRIDE
 
     def octets(self, message: int, begin: int, end: int) -> bytes:
         """Some octets of a message."""

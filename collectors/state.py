@@ -63,9 +63,10 @@ UNIT = np.dtype(
 _OCTETS = np.dtype(np.uint8)
 _KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
 OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
-# flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones)
-FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(13))
-ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT = COUNTERS[4:]
+# flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones);
+# rows of `typical` that may hold any
+FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(14))
+ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED = COUNTERS[4:]
 
 
 class Table(NamedTuple):
@@ -117,12 +118,16 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         settle(t, SEED)
     if units + int(t.counters[UNITS]) > len(t.units):
         known = len(t.units)
-        t = t._replace(units=_longer(t.units, max(1024, 2 * (units + known))))
+        t = t._replace(units=_longer(t.units, max(1024, 2 * (units + known)), known))
         t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
         t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
     if out > len(t.out):
         t = t._replace(out=large(max(LEAST_OUT, out + out // 2), OUT))
-    return t if addresses <= len(t.typical) else t._replace(typical=_longer(t.typical, max(64, 2 * addresses)))
+    return (
+        t
+        if addresses <= len(t.typical)
+        else t._replace(typical=_longer(t.typical, max(64, 2 * addresses), int(t.counters[PACED])))
+    )
 
 
 def _with_flows(t: Table, size: int) -> Table:
@@ -135,10 +140,15 @@ def _with_flows(t: Table, size: int) -> Table:
     for name, kind in kinds.items():
         end = begin + rows[name] * kind.itemsize
         arrays[name], begin = memory[begin:end].view(kind), end
+    some = {"held": t.flows["used"][:known] != 0, "history": t.flows["has_history"][:known] != 0}  # most have none
     for name in ("flows", "records", "held", "history", "holes"):
         each = rows[name] // size * known
         # as octets: numpy copies records one by one
-        arrays[name][:each].view(_OCTETS)[:] = getattr(t, name).reshape(-1)[:each].view(_OCTETS)
+        old, new = getattr(t, name).reshape(-1)[:each].view(_OCTETS), arrays[name][:each].view(_OCTETS)
+        if name in some and 2 * np.count_nonzero(some[name]) < known:
+            new.reshape(known, -1)[some[name]] = old.reshape(known, -1)[some[name]]
+        else:
+            new[:] = old
     for name in ("slots", "near"):
         arrays[name].fill(-1)
     arrays["history"] = arrays["history"].reshape(size, 2, BLOCK)
@@ -163,10 +173,17 @@ def large(size: int, kind: np.dtype[Any]) -> Array:
     return np.frombuffer(memory, kind, size)
 
 
-def _longer(array: Array, size: int) -> Array:
+def _longer(array: Array, size: int, known: int) -> Array:
+    """An array with more rows; the first of them are known, the others zeros that take no memory yet."""
     longer = np.zeros((size, *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
+    longer[:known] = array[:known]
     return longer
+
+
+def paces(t: Table) -> NDArray[np.int64]:
+    """How often all senders went at which pace."""
+    found: NDArray[np.int64] = t.typical[: t.counters[PACED]].sum(axis=0)
+    return found
 
 
 @compiled

@@ -1,10 +1,11 @@
-"""Flow records to files, all at once or in parts: CSV and JSON Lines, plain, .gz or .zst; Parquet or Arrow IPC by the name."""
+"""Flow records to files, all at once or in parts, by the name: CSV and JSON Lines, Parquet, Arrow IPC, nfdump."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,31 +18,35 @@ from collectors.lines import Field, Words, lines
 from collectors.record import COLUMNS, Flows
 
 if TYPE_CHECKING:
-    from collectors import arrowfile, parquet
+    from collectors import arrowfile, nfcapdfile, parquet
 
 TEXT = ("src", "dst", "exporter", "path")
-BINARY = (".parquet", ".arrow")
+BINARY = re.compile(r"(\.(?P<form>parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)  # names of files that are no text
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 BETWEEN = (f'{{"{COLUMNS[0].name}":'.encode(), *(f',"{c.name}":'.encode() for c in COLUMNS[1:]), b"}\n")
 ROWS = 20_000  # written at once: what fits into a processor's cache
 
 
 def write(path: str | Path, flows: Flows, *, rows_at_once: int = ROWS) -> None:
-    """Write records as the name says: .parquet; .arrow; .jsonl, .ndjson, .json; else as CSV; text compressed after .gz or .zst.
+    """Write records as the name says: .parquet; .arrow; .nfdump; .jsonl, .ndjson, .json; else as CSV; texts also .gz and .zst.
 
     Raises ValueError where the name of a switch holds the bar that separates switches in a path, or the end of a line.
     """
-    with writer(path) if str(path).lower().endswith(BINARY) else Writer(path, rows_at_once=rows_at_once) as file:
+    with writer(path) if BINARY.search(str(path)) else Writer(path, rows_at_once=rows_at_once) as file:
         file.add(flows)
 
 
-def writer(path: str | Path) -> Writer | parquet.Writer | arrowfile.Writer:
+def writer(path: str | Path) -> Writer | parquet.Writer | arrowfile.Writer | nfcapdfile.Writer:
     """A dump to add records to, in the form its name says."""
-    if not str(path).lower().endswith(BINARY):
+    found = BINARY.search(str(path))
+    if not found:
         return Writer(path)
-    from collectors import arrowfile, parquet
+    from collectors import arrowfile, nfcapdfile, parquet
 
-    return arrowfile.Writer(path) if str(path).lower().endswith(".arrow") else parquet.Writer(path)
+    form = (found["form"] or "nfdump").lower()
+    if form == "parquet":
+        return parquet.Writer(path)
+    return arrowfile.Writer(path) if form == "arrow" else nfcapdfile.Writer(path)
 
 
 class Writer:

@@ -23,7 +23,7 @@ EDGE = frozenset(
         r"\S+",
         """
 collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
-collectors.arrowfile collectors.cli_given collectors.cli_settings collectors.cli_warm
+collectors.arrowfile collectors.nfcapdfile collectors.throttle collectors.cli_given collectors.cli_settings collectors.cli_warm
 collectors.clickhouse collectors.clickhouse_address collectors.clickhouse_embedded collectors.clickhouse_errors
 collectors.clickhouse_server collectors.bounded
 collectors.clickhouse_tables collectors.clickhouse_texts

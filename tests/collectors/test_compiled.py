@@ -1,9 +1,12 @@
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import types
+from numba.core.imputils import builtin_registry
 
 from collectors import compiled as module
 from collectors import warming
@@ -121,6 +124,27 @@ def test_who_is_not_patient_waits(monkeypatch):
     loop = fresh(monkeypatch)
     assert loop(np.zeros(3)) == 6
     assert len(loop.overloads) == 1
+
+
+def test_a_loop_looks_for_its_code_while_another_thread_compiles(monkeypatch):
+    context = total.targetctx
+    busy, go_on = threading.Event(), threading.Event()
+
+    def registrations():
+        while True:
+            busy.set()
+            assert go_on.wait(30)
+            yield []
+
+    monkeypatch.setitem(context._registries[builtin_registry]._registrations, "functions", registrations())
+    other = threading.Thread(target=context.refresh)  # as a compilation does
+    other.start()
+    try:
+        assert busy.wait(30)
+        assert not total.is_ready((types.complex64,))
+    finally:
+        go_on.set()
+        other.join()
 
 
 def test_types_are_recorded_where_somebody_wants_to_know(monkeypatch):

@@ -1,3 +1,4 @@
+import threading
 import warnings
 
 import numpy as np
@@ -46,6 +47,31 @@ def test_integers_wrap_around_without_a_warning():
         warnings.simplefilter("error")
         large = np.uint64(2**63 + 5)
         assert int(interpret(hashed.py_func, (large, large, large), {})) == int(hashed(large, large, large))
+
+
+def test_threads_wait_for_a_twin_that_another_one_makes():
+    making, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        @property
+        def py_func(self):
+            making.set()
+            assert go_on.wait(30)
+            return visit.py_func
+
+    module = {"slow": Slow(), "inner": visit, "__builtins__": __builtins__}
+    exec("def outer(): return inner\ndef beside(): return inner", module)
+    found = []
+    one = threading.Thread(target=lambda: plain(module["outer"]))
+    other = threading.Thread(target=lambda: found.append(plain(module["beside"])()))
+    one.start()
+    assert making.wait(30)
+    other.start()
+    other.join(0.1)
+    go_on.set()
+    one.join()
+    other.join()
+    assert found == [plain(visit.py_func)]
 
 
 def test_rows_are_read_once_and_written_back_narrow():

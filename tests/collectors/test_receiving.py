@@ -88,9 +88,9 @@ def test_slabs_are_bounded_filled_in_turn_and_used_again():
     with sock:
         assert receiver.fill() == 2
         first = receiver.received()
-        assert receiver.can_turn
+        assert receiver.has_room
         receiver.turn()
-        assert not receiver.can_turn
+        assert not receiver.has_room
         assert receiver.fill() == 2
         assert receiver.fill() == 0  # there is no room
         assert (first.head(0, 9), first.head(1, 9)) == (b"\0", b"\1")
