@@ -23,7 +23,7 @@ from prism.layout.explained import Explained
 from prism.layout.weighing import Weighed, weigh
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.numbering import Known, first_of
-from prism.pairs import divided, pairs_of, parts
+from prism.jobs.pairs import divided, pairs_of, parts
 from prism.parallelism import infer
 from prism.phases import phases
 from prism.timeline import reconstruct

@@ -23,7 +23,7 @@ from prism.diagnose import MANY, Told, condensed, diagnose, diagnose_job, merged
 from prism.jobs import around, recognize
 from prism.model import Diagnosis, Job, Source
 from prism.numbering import Known
-from prism.pairs import Pairs, divided, pairs_of, parts
+from prism.jobs.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
 from prism.stored import StoredRecords
 from prism.topology import Topology

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from collectors.record import COLUMNS, Flows
 from prism.jobs import around, recognize
 from prism.model import Job
-from prism.pairs import divided, pairs_of, parts
+from prism.jobs.pairs import divided, pairs_of, parts
 from prism.topology import Endpoint, Topology
 from tests.prism.traffic import Wire, placed, training
 

@@ -1,0 +1,120 @@
+"""The beat of a cluster: a sample of its traffic, and marks of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism.evidence.steps import steps_of
+from prism.evidence.streams import Stream
+from prism.jobs import constants as c
+from prism.jobs.phases import Floats, Ints, consistency, offsets, parts_of, shapes
+from prism.kernels.edges import Edge
+from prism.kernels.rhythm import Rhythm, choices, rhythm
+
+CLEAR = 0.9  # consistency at which no better marks are looked for; 1 is the most there can be
+SIZES = 3  # sizes of messages of one pair that are looked at
+VAGUE = 0.5  # half of it, below which every level of rhythm is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Beat:
+    """Sampled `edges` of a cluster; the `times` of their records, ns, and each one's share of its edge's octets (`weight`).
+
+    `marks`: when steps end, ns, empty where none are seen; `clear`: how consistent the traffic is between them, 0 ... 1.
+    """
+
+    edges: tuple[Edge, ...]
+    times: Ints
+    weight: Floats
+    marks: Ints
+    clear: float
+    marked_by: int = 0  # the edge that shows the marks
+
+
+def beat_of(edges: Sequence[Edge]) -> Beat:
+    """The beat of a cluster from some of its edges, at least one."""
+    edges = tuple(sorted(edges, key=lambda edge: -edge.volume))
+    times = np.concatenate([edge.start for edge in edges])
+    weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
+    best = Beat(edges, times, weight, np.zeros(0, np.int64), 0.0)
+    for by, marks in _marks(edges, lambda: best.clear):
+        clear = consistency(shapes(marks, times, weight, 2 * c.BINS))
+        if clear > best.clear:
+            best = Beat(edges, times, weight, marks, clear, by)
+        if best.clear >= CLEAR:
+            break
+    return best
+
+
+def _marks(edges: Sequence[Edge], clear: Callable[[], float]) -> Iterator[tuple[int, Ints]]:
+    """Step ends that some edges show, until they are `clear` enough: of whole edges, of their messages of one size, of every
+    level of these rhythms, and at last from the period at which most edges repeat.
+    """
+    tried = sorted({0, len(edges) // 3, 2 * len(edges) // 3, len(edges) - 1})
+    for i in tried:
+        yield from _ends(i, [rhythm(*edges[i].moved)])
+    for i in tried:
+        for part in parts_by_size(edges[i]):
+            yield from _ends(i, [rhythm(*part.moved)])
+    if clear() < VAGUE:
+        for i in tried:
+            for part in (edges[i], *parts_by_size(edges[i])):
+                yield from _ends(i, choices(*part.moved))
+    if clear() < VAGUE:
+        origin = int(min(edge.start[0] for edge in edges))
+        steps = steps_of([_stream(edge, origin) for edge in edges])
+        if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
+            yield -1, steps.bounds[1:-1].astype(np.int64) + origin
+
+
+def _ends(by: int, found: Iterable[Rhythm]) -> Iterator[tuple[int, Ints]]:
+    yield from ((by, one.quiet[:, 0]) for one in found if len(one.quiet) > c.MIN_STEPS)
+
+
+def parts_by_size(edge: Edge) -> list[Edge]:
+    """An edge's messages by their size, for the sizes that carry most, if it has several: each belongs to one collective."""
+    sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
+    often = np.flatnonzero(counts > c.MIN_STEPS)
+    if len(sizes) == 1 or len(sizes) > len(edge.octets) - len(often):
+        return []
+    often = often[np.argsort(-(sizes * counts)[often], kind="stable")][:SIZES]
+    return [edge.only(number == k) for k in often.tolist()]
+
+
+def _stream(edge: Edge, low: int) -> Stream:
+    start, end, octets = (edge.start - low).astype(np.float64), (edge.end - low).astype(np.float64), edge.octets.astype(float)
+    return Stream(edge.src, edge.dst, edge.rows, start, end, octets, bool(np.ptp(octets) == 0), False)
+
+
+def locked(one: Beat, other: Beat) -> bool:
+    """Whether two clusters run in lockstep: the traffic of one repeats at the steps of the other, and does not drift."""
+    return _follows(one, other) or _follows(other, one)
+
+
+def _follows(leader: Beat, follower: Beat) -> bool:
+    if len(leader.marks) <= c.MIN_STEPS or leader.clear <= 0:
+        return False
+    bins = parts_of(leader.marks, follower.marks)
+    own = consistency(shapes(leader.marks, leader.times, leader.weight, bins))
+    theirs = consistency(shapes(leader.marks, follower.times, follower.weight, bins))
+    if theirs < c.LOCKED * max(own, c.CONSTANT):
+        return False
+    shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * bins))
+    if len(shift) < c.MIN_STEPS:
+        return False
+    drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)
+    return drift <= c.MOST_DRIFT or _alike(leader.marks, follower.marks)
+
+
+def _alike(one: Ints, other: Ints) -> bool:
+    """Whether the steps of two clusters are long and short at the same times."""
+    if not 0.5 < len(one) / max(len(other), 1) < 2:
+        return False
+    near = np.interp(one, other, np.arange(float(len(other))))
+    paired = other[np.minimum(np.round(near).astype(np.int64), len(other) - 1)]
+    a, b = np.diff(one).astype(np.float64), np.diff(paired).astype(np.float64)
+    a, b = a - a.mean(), b - b.mean()
+    return float(a @ b) >= c.ALIKE * float(np.sqrt((a @ a) * (b @ b))) > 0

@@ -1,0 +1,69 @@
+"""Recognise jobs in flow records.
+
+Endpoints that keep exchanging payload are one cluster. Clusters that run in lockstep are one job, because what joins them
+(tensor parallelism, or a ring's way through a host) is not on the wire. A job must repeat a program (`program.py`).
+
+Source: LLMPrism (arXiv 2505.00342), section on job recognition; lockstep replaces its Jaccard similarity of hosts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from collectors.record import Flows
+from prism.jobs.beats import beat_of
+from prism.jobs.clusters import Members, clusters_of, homes, met_at_barriers, sampled, talk_of, unions
+from prism.jobs.lockstep import in_lockstep, through_hosts
+from prism.jobs.program import verdict
+from prism.jobs.records import by_address, largest_first
+from prism.kernels.carried import Carried
+from prism.kernels.intervals import Ints
+from prism.model import Job
+from prism.topology import Topology
+
+
+def recognize(
+    flows: Flows, topology: Topology | None = None, *, window: tuple[int, int] | None = None, unproven: bool = False
+) -> tuple[Job, ...]:
+    """Jobs in `flows`, largest first. Too little traffic gives none.
+
+    `window` is when the first and the last record of anybody was, ns, where `flows` are not all that was seen. With
+    `unproven`, candidates that were seen for too few steps are jobs, too.
+    """
+    talk, steady = talk_of(flows, topology)
+    clusters = met_at_barriers(flows, clusters_of(steady, len(flows.endpoints)), window or flows.window)
+    if not clusters:
+        return ()
+    beats = [beat_of(edges) for edges in sampled(flows, steady, clusters)]
+    host = _hosts(flows, topology) if topology is not None else None
+    known = through_hosts(clusters, steady, host) if host is not None else []
+    jobs = []
+    for part in unions(len(clusters), in_lockstep(clusters, beats, host, known)):
+        own = [clusters[i] for i in part]
+        found = verdict(own, [beats[i] for i in part], steady, host, len(flows.endpoints))
+        if found == "training" or (unproven and found == "unknown"):
+            jobs.append(_job(flows, topology, frozenset().union(*own), talk))
+    return tuple(sorted(jobs, key=largest_first))
+
+
+def _hosts(flows: Flows, topology: Topology) -> Ints:
+    """A number for the host of each endpoint; -1 of those without one."""
+    number: dict[str, int] = {}
+    names = [topology.host(address) for address in flows.endpoints]
+    return np.array([-1 if name is None else number.setdefault(name, len(number)) for name in names], np.int64)
+
+
+def _job(flows: Flows, topology: Topology | None, members: Members, talk: Carried) -> Job:
+    own = homes([members], len(flows.endpoints)) == 0
+    inside = own[talk.src] & own[talk.dst]
+    endpoints = tuple(sorted((flows.endpoints[code] for code in members), key=by_address))
+    hosts = {topology.host(address) for address in endpoints} if topology is not None else set()
+    return Job(
+        id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
+        endpoints=endpoints,
+        hosts=tuple(sorted(host for host in hosts if host is not None)),
+        start_ns=int(talk.first[inside].min()),
+        end_ns=int(talk.last[inside].max()),
+    )
