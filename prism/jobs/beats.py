@@ -41,7 +41,8 @@ def beat_of(edges: Sequence[Edge]) -> Beat:
     weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
     best = Beat(edges, times, weight, np.zeros(0, np.int64), 0.0)
     for by, marks in _marks(edges, lambda: best.clear):
-        clear = consistency(shapes(marks, times, weight, 2 * c.BINS))
+        spanned = weight[(times >= marks[0]) & (times < marks[-1])].sum() / weight.sum()  # rounds of one collective span little
+        clear = spanned * consistency(shapes(marks, times, weight, 2 * c.BINS))
         if clear > best.clear:
             best = Beat(edges, times, weight, marks, clear, by)
         if best.clear >= CLEAR:

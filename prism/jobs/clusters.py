@@ -91,7 +91,8 @@ def sampled(flows: Flows, steady: Carried, clusters: Sequence[Members]) -> list[
     chosen = np.zeros(len(steady), np.bool_)
     most = max(c.SAMPLED_PAIRS, 8 * c.SAMPLED_PAIRS // max(len(clusters), 1))
     for a, b in zip(low.tolist(), high.tolist(), strict=True):
-        chosen[order[np.unique(np.linspace(a, b - 1, min(b - a, most)).astype(np.int64))]] = True
+        spaced = np.linspace(0, 1, min(b - a, most)) ** 2  # more of the heavy ones: many light pairs may be of experts
+        chosen[order[np.unique((a + spaced * (b - 1 - a)).astype(np.int64))]] = True
     out: list[list[Edge]] = [[] for _ in clusters]
     for edge in edges_of(flows, steady.rows(chosen)).values():
         out[home[edge.src]].append(edge)

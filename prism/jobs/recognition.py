@@ -18,6 +18,7 @@ from prism.jobs.clusters import Members, clusters_of, homes, met_at_barriers, sa
 from prism.jobs.lockstep import in_lockstep, through_hosts
 from prism.jobs.program import verdict
 from prism.jobs.records import by_address, largest_first
+from prism.jobs.silent import free_endpoints, silent_members
 from prism.kernels.carried import Carried
 from prism.kernels.intervals import Ints
 from prism.model import Job
@@ -39,12 +40,16 @@ def recognize(
     beats = [beat_of(edges) for edges in sampled(flows, steady, clusters)]
     host = _hosts(flows, topology) if topology is not None else None
     known = through_hosts(clusters, steady, host) if host is not None else []
+    busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
+    free = free_endpoints(topology, busy) if topology is not None else {}
     jobs = []
     for part in unions(len(clusters), in_lockstep(clusters, beats, host, known)):
-        own = [clusters[i] for i in part]
-        found = verdict(own, [beats[i] for i in part], steady, host, len(flows.endpoints))
+        own, beat = [clusters[i] for i in part], [beats[i] for i in part]
+        found = verdict(own, beat, steady, host, len(flows.endpoints))
         if found == "training" or (unproven and found == "unknown"):
-            jobs.append(_job(flows, topology, frozenset().union(*own), talk))
+            members = frozenset[int]().union(*own)
+            silent = silent_members(flows.endpoints, members, beat, steady, topology, free) if topology is not None else ()
+            jobs.append(_job(flows, topology, members, silent, talk))
     return tuple(sorted(jobs, key=largest_first))
 
 
@@ -55,10 +60,10 @@ def _hosts(flows: Flows, topology: Topology) -> Ints:
     return np.array([-1 if name is None else number.setdefault(name, len(number)) for name in names], np.int64)
 
 
-def _job(flows: Flows, topology: Topology | None, members: Members, talk: Carried) -> Job:
+def _job(flows: Flows, topology: Topology | None, members: Members, silent: tuple[str, ...], talk: Carried) -> Job:
     own = homes([members], len(flows.endpoints)) == 0
     inside = own[talk.src] & own[talk.dst]
-    endpoints = tuple(sorted((flows.endpoints[code] for code in members), key=by_address))
+    endpoints = tuple(sorted((*(flows.endpoints[code] for code in members), *silent), key=by_address))
     hosts = {topology.host(address) for address in endpoints} if topology is not None else set()
     return Job(
         id=hashlib.blake2s("\n".join(endpoints).encode(), digest_size=4).hexdigest(),
@@ -66,4 +71,5 @@ def _job(flows: Flows, topology: Topology | None, members: Members, talk: Carrie
         hosts=tuple(sorted(host for host in hosts if host is not None)),
         start_ns=int(talk.first[inside].min()),
         end_ns=int(talk.last[inside].max()),
+        silent=tuple(sorted(silent, key=by_address)),
     )
