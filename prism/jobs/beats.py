@@ -14,24 +14,30 @@ from prism.jobs.phases import Floats, Ints, consistency, offsets, parts_of, shap
 from prism.kernels.edges import Edge
 from prism.kernels.rhythm import Rhythm, choices, rhythm
 
-CLEAR = 0.9  # consistency at which no better marks are looked for; 1 is the most there can be
+CLEAR = 0.9  # quality at which no better marks are looked for; 1 is the most there can be
 SIZES = 3  # sizes of messages of one pair that are looked at
-VAGUE = 0.5  # half of it, below which every level of rhythm is tried
+VAGUE = 0.7  # quality below which every level of rhythm is tried
 
 
 @dataclass(frozen=True, eq=False)
 class Beat:
     """Sampled `edges` of a cluster; the `times` of their records, ns, and each one's share of its edge's octets (`weight`).
 
-    `marks`: when steps end, ns, empty where none are seen; `clear`: how consistent the traffic is between them, 0 ... 1.
+    `marks`: when steps end, ns, empty where none are seen; `clear`: how consistent the traffic is between them, 0 ... 1, times
+    the share of it that they span; `constant`: share of the octets on edges of which as many move in each step.
     """
 
     edges: tuple[Edge, ...]
     times: Ints
     weight: Floats
     marks: Ints
-    clear: float
-    marked_by: int = 0  # the edge that shows the marks
+    clear: float = 0.0
+    constant: float = 0.0
+
+    @property
+    def quality(self) -> float:
+        """How good the marks are, 0 ... 1: traffic that varies in volume may still be as regular."""
+        return self.clear * (1 + self.constant) / 2
 
 
 def beat_of(edges: Sequence[Edge]) -> Beat:
@@ -39,20 +45,20 @@ def beat_of(edges: Sequence[Edge]) -> Beat:
     edges = tuple(sorted(edges, key=lambda edge: -edge.volume))
     times = np.concatenate([edge.start for edge in edges])
     weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
-    best = Beat(edges, times, weight, np.zeros(0, np.int64), 0.0)
-    for by, marks in _marks(edges, lambda: best.clear):
+    best = Beat(edges, times, weight, np.zeros(0, np.int64))
+    for by, marks in _marks(edges, lambda: best.quality):
         spanned = weight[(times >= marks[0]) & (times < marks[-1])].sum() / weight.sum()  # rounds of one collective span little
-        clear = spanned * consistency(shapes(marks, times, weight, 2 * c.BINS))
-        if clear > best.clear:
-            best = Beat(edges, times, weight, marks, clear, by)
-        if best.clear >= CLEAR:
+        clear = float(spanned) * consistency(shapes(marks, times, weight, 2 * c.BINS))
+        if clear > best.quality:
+            best = max(best, Beat(edges, times, weight, marks, clear, constant(edges, marks, by)), key=lambda one: one.quality)
+        if best.quality >= CLEAR:
             break
     return best
 
 
-def _marks(edges: Sequence[Edge], clear: Callable[[], float]) -> Iterator[tuple[int, Ints]]:
-    """Step ends that some edges show, until they are `clear` enough: of whole edges, of their messages of one size, of every
-    level of these rhythms, and at last from the period at which most edges repeat.
+def _marks(edges: Sequence[Edge], quality: Callable[[], float]) -> Iterator[tuple[int, Ints]]:
+    """Step ends that some edges show (and the number of the edge), until they are good enough: of whole edges, of their messages
+    of one size, of every level of these rhythms, and at last from the period at which most edges repeat.
     """
     tried = sorted({0, len(edges) // 3, 2 * len(edges) // 3, len(edges) - 1})
     for i in tried:
@@ -60,15 +66,41 @@ def _marks(edges: Sequence[Edge], clear: Callable[[], float]) -> Iterator[tuple[
     for i in tried:
         for part in parts_by_size(edges[i]):
             yield from _ends(i, [rhythm(*part.moved)])
-    if clear() < VAGUE:
+    if quality() < VAGUE:
         for i in tried:
             for part in (edges[i], *parts_by_size(edges[i])):
                 yield from _ends(i, choices(*part.moved))
-    if clear() < VAGUE:
+    if quality() < VAGUE:
         origin = int(min(edge.start[0] for edge in edges))
         steps = steps_of([_stream(edge, origin) for edge in edges])
         if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
             yield -1, steps.bounds[1:-1].astype(np.int64) + origin
+
+
+def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
+    """Share of the octets on edges that carry as many in each step, of all edges but the one that shows the marks.
+
+    0 where these touch less than half of the endpoints: a few edges are equal by chance.
+    """
+    equal = total = 0
+    touched, ends = set[int](), set[int]()
+    for i, edge in enumerate(edges):
+        ends |= {edge.src, edge.dst}
+        own = _equal(edge, marks) or sum(_equal(part, marks) for part in parts_by_size(edge))
+        touched |= {edge.src, edge.dst} if own else set()
+        if i != marked_by:
+            equal, total = equal + own, total + edge.volume
+    return equal / max(total, 1) if 2 * len(touched) > len(ends) else 0.0
+
+
+def _equal(edge: Edge, marks: Ints) -> int:
+    """The octets of an edge if it moves as many in each step, else 0."""
+    steps = len(marks) - 1
+    place = np.searchsorted(marks, edge.start, "right") - 1
+    inside = (place >= 0) & (place < steps)
+    moved = np.bincount(place[inside], edge.octets[inside], steps)
+    usual = float(np.median(moved))
+    return edge.volume if usual > 0 and float(np.median(np.abs(moved - usual))) <= c.EQUAL * usual else 0
 
 
 def _ends(by: int, found: Iterable[Rhythm]) -> Iterator[tuple[int, Ints]]:

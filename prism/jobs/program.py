@@ -13,10 +13,9 @@ from typing import Literal
 import numpy as np
 
 from prism.jobs import constants as c
-from prism.jobs.beats import Beat, parts_by_size
+from prism.jobs.beats import Beat, constant
 from prism.jobs.clusters import Members, components
 from prism.kernels.carried import Carried
-from prism.kernels.edges import Edge
 from prism.kernels.intervals import Floats, Ints, weighted_median
 
 Verdict = Literal["training", "unknown", "other"]
@@ -81,35 +80,9 @@ def _two_sided(src: Ints, dst: Ints, volume: Floats) -> bool:
 
 
 def constant_share(beats: Sequence[Beat]) -> float:
-    """Share of the sampled octets on edges that carry equal volumes in each step, where these touch most endpoints."""
+    """Share of the sampled octets on edges that carry as many in each step, at the best marks of any cluster."""
     edges = [edge for beat in beats for edge in beat.edges]
-    return max((_constant(beat, edges) for beat in beats if len(beat.marks) > c.MIN_STEPS), default=0.0)
-
-
-def _constant(beat: Beat, edges: Sequence[Edge]) -> float:
-    marked_by = beat.edges[beat.marked_by] if beat.marked_by >= 0 else None
-    equal = total = 0
-    touched, ends = set[int](), set[int]()
-    for edge in edges:
-        ends |= {edge.src, edge.dst}
-        if edge is marked_by:
-            touched |= {edge.src, edge.dst}
-            continue
-        total += edge.volume
-        own = _equal(beat, edge)
-        if not own:
-            own = sum(_equal(beat, part) for part in parts_by_size(edge))
-        equal += own
-        if own:
-            touched |= {edge.src, edge.dst}
-    return equal / max(total, 1) if 2 * len(touched) > len(ends) else 0.0
-
-
-def _equal(beat: Beat, edge: Edge) -> int:
-    """The octets of an edge if it moves as many in each step, else 0."""
-    steps = len(beat.marks) - 1
-    place = np.searchsorted(beat.marks, edge.start, "right") - 1
-    inside = (place >= 0) & (place < steps)
-    moved = np.bincount(place[inside], edge.octets[inside], steps)
-    usual = float(np.median(moved))
-    return edge.volume if usual > 0 and float(np.median(np.abs(moved - usual))) <= c.EQUAL * usual else 0
+    marked = [beat for beat in beats if len(beat.marks) > c.MIN_STEPS]
+    if len(beats) == 1:
+        return max((beat.constant for beat in marked), default=0.0)
+    return max((constant(edges, beat.marks) for beat in marked), default=0.0)
