@@ -15,6 +15,7 @@ import numpy as np
 from collectors.record import Flows
 from prism.jobs.beats import beat_of
 from prism.jobs.clusters import Members, clusters_of, homes, met_at_barriers, sampled, talk_of, unions
+from prism.jobs.exchange import only_exchanges
 from prism.jobs.lockstep import in_lockstep, through_hosts
 from prism.jobs.program import verdict
 from prism.jobs.records import by_address, largest_first
@@ -46,6 +47,8 @@ def recognize(
     for part in unions(len(clusters), in_lockstep(clusters, beats, host, known)):
         own, beat = [clusters[i] for i in part], [beats[i] for i in part]
         found = verdict(own, beat, steady, host, len(flows.endpoints))
+        if found != "other" and only_exchanges(flows, own, beat, steady):
+            continue
         if found == "training" or (unproven and found == "unknown"):
             members = frozenset[int]().union(*own)
             silent = silent_members(flows.endpoints, members, beat, steady, topology, free) if topology is not None else ()
