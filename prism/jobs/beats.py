@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,35 +46,50 @@ def beat_of(edges: Sequence[Edge]) -> Beat:
     times = np.concatenate([edge.start for edge in edges])
     weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
     best = Beat(edges, times, weight, np.zeros(0, np.int64))
-    for by, marks in _marks(edges, lambda: best.quality):
-        spanned = weight[(times >= marks[0]) & (times < marks[-1])].sum() / weight.sum()  # rounds of one collective span little
-        clear = float(spanned) * consistency(shapes(marks, times, weight, 2 * c.BINS))
-        if clear > best.quality:
-            best = max(best, Beat(edges, times, weight, marks, clear, constant(edges, marks, by)), key=lambda one: one.quality)
-        if best.quality >= CLEAR:
+    for enough, marks_of in ((CLEAR, _first_marks), (VAGUE, _marks_of_levels), (VAGUE, _periodic_marks)):
+        if best.quality >= enough:
             break
+        for by, marks in marks_of(edges):
+            best = max(best, _judged(best, by, marks), key=lambda one: one.quality)
+            if best.quality >= CLEAR:
+                break
     return best
 
 
-def _marks(edges: Sequence[Edge], quality: Callable[[], float]) -> Iterator[tuple[int, Ints]]:
-    """Step ends that some edges show (and the number of the edge), until they are good enough: of whole edges, of their messages
-    of one size, of every level of these rhythms, and at last from the period at which most edges repeat.
-    """
-    tried = sorted({0, len(edges) // 3, 2 * len(edges) // 3, len(edges) - 1})
-    for i in tried:
+def _judged(best: Beat, by: int, marks: Ints) -> Beat:
+    """The beat with other marks, which edge `by` shows."""
+    spanned = best.weight[(best.times >= marks[0]) & (best.times < marks[-1])].sum() / best.weight.sum()
+    shape = shapes(marks, best.times, best.weight, 2 * c.BINS)
+    clear = float(spanned) * consistency(shape)  # the rounds of one collective span little of the traffic
+    return replace(best, marks=marks, clear=clear, constant=constant(best.edges, marks, by) if clear > best.quality else 0.0)
+
+
+def _tried(edges: Sequence[Edge]) -> list[int]:
+    return sorted({0, len(edges) // 3, 2 * len(edges) // 3, len(edges) - 1})
+
+
+def _first_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
+    """Step ends that some edges show, and the number of the edge: of whole edges, then of their messages of one size."""
+    for i in _tried(edges):
         yield from _ends(i, [rhythm(*edges[i].moved)])
-    for i in tried:
+    for i in _tried(edges):
         for part in parts_by_size(edges[i]):
             yield from _ends(i, [rhythm(*part.moved)])
-    if quality() < VAGUE:
-        for i in tried:
-            for part in (edges[i], *parts_by_size(edges[i])):
-                yield from _ends(i, choices(*part.moved))
-    if quality() < VAGUE:
-        origin = int(min(edge.start[0] for edge in edges))
-        steps = steps_of([_stream(edge, origin) for edge in edges])
-        if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
-            yield -1, steps.bounds[1:-1].astype(np.int64) + origin
+
+
+def _marks_of_levels(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
+    """The same of every level of their rhythms."""
+    for i in _tried(edges):
+        for part in (edges[i], *parts_by_size(edges[i])):
+            yield from _ends(i, choices(*part.moved))
+
+
+def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
+    """Step boundaries at the period at which most edges repeat."""
+    origin = int(min(edge.start[0] for edge in edges))
+    steps = steps_of([_stream(edge, origin) for edge in edges])
+    if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
+        yield -1, steps.bounds[1:-1].astype(np.int64) + origin
 
 
 def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:

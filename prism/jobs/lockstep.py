@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-import networkx as nx
 import numpy as np
+from networkx.utils import UnionFind
 
 from prism.jobs import constants as c
 from prism.jobs.beats import Beat, locked
@@ -24,7 +25,7 @@ def in_lockstep(clusters: Sequence[Members], beats: Sequence[Beat], host: Ints |
     `host` is the host of each endpoint, -1 where unknown: only clusters that share one are compared. Without hosts all are,
     each with one cluster of each job, those of its own period first.
     """
-    found = nx.utils.UnionFind(range(len(clusters)))
+    found = UnionFind(range(len(clusters)))
     out = list(known)
     for one, other in known:
         found.union(one, other)
@@ -52,7 +53,7 @@ def _by_host(clusters: Sequence[Members], host: Ints) -> Iterator[list[int]]:
     yield from {tuple(own): own for own in at.values()}.values()
 
 
-def _among_all(beats: Sequence[Beat], found: nx.utils.UnionFind, out: list[Pair]) -> None:
+def _among_all(beats: Sequence[Beat], found: Any, out: list[Pair]) -> None:
     """Compare each cluster with the first of each job found so far."""
     period = np.array([float(np.median(np.diff(b.marks))) if len(b.marks) > 1 else np.inf for b in beats])
     firsts: list[int] = []
@@ -89,7 +90,10 @@ def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> l
     votes: dict[Pair, int] = defaultdict(int)
     for extras in at.values():
         matches = [
-            (min(i, j), max(i, j)) for a, i in extras for b, j in extras if a > 0 > b and abs(a + b) <= 2 * c.EQUAL * (a - b) / 2
+            (min(i, j), max(i, j))
+            for a, i in extras
+            for b, j in extras
+            if a > 0 > b and abs(a + b) <= 2 * c.EQUAL * (a - b) / 2
         ]
         taken = [i for pair in matches for i in pair]
         for pair in matches:

@@ -24,7 +24,9 @@ def shapes(marks: Ints, times: Ints, weight: Floats, bins: int) -> Floats:
     step = np.minimum(place.astype(np.int64), steps - 1)
     part = np.minimum(((place - step) * bins).astype(np.int64), bins - 1)
     moved = np.sqrt(np.bincount(step * bins + part, weight[inside], steps * bins)).reshape(steps, bins)
-    smooth = moved + 0.6 * (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) + 0.14 * (np.roll(moved, 2, 1) + np.roll(moved, -2, 1))
+    smooth = (
+        moved + 0.6 * (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) + 0.14 * (np.roll(moved, 2, 1) + np.roll(moved, -2, 1))
+    )
     length = np.sqrt((smooth * smooth).sum(1))
     return np.asarray(smooth[length > 0] / length[length > 0, None])
 

@@ -47,7 +47,8 @@ def lopsided(src: Ints, dst: Ints, volume: Floats, host: Ints | None) -> bool:
         return float(np.abs(ascending + ascending[::-1]).sum()) > c.LOPSIDED * float(moved.sum())
     busy = moved > c.CONSTANT * np.median(moved[moved > 0])
     one_way = np.abs(surplus) > 2 * c.LOPSIDED * moved
-    return float(np.abs(surplus).sum()) > c.LOPSIDED * float(moved.sum()) or np.count_nonzero(busy & one_way) > 1
+    often = int(np.count_nonzero(busy & one_way)) > 1
+    return often or float(np.abs(surplus).sum()) > c.LOPSIDED * float(moved.sum())
 
 
 def _at(ends: Ints, host: Ints) -> Ints:

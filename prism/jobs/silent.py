@@ -30,7 +30,12 @@ def free_endpoints(topology: Topology, busy: Collection[str]) -> dict[str, list[
 
 
 def silent_members(
-    names: Sequence[str], members: Members, beats: Sequence[Beat], steady: Carried, topology: Topology, free: Mapping[str, list[str]]
+    names: Sequence[str],
+    members: Members,
+    beats: Sequence[Beat],
+    steady: Carried,
+    topology: Topology,
+    free: Mapping[str, list[str]],
 ) -> tuple[str, ...]:
     """Those of the `free` endpoints at the hosts of `members` (codes into `names`) that belong to the same job."""
     at: dict[str, list[int]] = defaultdict(list)
