@@ -50,6 +50,11 @@ class Job:
     silent: tuple[str, ...] = ()
     name: str = ""
 
+    @property
+    def title(self) -> str:
+        """What people call it: its name with its id, or its id alone."""
+        return f"{self.name} ({self.id})" if self.name else self.id
+
 
 @dataclass(frozen=True)
 class Layout:

@@ -21,6 +21,7 @@ from prism.deaf import Deaf
 from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, told_before, waits
 from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until, weighed
 from prism.heartbeat import aged, steps_on, uneasy, unheard
+from prism.hints import Hints
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.numbering import known as numbered
@@ -58,7 +59,9 @@ class Watch:
         closed: int = 200,
         executor: Executor | None = None,
         kept: Records | None = None,
+        hints: Hints | None = None,
     ) -> None:
+        self.hints = hints
         self.topology, self.boards, self.steps = topology, boards or Boards(), steps
         self.shelf, self.delays = Shelf(), Delays()
         self.jobs: tuple[Followed, ...] = ()
@@ -269,7 +272,11 @@ class Watch:
         if len(flows):
             kept = tuple(one for one in self.jobs if one.id in held)
             members = {address for one in kept for address in one.job.endpoints}
-            jobs = [job for job in recognize(flows, self.topology) if members.isdisjoint(job.endpoints)]
+            jobs = [
+                job
+                for job in recognize(flows, self.topology, unproven=True, hints=self.hints)
+                if members.isdisjoint(job.endpoints)
+            ]
             self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
@@ -306,6 +313,7 @@ class Watch:
             self.topology,
             self.shelf.transits(since, now_ns),
             numbered(one.found.timeline, since) if one.found is not None and one.trusted else None,
+            self.hints,
         )
 
     def _until_when(self, one: Followed, job: Job, whole: Flows, now_ns: int) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from networkx.utils import UnionFind
 
 from prism.jobs import constants as c
-from prism.jobs.beats import Beat, locked
+from prism.jobs.beats import VAGUE, Beat, locked
 from prism.jobs.clusters import Members, homes
 from prism.kernels.carried import Carried
 from prism.kernels.intervals import Ints
@@ -19,18 +19,26 @@ Pair = tuple[int, int]
 NEAR = 0.05  # relative difference of periods of clusters that are compared first; parts of a job differ by less
 
 
-def in_lockstep(clusters: Sequence[Members], beats: Sequence[Beat], host: Ints | None, known: Sequence[Pair]) -> list[Pair]:
+def in_lockstep(
+    clusters: Sequence[Members],
+    beats: Sequence[Beat],
+    host: Ints | None,
+    known: Sequence[Pair],
+    owner: Sequence[int] | None = None,
+) -> list[Pair]:
     """Pairs of clusters that are one job: the `known` ones, and those in lockstep.
 
     `host` is the host of each endpoint, -1 where unknown: only clusters that share one are compared. Without hosts all are,
-    each with one cluster of each job, those of its own period first.
+    each with one cluster of each job, those of its own period first. `owner` is the job that the operator's hints say a cluster
+    belongs to, -1 where they do not: clusters of two of these are two jobs, and those of one are one unless clear marks say no.
     """
     found = UnionFind(range(len(clusters)))
     out = list(known)
     for one, other in known:
         found.union(one, other)
+    together = _Judge(beats, owner)
     if host is None:
-        _among_all(beats, found, out)
+        _among_all(beats, together, found, out)
         return out
     tried: set[Pair] = set()
     for sharing in _by_host(clusters, host):
@@ -38,7 +46,7 @@ def in_lockstep(clusters: Sequence[Members], beats: Sequence[Beat], host: Ints |
             for j in sharing[k + 1 :]:
                 if (i, j) not in tried and found[i] != found[j]:
                     tried.add((i, j))
-                    if locked(beats[i], beats[j]):
+                    if together(i, j):
                         found.union(i, j)
                         out.append((i, j))
     return out
@@ -53,14 +61,29 @@ def _by_host(clusters: Sequence[Members], host: Ints) -> Iterator[list[int]]:
     yield from {tuple(own): own for own in at.values()}.values()
 
 
-def _among_all(beats: Sequence[Beat], found: Any, out: list[Pair]) -> None:
+class _Judge:
+    """Whether two clusters are one job, with what the operator's hints say of them."""
+
+    def __init__(self, beats: Sequence[Beat], owner: Sequence[int] | None) -> None:
+        self._beats, self._owner = beats, owner
+
+    def __call__(self, i: int, j: int) -> bool:
+        one, other = self._beats[i], self._beats[j]
+        if self._owner is not None and min(self._owner[i], self._owner[j]) >= 0:
+            if self._owner[i] != self._owner[j]:
+                return False
+            return min(one.quality, other.quality) < VAGUE or locked(one, other)
+        return locked(one, other)
+
+
+def _among_all(beats: Sequence[Beat], together: Callable[[int, int], bool], found: Any, out: list[Pair]) -> None:
     """Compare each cluster with the first of each job found so far."""
     period = np.array([float(np.median(np.diff(b.marks))) if len(b.marks) > 1 else np.inf for b in beats])
     firsts: list[int] = []
     for i in sorted(range(len(beats)), key=lambda i: (-beats[i].clear, i)):
         apart = {j: abs(np.log(period[i] / period[j])) if np.isfinite(period[[i, j]]).all() else np.inf for j in firsts}
         for j in sorted(firsts, key=lambda j: apart[j]):
-            if found[i] != found[j] and locked(beats[i], beats[j]):
+            if found[i] != found[j] and together(i, j):
                 found.union(i, j)
                 out.append((j, i))
                 break

@@ -9,10 +9,12 @@ Source: LLMPrism (arXiv 2505.00342), section on job recognition; lockstep replac
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from collectors.record import Flows
+from prism.hints import Hints, named
 from prism.jobs.beats import beat_of
 from prism.jobs.clusters import Members, clusters_of, homes, met_at_barriers, sampled, talk_of, unions
 from prism.jobs.exchange import only_exchanges
@@ -27,12 +29,18 @@ from prism.topology import Topology
 
 
 def recognize(
-    flows: Flows, topology: Topology | None = None, *, window: tuple[int, int] | None = None, unproven: bool = False
+    flows: Flows,
+    topology: Topology | None = None,
+    *,
+    window: tuple[int, int] | None = None,
+    unproven: bool = False,
+    hints: Hints | None = None,
 ) -> tuple[Job, ...]:
     """Jobs in `flows`, largest first. Too little traffic gives none.
 
     `window` is when the first and the last record of anybody was, ns, where `flows` are not all that was seen. With
-    `unproven`, candidates that were seen for too few steps are jobs, too.
+    `unproven`, candidates that were seen for too few steps are jobs, too. `hints` name jobs and say which clusters are one job
+    where lockstep is not clear.
     """
     talk, steady = talk_of(flows, topology)
     clusters = met_at_barriers(flows, clusters_of(steady, len(flows.endpoints)), window or flows.window)
@@ -44,7 +52,8 @@ def recognize(
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
     free = free_endpoints(topology, busy) if topology is not None else {}
     jobs = []
-    for part in unions(len(clusters), in_lockstep(clusters, beats, host, known)):
+    owner = _owners(flows, clusters, hints) if hints is not None else None
+    for part in unions(len(clusters), in_lockstep(clusters, beats, host, known, owner)):
         own, beat = [clusters[i] for i in part], [beats[i] for i in part]
         found = verdict(own, beat, steady, host, len(flows.endpoints))
         if found != "other" and only_exchanges(flows, own, beat, steady):
@@ -53,7 +62,14 @@ def recognize(
             members = frozenset[int]().union(*own)
             silent = silent_members(flows.endpoints, members, beat, steady, topology, free) if topology is not None else ()
             jobs.append(_job(flows, topology, members, silent, talk))
-    return tuple(sorted(jobs, key=largest_first))
+    return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
+
+
+def _owners(flows: Flows, clusters: Sequence[Members], hints: Hints) -> list[int]:
+    """The number of the hinted job that has all endpoints of a cluster, -1 where none has, for each cluster."""
+    of = {address: i for i, one in enumerate(hints.jobs) for address in one.endpoints}
+    owners = [{of.get(flows.endpoints[member], -1) for member in members} for members in clusters]
+    return [own.pop() if len(own) == 1 else -1 for own in owners]
 
 
 def _hosts(flows: Flows, topology: Topology) -> Ints:
