@@ -232,10 +232,8 @@ class _Site:
         if self.topology is not None:
             known = self.topology.endpoints
             hosts = {self.topology.host(address) for address in endpoints} - {None}  # some of their endpoints may be silent
-            near = {address: place for address, place in known.items() if place.host in hosts}
-            own = replace(
-                self.topology, endpoints={address: known[address] for address in endpoints if address in known} | near
-            )
+            near = set(endpoints).union(*(self.topology.at[host] for host in hosts if host is not None))
+            own = replace(self.topology, endpoints={address: known[address] for address in known if address in near})
         asked = () if isinstance(records, Memory) else endpoints
         return Work(records, self.pairs.window, asked, own, self.transits, condense=self.condense, hints=self.hints)
 

@@ -11,7 +11,7 @@ import io
 import ipaddress
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +59,15 @@ class Topology:
     def hosts(self) -> tuple[str, ...]:
         """Every host, sorted."""
         return tuple(sorted({e.host for e in self.endpoints.values() if e.host}))
+
+    @cached_property
+    def at(self) -> Mapping[str, tuple[str, ...]]:
+        """The endpoints of each host."""
+        out: dict[str, list[str]] = defaultdict(list)
+        for address, place in self.endpoints.items():
+            if place.host is not None:
+                out[place.host].append(address)
+        return {host: tuple(own) for host, own in out.items()}
 
     @cached_property
     def sizes(self) -> Counter[str | None]:

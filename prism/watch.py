@@ -61,8 +61,7 @@ class Watch:
         kept: Records | None = None,
         hints: Hints | None = None,
     ) -> None:
-        self.hints = hints
-        self.topology, self.boards, self.steps = topology, boards or Boards(), steps
+        self.topology, self.hints, self.boards, self.steps = topology, hints, boards or Boards(), steps
         self.shelf, self.delays = Shelf(), Delays()
         self.jobs: tuple[Followed, ...] = ()
         self.trails: tuple[Trail, ...] = ()
@@ -263,20 +262,16 @@ class Watch:
         self._looked += 1
         if settled and self.jobs and self._looked % self._every and unknown(lately, self.jobs) < 0.02:
             return
-        longest = max(
-            (now_ns - self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running"), default=0
-        )
+        begins = (self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running")
+        longest = now_ns - min(begins, default=now_ns)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
         flows = self.shelf.between(now_ns - reach, now_ns)
         flows = flows.take(flows.end_ns <= now_ns)
         if len(flows):
             kept = tuple(one for one in self.jobs if one.id in held)
             members = {address for one in kept for address in one.job.endpoints}
-            jobs = [
-                job
-                for job in recognize(flows, self.topology, unproven=True, hints=self.hints)
-                if members.isdisjoint(job.endpoints)
-            ]
+            jobs = recognize(flows, self.topology, unproven=True, hints=self.hints)
+            jobs = tuple(job for job in jobs if members.isdisjoint(job.endpoints))
             self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:

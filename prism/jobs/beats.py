@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collectors.record import Mask
 from prism.evidence.steps import steps_of
 from prism.evidence.streams import Stream
 from prism.jobs import constants as c
@@ -61,7 +62,19 @@ def _judged(best: Beat, by: int, marks: Ints) -> Beat:
     spanned = best.weight[(best.times >= marks[0]) & (best.times < marks[-1])].sum() / best.weight.sum()
     shape = shapes(marks, best.times, best.weight, 2 * c.BINS)
     clear = float(spanned) * consistency(shape)  # the rounds of one collective span little of the traffic
-    return replace(best, marks=marks, clear=clear, constant=constant(best.edges, marks, by) if clear > best.quality else 0.0)
+    if clear <= best.quality:
+        return replace(best, marks=marks, clear=0.0)
+    rounds = _are_rounds(best.edges, marks)
+    return replace(best, marks=marks, clear=clear, constant=0.0 if rounds else constant(best.edges, marks, by))
+
+
+def _are_rounds(edges: Sequence[Edge], marks: Ints) -> bool:
+    """Whether the traffic between marks is one round of a ring: one equal message of each edge, one way. A step has more."""
+    pairs = {(edge.src, edge.dst) for edge in edges}
+    if any(pair[::-1] in pairs for pair in pairs):
+        return False
+    counts = (np.diff(np.searchsorted(edge.start, marks)) for edge in edges)
+    return all(np.ptp(edge.octets) == 0 and np.median(count) == 1 for edge, count in zip(edges, counts, strict=True))
 
 
 def _tried(edges: Sequence[Edge]) -> list[int]:
@@ -97,25 +110,31 @@ def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
 
     0 where these touch less than half of the endpoints: a few edges are equal by chance.
     """
-    equal = total = 0
-    touched, ends = set[int](), set[int]()
-    for i, edge in enumerate(edges):
-        ends |= {edge.src, edge.dst}
-        own = _equal(edge, marks) or sum(_equal(part, marks) for part in parts_by_size(edge))
-        touched |= {edge.src, edge.dst} if own else set()
-        if i != marked_by:
-            equal, total = equal + own, total + edge.volume
-    return equal / max(total, 1) if 2 * len(touched) > len(ends) else 0.0
+    whole = _equal(edges, marks)
+    volume = np.array([edge.volume for edge in edges], np.int64)
+    equal = np.where(whole, volume, 0)
+    parts = [(i, part) for i in np.flatnonzero(~whole).tolist() for part in parts_by_size(edges[i])]
+    if parts:
+        same = _equal([part for _, part in parts], marks)
+        np.add.at(equal, [i for i, _ in parts], np.where(same, [part.volume for _, part in parts], 0))
+    ends = np.array([(edge.src, edge.dst) for edge in edges])
+    if 2 * len(np.unique(ends[equal > 0])) <= len(np.unique(ends)):
+        return 0.0
+    others = np.arange(len(edges)) != marked_by
+    return float(equal[others].sum() / max(volume[others].sum(), 1))
 
 
-def _equal(edge: Edge, marks: Ints) -> int:
-    """The octets of an edge if it moves as many in each step, else 0."""
+def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
+    """Which edges move as many octets in each step."""
     steps = len(marks) - 1
-    place = np.searchsorted(marks, edge.start, "right") - 1
-    inside = (place >= 0) & (place < steps)
-    moved = np.bincount(place[inside], edge.octets[inside], steps)
-    usual = float(np.median(moved))
-    return edge.volume if usual > 0 and float(np.median(np.abs(moved - usual))) <= c.EQUAL * usual else 0
+    number = np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges])
+    step = np.searchsorted(marks, np.concatenate([edge.start for edge in edges]), "right") - 1
+    inside = (step >= 0) & (step < steps)
+    octets = np.concatenate([edge.octets for edge in edges])[inside]
+    moved = np.bincount(number[inside] * steps + step[inside], octets, len(edges) * steps).reshape(-1, steps)
+    usual = np.median(moved, axis=1)
+    differ = np.median(np.abs(moved - usual[:, None]), axis=1)
+    return np.asarray((usual > 0) & (differ <= c.EQUAL * usual))
 
 
 def _ends(by: int, found: Iterable[Rhythm]) -> Iterator[tuple[int, Ints]]:
@@ -151,8 +170,6 @@ def _follows(leader: Beat, follower: Beat) -> bool:
     if theirs < c.LOCKED * max(own, c.CONSTANT):
         return False
     shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * bins))
-    if len(shift) < c.MIN_STEPS:
-        return False
     drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)
     return drift <= c.MOST_DRIFT or _alike(leader.marks, follower.marks)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from prism.jobs import constants as c
 
+FLAT = 1 - 1e-6  # likeness by chance, 0 ... 1, of traffic that is spread so evenly over the step that it has no shape
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -38,8 +39,8 @@ def consistency(shape: Floats) -> float:
         return 0.0
     total, sums = shape.sum(0), shape.sum(1)
     alike = (total @ total - steps) / (steps * (steps - 1))
-    chance = (sums.sum() ** 2 - sums @ sums) / (steps * (steps - 1) * bins)
-    return float((alike - chance) / max(1 - chance, 1e-9))
+    chance = float(sums.sum() ** 2 - sums @ sums) / (steps * (steps - 1) * bins)
+    return float((alike - chance) / (1 - chance)) if chance < FLAT else 0.0
 
 
 def offsets(shape: Floats) -> Floats:

@@ -21,11 +21,13 @@ from prism.jobs.exchange import only_exchanges
 from prism.jobs.lockstep import in_lockstep, through_hosts
 from prism.jobs.program import verdict
 from prism.jobs.records import by_address, largest_first
-from prism.jobs.silent import free_endpoints, silent_members
+from prism.jobs.silent import silent_members
 from prism.kernels.carried import Carried
 from prism.kernels.intervals import Ints
 from prism.model import Job
 from prism.topology import Topology
+
+BRIEF = 20  # records of the life at least, of which the repetitions of a step are told; as many as `kernels.carried.BINS`
 
 
 def recognize(
@@ -50,7 +52,7 @@ def recognize(
     host = _hosts(flows, topology) if topology is not None else None
     known = through_hosts(clusters, steady, host) if host is not None else []
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
-    free = free_endpoints(topology, busy) if topology is not None else {}
+    blurred = _blurred(flows)
     jobs = []
     owner = _owners(flows, clusters, hints) if hints is not None else None
     for part in unions(len(clusters), in_lockstep(clusters, beats, host, known, owner)):
@@ -58,9 +60,9 @@ def recognize(
         found = verdict(own, beat, steady, host, len(flows.endpoints))
         if found != "other" and only_exchanges(flows, own, beat, steady):
             continue
-        if found == "training" or (unproven and found == "unknown"):
+        if found == "training" or (found == "unknown" and (unproven or blurred)):
             members = frozenset[int]().union(*own)
-            silent = silent_members(flows.endpoints, members, beat, steady, topology, free) if topology is not None else ()
+            silent = silent_members(flows.endpoints, members, beat, steady, topology, busy) if topology is not None else ()
             jobs.append(_job(flows, topology, members, silent, talk))
     return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
 
@@ -70,6 +72,13 @@ def _owners(flows: Flows, clusters: Sequence[Members], hints: Hints) -> list[int
     of = {address: i for i, one in enumerate(hints.jobs) for address in one.endpoints}
     owners = [{of.get(flows.endpoints[member], -1) for member in members} for members in clusters]
     return [own.pop() if len(own) == 1 else -1 for own in owners]
+
+
+def _blurred(flows: Flows) -> bool:
+    """Whether most octets are in records that cannot show steps: sampled ones, or sums over much of the time."""
+    low, high = flows.window
+    blurred = (flows.sampling_rate != 1) | (flows.end_ns - flows.start_ns > (high - low) / BRIEF)
+    return 2 * int(flows.octets[blurred].sum()) > int(flows.octets.sum())
 
 
 def _hosts(flows: Flows, topology: Topology) -> Ints:

@@ -19,31 +19,23 @@ from prism.kernels.carried import Carried
 from prism.topology import Topology
 
 
-def free_endpoints(topology: Topology, busy: Collection[str]) -> dict[str, list[str]]:
-    """The endpoints of each host that are not `busy`."""
-    out: dict[str, list[str]] = defaultdict(list)
-    for address in topology.endpoints:
-        host = topology.host(address)
-        if host is not None and address not in busy:
-            out[host].append(address)
-    return out
-
-
 def silent_members(
     names: Sequence[str],
     members: Members,
     beats: Sequence[Beat],
     steady: Carried,
     topology: Topology,
-    free: Mapping[str, list[str]],
+    busy: Collection[str],
 ) -> tuple[str, ...]:
-    """Those of the `free` endpoints at the hosts of `members` (codes into `names`) that belong to the same job."""
+    """Those of the endpoints at the hosts of `members` (codes into `names`) that belong to the same job, and are not `busy`."""
     at: dict[str, list[int]] = defaultdict(list)
     for member in members:
         host = topology.host(names[member])
         if host is not None:
             at[host].append(member)
-    rest = [address for host in at for address in free.get(host, ())]
+    speaking = {names[member] for member in members}.union(busy)
+    free = {host: [address for address in topology.at[host] if address not in speaking] for host in at}
+    rest = [address for own in free.values() for address in own]
     if not rest:
         return ()
     width = max(map(len, at.values()))
@@ -51,7 +43,7 @@ def silent_members(
     missing = [
         address
         for host, own in at.items()
-        for address in [one for one in free.get(host, ()) if topology.rail(one) in rails][: width - len(own)]
+        for address in [one for one in free[host] if topology.rail(one) in rails][: width - len(own)]
     ]
     if missing and c.MIN_STEPS * len(missing) <= len(members):
         return tuple(missing)
