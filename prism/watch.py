@@ -41,8 +41,7 @@ class Watch:
     """Follows the jobs in the records it is given.
 
     `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
-    payload of nobody that is followed; and their steps, `most_s` at most. Of the newest windows and closed cases so many stay
-    on the board.
+    payload of nobody that is followed; and their steps, `most_s` at most. So many `windows` and `closed` cases are kept.
     Jobs are looked at by the `executor` where there is one, who finds their records in what is `kept`; without, they are given.
     """
 
@@ -269,9 +268,9 @@ class Watch:
         flows = flows.take(flows.end_ns <= now_ns)
         if len(flows):
             kept = tuple(one for one in self.jobs if one.id in held)
-            members = {address for one in kept for address in one.job.endpoints}
-            jobs = recognize(flows, self.topology, unproven=True, hints=self.hints)
-            jobs = tuple(job for job in jobs if members.isdisjoint(job.endpoints))
+            held_by = {address for one in kept for address in one.job.endpoints}
+            seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
+            jobs = [job for job in seen if held_by.isdisjoint(job.endpoints)]
             self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:

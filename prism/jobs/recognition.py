@@ -77,7 +77,8 @@ def _owners(flows: Flows, clusters: Sequence[Members], hints: Hints) -> list[int
 def _blurred(flows: Flows) -> bool:
     """Whether most octets are in records that cannot show steps: sampled ones, or sums over much of the time."""
     low, high = flows.window
-    blurred = (flows.sampling_rate != 1) | (flows.end_ns - flows.start_ns > (high - low) / BRIEF)
+    long = (flows.messages > 1) & (flows.end_ns - flows.start_ns > (high - low) / BRIEF)
+    blurred = (flows.sampling_rate != 1) | long
     return 2 * int(flows.octets[blurred].sum()) > int(flows.octets.sum())
 
 
