@@ -264,13 +264,11 @@ class Watch:
         begins = (self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running")
         longest = now_ns - min(begins, default=now_ns)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
-        flows = self.shelf.between(now_ns - reach, now_ns)
-        flows = flows.take(flows.end_ns <= now_ns)
-        if len(flows):
+        if len(flows := (within := self.shelf.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
             kept = tuple(one for one in self.jobs if one.id in held)
-            held_by = {address for one in kept for address in one.job.endpoints}
+            members = {address for one in kept for address in one.job.endpoints}
             seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
-            jobs = [job for job in seen if held_by.isdisjoint(job.endpoints)]
+            jobs = [job for job in seen if members.isdisjoint(job.endpoints)]
             self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:

@@ -17,6 +17,7 @@ from prism.kernels.rhythm import Rhythm, choices, rhythm
 
 CLEAR = 0.9  # quality at which no better marks are looked for; 1 is the most there can be
 SIZES = 3  # sizes of messages of one pair that are looked at
+HALF = 0.5
 VAGUE = 0.7  # quality below which every level of rhythm is tried
 
 
@@ -108,7 +109,7 @@ def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
 def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
     """Share of the octets on edges that carry as many in each step, of all edges but the one that shows the marks.
 
-    0 where these touch less than half of the endpoints: a few edges are equal by chance.
+    0 where these carry less than half of the octets and touch less than half of the endpoints: a few are equal by chance.
     """
     whole = _equal(edges, marks)
     volume = np.array([edge.volume for edge in edges], np.int64)
@@ -118,10 +119,9 @@ def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
         same = _equal([part for _, part in parts], marks)
         np.add.at(equal, [i for i, _ in parts], np.where(same, [part.volume for _, part in parts], 0))
     ends = np.array([(edge.src, edge.dst) for edge in edges])
-    if 2 * len(np.unique(ends[equal > 0])) <= len(np.unique(ends)):
-        return 0.0
     others = np.arange(len(edges)) != marked_by
-    return float(equal[others].sum() / max(volume[others].sum(), 1))
+    share = float(equal[others].sum() / max(volume[others].sum(), 1))
+    return share if share > HALF or len(np.unique(ends[equal > 0])) > HALF * len(np.unique(ends)) else 0.0
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
