@@ -15,6 +15,7 @@ import numpy as np
 
 from collectors.record import Flows
 from prism.hints import Hints, named
+from prism.jobids import by_job_id, main_job_ids
 from prism.jobs.beats import beat_of
 from prism.jobs.clusters import Members, clusters_of, homes, met_at_barriers, sampled, talk_of, unions
 from prism.jobs.exchange import only_exchanges
@@ -46,6 +47,7 @@ def recognize(
     """
     talk, steady = talk_of(flows, topology)
     clusters = met_at_barriers(flows, clusters_of(steady, len(flows.endpoints)), window or flows.window)
+    clusters = [members for members in by_job_id(flows, clusters) if len(members) > 1]
     if not clusters:
         return ()
     beats = [beat_of(edges) for edges in sampled(flows, steady, clusters)]
@@ -54,7 +56,7 @@ def recognize(
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
     blurred = _blurred(flows)
     jobs = []
-    owner = _owners(flows, clusters, hints) if hints is not None else None
+    owner = _numbered(flows, clusters) or (_owners(flows, clusters, hints) if hints is not None else None)
     for part in unions(len(clusters), in_lockstep(clusters, beats, host, known, owner)):
         own, beat = [clusters[i] for i in part], [beats[i] for i in part]
         found = verdict(own, beat, steady, host, len(flows.endpoints))
@@ -65,6 +67,13 @@ def recognize(
             silent = silent_members(flows.endpoints, members, beat, steady, topology, busy) if topology is not None else ()
             jobs.append(_job(flows, topology, members, silent, talk))
     return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
+
+
+def _numbered(flows: Flows, clusters: Sequence[Members]) -> list[int] | None:
+    """The job id that packets of each cluster carry, -1 where they carry none; None where there are not several ids."""
+    mine = main_job_ids(flows)
+    owners = [max(int(mine[list(members)].max()) - 1, -1) for members in clusters]
+    return owners if len({own for own in owners if own >= 0}) > 1 else None
 
 
 def _owners(flows: Flows, clusters: Sequence[Members], hints: Hints) -> list[int]:
