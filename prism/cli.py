@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from collectors.record import Flows
+    from prism.hints import Hints
     from prism.identity import Marks
     from prism.model import Diagnosis
     from prism.topology import Topology
@@ -81,6 +82,9 @@ def replay(
     topology: Annotated[
         str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
     ] = None,
+    hints: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
+    ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report (JSON); - for standard output.")] = None,
     trace: Annotated[
         str | None,
@@ -120,6 +124,7 @@ def replay(
         _check_outputs(inputs, json, trace, html)
         cli_live.check_scheduler(scheduler)
         placed = _topology(topology) if topology else None
+        given = _hints(hints) if hints else None
 
         earlier = _known(known) if known else {}
 
@@ -141,7 +146,7 @@ def replay(
 
         with _progress(quiet=quiet) as progress, bounded(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
-            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, **where)
+            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, **where)
         diagnosis = renamed(diagnosis, earlier)
         if html:
             _write(html, _page(diagnosis, placed, flows[0]))
@@ -214,6 +219,12 @@ def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
 
 def _topology(path: str) -> Topology:
     from prism.topology import parse
+
+    return parse(_text(path), path)
+
+
+def _hints(path: str) -> Hints:
+    from prism.hints import parse
 
     return parse(_text(path), path)
 

@@ -15,6 +15,10 @@ TopologyOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
 ]
 
+HintsOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
+]
+
 
 def watch(
     files: Annotated[
@@ -22,6 +26,7 @@ def watch(
     ],
     replay: Annotated[bool, typer.Option("--replay", help="Play files as if their records arrived now.")],
     topology: TopologyOption = None,
+    hints: HintsOption = None,
     speed: Annotated[str, typer.Option(metavar="NUMBER", help="Times the recorded speed; max for no delay.")] = "1",
     json: Annotated[bool, typer.Option("--json", help="Print changes of findings as JSON Lines.")] = False,
     store: Annotated[
@@ -53,7 +58,7 @@ def watch(
 
         undo.enter_context(begin("prism", quiet=quiet))
         from collectors.inputs import read_columns
-        from prism.cli import _topology
+        from prism.cli import _hints, _topology
         from prism.live import play_files, rate
 
         times = rate(speed)
@@ -62,6 +67,7 @@ def watch(
         placed = _topology(topology) if topology else None
         asked = read_columns(columns) if columns else None
         given: dict[str, Any] = {"as_json": json, "columns": asked, "store": store, "scheduler": scheduler}
+        given["hints"] = _hints(hints) if hints else None
 
         def warn(line: str) -> None:
             if not quiet:
@@ -88,6 +94,7 @@ def serve(
         ),
     ] = None,
     topology: TopologyOption = None,
+    hints: HintsOption = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(metavar="CIDR", help="Accept exports from this network only; repeatable. Default: from anywhere."),
@@ -131,7 +138,7 @@ def serve(
     with complaints("prism"):
         from collectors import logs
         from prism.api.serving import Wish as Pages
-        from prism.cli import _topology
+        from prism.cli import _hints, _topology
         from prism.serve import Wish, made, place
         from prism.serve import serve as run
         from prism.showing import to_all
@@ -144,7 +151,9 @@ def serve(
         logs.start()
         folder = made(data)
         placed = _topology(topology) if topology else None
-        wish = Wish(store or str(folder / "store"), folder / "spool", listen or (), placed, allow, scheduler=scheduler or "")
+        known = _hints(hints) if hints else None
+        where = store or str(folder / "store")
+        wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "")
         bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
         run(wish, shown=[to_all(pages, alerts, noted_in(wish.store, folder))], tell=typer.echo, as_json=json)

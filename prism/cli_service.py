@@ -19,6 +19,10 @@ TopologyOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
 ]
 
+HintsOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
+]
+
 
 @contextmanager
 def needed() -> Iterator[None]:
@@ -35,6 +39,7 @@ def needed() -> Iterator[None]:
 def open_(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
     topology: TopologyOption = None,
+    hints: HintsOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 for any free one.")] = 8080,
     columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
@@ -49,14 +54,15 @@ def open_(
         from collectors.compiling import begin
         from collectors.live import signals
         from prism.api.serving import Wish, shown
-        from prism.cli import _progress, _topology
+        from prism.cli import _hints, _progress, _topology
         from prism.opening import opened
 
         undo.enter_context(begin("prism", quiet=quiet))
         inputs = named_inputs(files)
         placed = _topology(topology) if topology else None
+        given = _hints(hints) if hints else None
         with _progress(quiet=quiet) as progress, bounded(memory, files):
-            service = opened(inputs, placed, progress, columns)
+            service = opened(inputs, placed, progress, columns, hints=given)
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,

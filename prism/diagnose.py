@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +16,16 @@ from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
 from prism.events import after_pauses, events, uneven
+from prism.hints import Hints, contradictions
 from prism.identity import distinct
 from prism.jobs import around, largest_first, naming, recognize, rows_of
+from prism.jobs.pairs import divided, pairs_of, parts
 from prism.kernels.bursts import Bursts, bursts
 from prism.kernels.pauses import without_pauses
 from prism.layout.explained import Explained
 from prism.layout.weighing import Weighed, weigh
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.numbering import Known, first_of
-from prism.pairs import divided, pairs_of, parts
 from prism.parallelism import infer
 from prism.phases import phases
 from prism.timeline import reconstruct
@@ -47,34 +49,37 @@ def diagnose(
     least: int = 3,
     now_ns: int = 0,
     known: Known | None = None,
+    hints: Hints | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
     """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
 
     `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
     been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of,
-    `now_ns` when the window ended, if its last step goes on; `known` are steps of the one job that have numbers.
+    `now_ns` when the window ended, if its last step goes on; `known` are steps of the one job that have numbers. `hints` are
+    what the operator knows of the site and of these jobs.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     life, records = flows.window, len(flows)
     seen = window or life
     flows = condensed(flows) if records > MANY else flows
-    talkers = flows.talkers
+    talkers, addresses = flows.talkers, flows.endpoints
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
         own = naming(around(flows, job), job)
-        one = diagnose_job(own, job, seen, topology=topology, transits=transits, least=least, now_ns=now_ns, known=known)
-        told.append(one)
+        given: Mapping[str, Any] = {"topology": topology, "transits": transits, "hints": hints}
+        told.append(diagnose_job(own, job, seen, least=least, now_ns=now_ns, known=known, **given))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     divisions = divided(flows, apart)
     del flows  # the columns of a division need their room
     for done, own in enumerate(divisions):
         progress(done, len(apart))
-        own_jobs = recognize(own, topology, window=life)
-        told += [diagnose_job(around(own, j), j, seen, topology=topology, transits=transits, least=least) for j in own_jobs]
+        given = {"topology": topology, "transits": transits, "hints": hints}
+        own_jobs = recognize(own, topology, window=life, hints=hints)
+        told += [diagnose_job(naming(around(own, j), j), j, seen, least=least, **given) for j in own_jobs]
     told = told if jobs is not None else ranked(told)
-    return merged(source, told, topology, records, talkers)
+    return merged(source, told, topology, records, talkers, hints, addresses)
 
 
 def condensed(flows: Flows) -> Flows:
@@ -112,11 +117,12 @@ def diagnose_job(
     least: int = 3,
     now_ns: int = 0,
     known: Known | None = None,
+    hints: Hints | None = None,
 ) -> Told:
     """What the records around a job tell of it: all that begin or end at its endpoints. The rest is as in `diagnose`."""
     burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
     view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least, now_ns, known)
-    weighed = weigh(flows, job, view.parallelism, topology)
+    weighed = weigh(flows, job, view.parallelism, topology, hints)
     if weighed is not None and weighed.instead is not None:
         view = _relabelled(view, weighed.instead, burst, known)
     spread = uneven(view)
@@ -150,11 +156,25 @@ def ranked(told: Sequence[Told]) -> list[Told]:
     return [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
 
 
-def merged(source: Source, told: Sequence[Told], topology: Topology | None, records: int, talkers: int) -> Diagnosis:
-    """The diagnosis of all candidates together, of so many `records` between so many `talkers`."""
+def merged(
+    source: Source,
+    told: Sequence[Told],
+    topology: Topology | None,
+    records: int,
+    talkers: int,
+    hints: Hints | None = None,
+    addresses: Collection[str] = (),
+) -> Diagnosis:
+    """The diagnosis of all candidates together, of so many `records` between so many `talkers`.
+
+    What contradicts the `hints` is told, too; `addresses` are the endpoints that records name.
+    """
     found = tuple(one.found for one in told if one.found is not None)
     findings = tuple(finding for one in told for finding in one.findings)
-    return Diagnosis(source, found, findings, tuple(_unexplained(told, found, topology, records, talkers)))
+    unexplained = [*_unexplained(told, found, topology, records, talkers)]
+    if hints is not None:
+        unexplained += contradictions(hints, found, addresses, topology)
+    return Diagnosis(source, found, findings, tuple(unexplained))
 
 
 def _relabelled(view: View, instead: Explained, burst: Bursts | None, known: Known | None) -> View:

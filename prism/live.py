@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from collectors.mapping import Columns
 from prism.board import Board
+from prism.hints import Hints
 from prism.keeping import through
 from prism.playing import play, ticks
 from prism.replay import read
@@ -56,6 +57,7 @@ def play_files(
     speed: float = 1.0,
     as_json: bool = False,
     columns: Columns | None = None,
+    hints: Hints | None = None,
     store: str = "",
     scheduler: str = "",
     warn: Callable[[str], None] = lambda _line: None,
@@ -73,7 +75,8 @@ def play_files(
     if store:
         flows = through(store, flows)
     with workers(1, scheduler) as executor:
-        watch, before = Watch(topology, executor=executor, kept=Kept(store) if store and executor else None), Board()
+        kept = Kept(store) if store and executor else None
+        watch, before = Watch(topology, executor=executor, kept=kept, hints=hints), Board()
         for board in play(watch, ticks(flows, transits), wait=by_clock(speed)):
             for change in changes(before, board):
                 yield json_line(change) if as_json else line(change)

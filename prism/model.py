@@ -36,13 +36,24 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """A set of endpoints that train together, in order of address."""
+    """A set of endpoints that train together, in order of address.
+
+    `silent`: those of the endpoints whose payload stays inside their host, so that none of it is seen. `name`: what the
+    operator calls the job, empty if unknown.
+    """
 
     id: str
     endpoints: tuple[str, ...]
     hosts: tuple[str, ...]  # empty without a topology
     start_ns: int
     end_ns: int
+    silent: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What people call it: its name with its id, or its id alone."""
+        return f"{self.name} ({self.id})" if self.name else self.id
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collectors.mapping import Columns
 from collectors.record import Flows
 from prism.board import Board, Boards, told
 from prism.diagnose import diagnose
+from prism.hints import Hints
 from prism.records import Memory
 from prism.replay import Progress, read
 from prism.service import Service
@@ -16,7 +17,12 @@ from prism.topology import Topology
 
 
 def replayed(
-    inputs: Sequence[tuple[str, str]], topology: Topology | None, progress: Progress, columns: Columns | None = None
+    inputs: Sequence[tuple[str, str]],
+    topology: Topology | None,
+    progress: Progress,
+    columns: Columns | None = None,
+    *,
+    hints: Hints | None = None,
 ) -> tuple[Board, Flows]:
     """The board of files, each with the name of the switch that saw it, and their records. Raises as `replay.replay`."""
     flows, transits, source = read(inputs, topology, progress, columns)
@@ -24,13 +30,18 @@ def replayed(
     def tell(done: int, total: int) -> None:
         progress("jobs", done, total)
 
-    found = diagnose(flows, source, topology=topology, transits=transits, progress=tell)
+    found = diagnose(flows, source, topology=topology, transits=transits, progress=tell, hints=hints)
     return told(found, topology), flows
 
 
 def opened(
-    inputs: Sequence[tuple[str, str]], topology: Topology | None, progress: Progress, columns: str | None = None
+    inputs: Sequence[tuple[str, str]],
+    topology: Topology | None,
+    progress: Progress,
+    columns: str | None = None,
+    *,
+    hints: Hints | None = None,
 ) -> Service:
     """A service that shows a replay of files; `columns` names a file. Raises as `replayed`."""
-    board, flows = replayed(inputs, topology, progress, read_columns(columns) if columns else None)
+    board, flows = replayed(inputs, topology, progress, read_columns(columns) if columns else None, hints=hints)
     return Service(Boards(board), Memory(flows), "replay")

@@ -17,6 +17,7 @@ from collectors.mapping import Columns
 from collectors.record import Flows, Transits, concatenated
 from collectors.testimony import together
 from prism.diagnose import diagnose
+from prism.hints import Hints
 from prism.model import Diagnosis, Source
 from prism.records import Memory
 from prism.spread import Kept, diagnose_over
@@ -33,13 +34,14 @@ def replay(
     progress: Progress | None = None,
     columns: Columns | None = None,
     *,
+    hints: Hints | None = None,
     kept: Callable[[Flows], Flows] = lambda flows: flows,
     processes: int | None = None,
     scheduler: str = "",
     store: str = "",
 ) -> Diagnosis:
     """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
-    `kept` is given the flow records, and gives those that are looked at.
+    `kept` is given the flow records, and gives those that are looked at. `hints` are what the operator knows.
 
     In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. A server that is the `store` of the
     records sums them up by pair, and each worker reads those of its job there. Raises DecodeError (a ValueError) with the
@@ -54,8 +56,8 @@ def replay(
 
     with workers(worth(len(flows)) if processes is None else processes, scheduler) as executor:
         if executor is None:
-            return diagnose(flows, source, topology=topology, transits=transits, progress=jobs)
-        given: dict[str, Any] = {"topology": topology, "transits": transits, "progress": jobs}
+            return diagnose(flows, source, topology=topology, transits=transits, hints=hints, progress=jobs)
+        given: dict[str, Any] = {"topology": topology, "transits": transits, "hints": hints, "progress": jobs}
         if not (scheduler and "://" in store and len(flows)):
             return diagnose_over(executor, Memory(flows), source, **given)
         away, (first, last) = Kept(store), flows.window

@@ -8,6 +8,9 @@ saw), `lost_gpu_seconds` what that cost the job's GPUs so far, `confidence` the 
 something is wrong. Numbers of steps are those of the job (prism.numbering), also in messages; evidence `steps` is [first, after
 the last].
 
+`name` of a job is what the operator's hints call it, else its id; `silent` are those of its endpoints whose payload stays
+inside their host.
+
 Of a job and of each of its ranks, `phases` are the shares of the time in steps, by the words of `model.PHASES` (prism.phases);
 those that took none are left out. When which was is in the Chrome trace.
 """
@@ -85,7 +88,9 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
     spent = timeline.phases.by_rank(len(job.endpoints))
     return {
         "id": job.id,
+        "name": job.name or job.id,
         "endpoints": job.endpoints,
+        "silent": job.silent,
         "hosts": job.hosts,
         "start_ns": job.start_ns,
         "end_ns": job.end_ns,

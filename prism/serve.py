@@ -30,6 +30,7 @@ from collectors.storing import Storing
 from collectors.warming import Warming, compiled_beside
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
+from prism.hints import Hints
 from prism.pulse import Pulse
 from prism.records import Records
 from prism.scheduling import Scheduled
@@ -57,6 +58,7 @@ class Wish:
     spool: str | Path
     listen: Sequence[str] = ()
     topology: Topology | None = None
+    hints: Hints | None = None
     allow: Sequence[str] | None = None
     allow_file: str | None = None
     exporters: int = 1000
@@ -120,7 +122,7 @@ def serve(
         apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
         executor = undo.enter_context(apart)
         kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
-        read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept)
+        read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints)
         listener: Listener | None = None
         sink: Storing | None = None
         if places:

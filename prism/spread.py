@@ -8,22 +8,24 @@ worker reads from where they are.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
+from typing import Any
 
 import numpy as np
 
 from collectors import clickhouse
 from collectors.record import Flows, Mask, Transits
 from prism.diagnose import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
-from prism.jobs import around, recognize
+from prism.hints import Hints
+from prism.jobs import around, naming, recognize
+from prism.jobs.pairs import Pairs, divided, pairs_of, parts
 from prism.model import Diagnosis, Job, Source
 from prism.numbering import Known
-from prism.pairs import Pairs, divided, pairs_of, parts
 from prism.records import Memory, Records
 from prism.stored import StoredRecords
 from prism.topology import Topology
@@ -46,6 +48,7 @@ class Work:
     transits: Transits
     job: Job | None = None
     condense: bool = False
+    hints: Hints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,7 @@ class Glance:
     topology: Topology | None
     transits: Transits
     known: Known | None = None
+    hints: Hints | None = None
 
 
 def glanced(glance: Glance) -> Diagnosis:
@@ -80,6 +84,7 @@ def glanced(glance: Glance) -> Diagnosis:
         least=2,
         now_ns=glance.now_ns,
         known=glance.known,
+        hints=None if glance.hints is None else glance.hints.only(glance.job.endpoints),
     )
 
 
@@ -135,11 +140,11 @@ def done(work: Work) -> Answer:
     """What is told of a job or of a part's only one; of a part with several, its jobs: each is work of its own."""
     flows = work.records.between(work.window[0], work.window[1] + 1, endpoints=work.endpoints).narrowed()
     flows = condensed(flows) if work.condense else flows
-    jobs = recognize(flows, work.topology, window=work.window) if work.job is None else (work.job,)
+    jobs = recognize(flows, work.topology, window=work.window, hints=work.hints) if work.job is None else (work.job,)
     if len(jobs) > 1:
         return jobs
-    own = ((around(flows, job), job) for job in jobs)
-    return tuple(diagnose_job(f, job, work.window, topology=work.topology, transits=work.transits) for f, job in own)
+    given: Mapping[str, Any] = {"topology": work.topology, "transits": work.transits, "hints": work.hints}
+    return tuple(diagnose_job(naming(around(flows, job), job), job, work.window, **given) for job in jobs)
 
 
 def diagnose_over(
@@ -150,6 +155,7 @@ def diagnose_over(
     pairs: Pairs | None = None,
     topology: Topology | None = None,
     transits: Transits | None = None,
+    hints: Hints | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     ahead: int = 16,
 ) -> Diagnosis:
@@ -164,7 +170,7 @@ def diagnose_over(
     condense = source.flows > MANY
     if condense and isinstance(records, Memory):
         records, condense = Memory(condensed(records.flows)), False
-    site = _Site(records, pairs, topology, transits or Transits.empty(), condense)
+    site = _Site(records, pairs, topology, transits or Transits.empty(), condense, hints)
     told: list[Told] = []
     waiting: dict[Future[Answer], Work] = {}
     total = 0
@@ -178,7 +184,8 @@ def diagnose_over(
         told += _taken(executor, site, waiting)
         progress(max(total - len(waiting), 0), total)
     progress(total, total)
-    return merged(source, ranked(told), topology, source.flows, len(np.union1d(pairs.src, pairs.dst)))
+    talkers = len(np.union1d(pairs.src, pairs.dst))
+    return merged(source, ranked(told), topology, source.flows, talkers, hints, pairs.endpoints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +197,7 @@ class _Site:
     topology: Topology | None
     transits: Transits
     condense: bool = False
+    hints: Hints | None = None
 
     def works(self) -> Iterator[Work]:
         """A piece of work for each part."""
@@ -223,9 +231,11 @@ class _Site:
         own = None
         if self.topology is not None:
             known = self.topology.endpoints
-            own = replace(self.topology, endpoints={address: known[address] for address in endpoints if address in known})
+            hosts = {self.topology.host(address) for address in endpoints} - {None}  # some of their endpoints may be silent
+            near = set(endpoints).union(*(self.topology.at[host] for host in hosts if host is not None))
+            own = replace(self.topology, endpoints={address: known[address] for address in known if address in near})
         asked = () if isinstance(records, Memory) else endpoints
-        return Work(records, self.pairs.window, asked, own, self.transits, condense=self.condense)
+        return Work(records, self.pairs.window, asked, own, self.transits, condense=self.condense, hints=self.hints)
 
 
 def _submitted(executor: Executor, work: Work) -> Future[Answer]:

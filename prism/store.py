@@ -189,7 +189,7 @@ def job_json(one: Followed) -> dict[str, Any]:
     """A job as it is followed, without what the records show again."""
     job = one.job
     return {
-        "job": {"id": job.id, "endpoints": job.endpoints, "hosts": job.hosts, "start_ns": job.start_ns},
+        "job": {"id": job.id, "endpoints": job.endpoints, "hosts": job.hosts, "start_ns": job.start_ns, "name": job.name},
         "met_ns": one.met_ns,
         "step_ns": _roughly(one.step_ns),
         "state": one.state,
@@ -215,7 +215,7 @@ def job_from(told: Mapping[str, Any]) -> Followed:
     job = told["job"]
     start = int(job["start_ns"])
     return Followed(
-        Job(str(job["id"]), tuple(job["endpoints"]), tuple(job["hosts"]), start, start),
+        Job(str(job["id"]), tuple(job["endpoints"]), tuple(job["hosts"]), start, start, name=str(job.get("name", ""))),
         int(told["met_ns"]),
         step_ns=float(told["step_ns"]),
         talked_ns=start,

@@ -11,7 +11,7 @@ from collectors import flowrows, halves
 from collectors.clickhouse import Database
 from collectors.flowrows import ENDS, FLOWS, MINUTE, PAIRS
 from collectors.record import Flows
-from prism.pairs import Pairs
+from prism.jobs.pairs import Pairs
 
 BETWEEN = "{time} >= {{{name}_first:Int64}} AND {time} < {{{name}_end:Int64}}"
 

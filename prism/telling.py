@@ -119,7 +119,7 @@ def _of_jobs(before: Board, now: Board) -> Iterator[Change]:
             f"{kind.upper()}{size}" for kind in ("tp", "pp", "dp", "ep", "cp") if (size := getattr(layout, kind)) > 1
         )
         step = step_ms(status.found)["median"]
-        text = f"job {job.id}: {len(job.endpoints)} endpoints, {sizes or 'no layout'}, steps of {step or 0:.0f} ms"
+        text = f"job {job.title}: {len(job.endpoints)} endpoints, {sizes or 'no layout'}, steps of {step or 0:.0f} ms"
         if old is None:
             yield Change("job", now.at_ns, f"{text}, {status.state}", None, job.id)
         elif old.state != status.state:

@@ -116,7 +116,7 @@ def _jobs(jobs: tuple[JobDiagnosis, ...]) -> Table:
     for found in jobs:
         step = step_ms(found)
         time = duration(step["median"]) + (f" ({duration(step['p95'])})" if step["p95"] is not None else "")
-        cells = (found.job.id, _layout(found), _ranks(found), str(max(map(len, found.timeline.steps), default=0)), time)
+        cells = (found.job.title, _layout(found), _ranks(found), str(max(map(len, found.timeline.steps), default=0)), time)
         table.add_row(*map(line, cells))
     return table
 

@@ -39,7 +39,8 @@ def _job(job: Json) -> tuple[str, ...]:
     time = duration(step["median"]) + (f" ({duration(step['p95'])})" if step["p95"] is not None else "")
     lost = duration(1000 * job["lost_gpu_seconds"]) if job["lost_gpu_seconds"] else "none"
     ranks = f"{job['endpoints']}{hosts}"
-    return job["id"], job["state"], _layout(job), ranks, str(job["steps"]), time, lost, _open(job["findings"])
+    name = f"{job['name']} ({job['id']})" if job.get("name") else job["id"]
+    return name, job["state"], _layout(job), ranks, str(job["steps"]), time, lost, _open(job["findings"])
 
 
 def _layout(job: Json) -> str:

@@ -11,7 +11,7 @@ import io
 import ipaddress
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +59,15 @@ class Topology:
     def hosts(self) -> tuple[str, ...]:
         """Every host, sorted."""
         return tuple(sorted({e.host for e in self.endpoints.values() if e.host}))
+
+    @cached_property
+    def at(self) -> Mapping[str, tuple[str, ...]]:
+        """The endpoints of each host."""
+        out: dict[str, list[str]] = defaultdict(list)
+        for address, place in self.endpoints.items():
+            if place.host is not None:
+                out[place.host].append(address)
+        return {host: tuple(own) for host, own in out.items()}
 
     @cached_property
     def sizes(self) -> Counter[str | None]:
@@ -120,7 +129,7 @@ def _format(text: str, name: str) -> str:
 def _check_object(value: Any, where: str, known: tuple[str, ...] | None = None) -> None:
     """Raises ValueError unless the value is an object, without a key twice, and with known keys only."""
     if not isinstance(value, dict):
-        raise ValueError(f"{where}: must be an object, not {_show(value)}")
+        raise ValueError(f"{where}: must be an object, not {shown(value)}")
     if isinstance(value, Object) and value.twice is not None:
         raise ValueError(f"{where}: {value.twice!r} is given twice")
     stray = next((key for key in value if known and key not in known), None)
@@ -183,7 +192,7 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
     found: dict[str, Endpoint] = {}
     spelt: dict[str, str] = {}
     for where, written, fields in rows:
-        address = _address(written, where)
+        address = normal_address(written, where)
         if address in found:
             other = f", once as {spelt[address]}" if spelt[address] != written else ""
             raise ValueError(f"{where}: {written} is given twice{other}")
@@ -195,9 +204,10 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
     return found
 
 
-def _address(written: str, where: str) -> str:
+def normal_address(written: str, where: str) -> str:
+    """An address as `ipaddress` spells it. Raises ValueError that says where it is none."""
     try:
-        address = ipaddress.ip_address(written)
+        address = ipaddress.ip_address(written if isinstance(written, str) else "")
     except ValueError:
         raise ValueError(f"{where}: {written!r} is not an IPv4 or IPv6 address") from None
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
@@ -205,12 +215,12 @@ def _address(written: str, where: str) -> str:
 
 
 def _name(value: Any, key: str, where: str) -> str | None:
-    if value is None or _is_name(value):
+    if value is None or is_name(value):
         return value
-    raise ValueError(f"{where}: {key} must be a name, not {_show(value)}")
+    raise ValueError(f"{where}: {key} must be a name, not {shown(value)}")
 
 
-def _is_name(value: Any) -> TypeGuard[str]:
+def is_name(value: Any) -> TypeGuard[str]:
     """A name ends up in terminals and logs: no control characters, and not nothing."""
     return isinstance(value, str) and value.isprintable() and bool(value.strip())
 
@@ -218,22 +228,23 @@ def _is_name(value: Any) -> TypeGuard[str]:
 def _rail(value: Any, where: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31):
         return value
-    raise ValueError(f"{where}: rail must be a whole number from 0, not {_show(value)}")
+    raise ValueError(f"{where}: rail must be a whole number from 0, not {shown(value)}")
 
 
 def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
     """Links as pairs of two switches, each once, whichever way round it is written."""
     if not isinstance(value, list):
-        raise ValueError(f"{name}: links: must be a list of pairs, not {_show(value)}")
+        raise ValueError(f"{name}: links: must be a list of pairs, not {shown(value)}")
     links: dict[frozenset[str], tuple[str, str]] = {}
     for i, link in enumerate(value):
         ends = link if isinstance(link, list) else []
-        if len(ends) != 2 or not all(map(_is_name, ends)) or ends[0] == ends[1]:
-            raise ValueError(f"{name}: links[{i}]: must be a pair of two switches, not {_show(link)}")
+        if len(ends) != 2 or not all(map(is_name, ends)) or ends[0] == ends[1]:
+            raise ValueError(f"{name}: links[{i}]: must be a pair of two switches, not {shown(link)}")
         links.setdefault(frozenset(ends), (ends[0], ends[1]))
     return tuple(links.values())
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value as an error message quotes it."""
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -56,7 +56,7 @@ def events(
     known = {found.job.id for found in diagnosis.jobs}
     drawn = 0  # arrows of the jobs before: their numbers are the file's
     for pid, found in enumerate(diagnosis.jobs, 1):
-        process = _Process(pid, f"job {found.job.id}", zero_ns)
+        process = _Process(pid, f"job {found.job.title}", zero_ns)
         mine = [_finding_slice(f, shown) for f, shown in findings if f.job == found.job.id]
         process.add("findings", mine)
         process.add("events", [_event_slice(event) for event in found.timeline.events])

@@ -63,12 +63,12 @@ def replay(folder: Path) -> None:
     names = {str(folder / ours): shown for shown, ours in asked["files"]}
     inputs = _named(names)
 
-    from prism import boardfile
+    from prism import boardfile, hints, topology
     from prism.opening import replayed
-    from prism.topology import parse
 
-    topology = parse(asked["topology"], "topology") if asked["topology"] else None
-    told, flows = replayed(inputs, topology, _Progress().tell)
+    placed = topology.parse(asked["topology"], "topology") if asked["topology"] else None
+    given = hints.parse(asked["hints"], "hints") if asked.get("hints") else None
+    told, flows = replayed(inputs, placed, _Progress().tell, hints=given)
     source = replace(told.source, files=tuple(names.get(path, path) for path in told.source.files))
     boardfile.save(folder / "board", replace(told, source=source), flows)
 

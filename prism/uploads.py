@@ -140,10 +140,10 @@ class Uploads:
             self._path(made).mkdir(mode=0o700)
             return Incoming(made, self._path(made), self.bounds.octets - used)
 
-    def start(self, incoming: Incoming, topology: str | None = None) -> Upload:
-        """Have an upload replayed, with the text of a topology. Raises OSError."""
+    def start(self, incoming: Incoming, topology: str | None = None, hints: str | None = None) -> Upload:
+        """Have an upload replayed, with the texts of a topology and of hints. Raises OSError."""
         octets = sum(path.stat().st_size for path in incoming.folder.iterdir())
-        asked = {"files": incoming.files, "topology": topology}
+        asked = {"files": incoming.files, "topology": topology, "hints": hints}
         (incoming.folder / ASKED).write_text(json.dumps(asked), "utf-8")
         names = tuple(name for name, _ in incoming.files)
         upload = Upload(incoming.id, names, time.time(), octets=octets)

@@ -105,6 +105,7 @@ def summary(status: JobStatus, cases: Iterable[Case]) -> Json:
     lost = sum(c.finding.lost_gpu_s for c in cases if c.finding.severity is not Severity.INFO)
     return {
         "id": job.id,
+        "name": job.name or None,
         "state": status.state,
         "endpoints": len(job.endpoints),
         "hosts": len(job.hosts),

@@ -21,6 +21,7 @@ from prism.deaf import Deaf
 from prism.following import NO_STEPS, Trail, Watched, anew, bounded, follow, told_before, waits
 from prism.hearing import Heard, Quiet, losses, reporters, silenced, told_until, weighed
 from prism.heartbeat import aged, steps_on, uneasy, unheard
+from prism.hints import Hints
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.numbering import known as numbered
@@ -40,8 +41,7 @@ class Watch:
     """Follows the jobs in the records it is given.
 
     `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
-    payload of nobody that is followed; and their steps, `most_s` at most. Of the newest windows and closed cases so many stay
-    on the board.
+    payload of nobody that is followed; and their steps, `most_s` at most. So many `windows` and `closed` cases are kept.
     Jobs are looked at by the `executor` where there is one, who finds their records in what is `kept`; without, they are given.
     """
 
@@ -58,8 +58,9 @@ class Watch:
         closed: int = 200,
         executor: Executor | None = None,
         kept: Records | None = None,
+        hints: Hints | None = None,
     ) -> None:
-        self.topology, self.boards, self.steps = topology, boards or Boards(), steps
+        self.topology, self.hints, self.boards, self.steps = topology, hints, boards or Boards(), steps
         self.shelf, self.delays = Shelf(), Delays()
         self.jobs: tuple[Followed, ...] = ()
         self.trails: tuple[Trail, ...] = ()
@@ -260,16 +261,14 @@ class Watch:
         self._looked += 1
         if settled and self.jobs and self._looked % self._every and unknown(lately, self.jobs) < 0.02:
             return
-        longest = max(
-            (now_ns - self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running"), default=0
-        )
+        begins = (self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running")
+        longest = now_ns - min(begins, default=now_ns)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
-        flows = self.shelf.between(now_ns - reach, now_ns)
-        flows = flows.take(flows.end_ns <= now_ns)
-        if len(flows):
+        if len(flows := (within := self.shelf.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
             kept = tuple(one for one in self.jobs if one.id in held)
             members = {address for one in kept for address in one.job.endpoints}
-            jobs = [job for job in recognize(flows, self.topology) if members.isdisjoint(job.endpoints)]
+            seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
+            jobs = [job for job in seen if members.isdisjoint(job.endpoints)]
             self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
@@ -306,6 +305,7 @@ class Watch:
             self.topology,
             self.shelf.transits(since, now_ns),
             numbered(one.found.timeline, since) if one.found is not None and one.trusted else None,
+            self.hints,
         )
 
     def _until_when(self, one: Followed, job: Job, whole: Flows, now_ns: int) -> int:

@@ -87,7 +87,7 @@ def about(found: JobDiagnosis) -> str:
     ranks, hosts, layout = len(found.job.endpoints), len(found.job.hosts), found.parallelism.layout
     where = f" on {hosts} host{'s' if hosts != 1 else ''}" if hosts else ""
     sizes = [f"{kind.upper()} {getattr(layout, kind)}" for kind in ("dp", "pp", "tp", "ep", "cp") if getattr(layout, kind) > 1]
-    return f"Job {found.job.id}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
+    return f"Job {found.job.title}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
 
 
 def moment(time_ns: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, HTTPException, Path, Request, Response, UploadFile
@@ -16,8 +17,8 @@ from prism.incoming import FullError
 from prism.service import Service
 from prism.uploads import Upload, Uploads
 
-TOPOLOGY = 16 << 20  # octets
-FIELDS = ("files", "topology")
+DOCUMENT = 16 << 20  # octets of a topology or of hints
+FIELDS = ("files", "topology", "hints")
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
@@ -34,15 +35,17 @@ def router() -> APIRouter:
 
 
 async def fields(request: Request) -> None:
-    """Refuse a form that has other fields than `files` and `topology`."""
+    """Refuse a form that has other fields than `files`, `topology` and `hints`."""
     form = await request.form()
     if unknown := sorted(set(form) - set(FIELDS)):
         raise HTTPException(
             422,
-            f"unknown form field {', '.join(map(repr, unknown))}: captures and records go in 'files', a topology in 'topology'",
+            f"unknown form field {', '.join(map(repr, unknown))}: "
+            "captures and records go in 'files', a topology in 'topology', hints in 'hints'",
         )
-    if len(form.getlist("topology")) > 1:
-        raise HTTPException(422, "form field 'topology': more than one file; send one topology")
+    for name in FIELDS[1:]:
+        if len(form.getlist(name)) > 1:
+            raise HTTPException(422, f"form field '{name}': more than one file; send one")
 
 
 def upload(
@@ -54,6 +57,9 @@ def upload(
     topology: Annotated[
         UploadFile | SkipJsonSchema[None], File(description="Which address is which host, rail and leaf.")
     ] = None,
+    hints: Annotated[
+        UploadFile | SkipJsonSchema[None], File(description="What is known of the site and its jobs, see prism replay --hints.")
+    ] = None,
     _fields: Annotated[None, Depends(fields)] = None,
 ) -> Response:
     """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
@@ -62,7 +68,11 @@ def upload(
         raise HTTPException(
             422, f"form field 'files': {len(files)} files, at most {spool.bounds.files} in one upload; send fewer"
         )
-    placed = _text(topology) if topology else None
+    from prism.hints import parse as parse_hints
+    from prism.topology import parse as parse_topology
+
+    placed = _text(topology, "topology", parse_topology) if topology else None
+    given = _text(hints, "hints", parse_hints) if hints else None
     try:
         incoming = spool.incoming()
     except FullError as error:
@@ -71,7 +81,7 @@ def upload(
     try:
         for file in files:
             incoming.add(file.filename or "upload", file.file)
-        made = spool.start(incoming, placed)
+        made = spool.start(incoming, placed, given)
         started = True
     except FullError as error:
         raise HTTPException(413, str(error)) from None
@@ -81,19 +91,17 @@ def upload(
     return _told(made, 202, {"Location": request.url_for("replay", id=made.id).path})
 
 
-def _text(file: UploadFile) -> str:
-    """Read and check the topology of a form. Raises HTTPException that says what is wrong."""
-    from prism.topology import parse
-
-    octets = file.file.read(TOPOLOGY + 1)
-    if len(octets) > TOPOLOGY:
-        raise HTTPException(413, f"form field 'topology': more than {TOPOLOGY >> 20} MiB; a topology is smaller")
+def _text(file: UploadFile, name: str, parse: Callable[[str, str], object]) -> str:
+    """Read and check a small document of a form. Raises HTTPException that says what is wrong."""
+    octets = file.file.read(DOCUMENT + 1)
+    if len(octets) > DOCUMENT:
+        raise HTTPException(413, f"form field '{name}': more than {DOCUMENT >> 20} MiB; such a document is smaller")
     try:
         text = octets.decode("utf-8-sig")
-        parse(text, "topology")
+        parse(text, name)
     except ValueError as error:
         raise HTTPException(
-            422, str(error) if not isinstance(error, UnicodeError) else "topology: not UTF-8 text; save it as UTF-8"
+            422, str(error) if not isinstance(error, UnicodeError) else f"{name}: not UTF-8 text; save it as UTF-8"
         ) from None
     return text
 

@@ -135,9 +135,13 @@ class StepMs(Model):
 
 
 class JobSummary(Model):
-    """A job in brief. `sparkline`: step durations, ms, the greatest of neighbours where they are many."""
+    """A job in brief. `sparkline`: step durations, ms, the greatest of neighbours where they are many.
+
+    `name`: what the operator's hints call it.
+    """
 
     id: str
+    name: str | None
     state: JobState
     endpoints: int
     hosts: int

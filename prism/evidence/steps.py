@@ -97,6 +97,8 @@ def _period(streams: Sequence[Stream], low: float, high: float, at_most: float) 
     if not found:
         return 0.0, 0.0
     best = max(value for _, value in found)
+    if best <= 0:
+        return 0.0, 0.0
     lag, value = min((at, value) for at, value in found if value >= c.NEAR_BEST * best)
     return lag * (high - low) / bins, value
 

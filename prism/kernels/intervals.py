@@ -152,30 +152,3 @@ def at_half(values: NDArray[Any], weights: NDArray[Any]) -> float:
             kept += value < guess if down else value > guess
         below, n = below if down else less + same, kept
     return float(guess)
-
-
-def beat(a: Union, b: Union, *, shifts: int = 24) -> float:
-    """How far two unions coincide beyond chance: 1 always, 0 as two strangers would.
-
-    Chance is measured: the mean coincidence when one is shifted by fractions of their common time.
-    """
-    low, high = max(int(a[0][0]), int(b[0][0])), min(int(a[1][-1]), int(b[1][-1]))
-    if high <= low:
-        return 0.0
-    span = high - low
-    golden = 0.6180339887498949  # shifts that share no rhythm with one another
-    moved = [int(span * (0.02 + 0.2 * ((i * golden) % 1.0))) for i in range(1, shifts + 1)]
-    chance = float(np.mean([_coincidence(a, (b[0] + by, b[1] + by)) for by in moved]))
-    seen = _coincidence(a, b)
-    return (seen - chance) / max(1.0 - chance, 1e-9)
-
-
-def _coincidence(a: Union, b: Union) -> float:
-    """The lesser share of one union that lies within the other, in their common time."""
-    low, high = max(a[0][0], b[0][0]), min(a[1][-1], b[1][-1])
-    shares = []
-    for x, y in ((a, b), (b, a)):
-        inside = (x[0] >= low) & (x[1] <= high)
-        weight = np.maximum(x[1][inside] - x[0][inside], 1)
-        shares.append(float(np.average(covered(x[0][inside], x[1][inside], y), weights=weight)) if inside.any() else 0.0)
-    return min(shares)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +24,15 @@ class Answer(NamedTuple):
     explains: float  # 0 … 1: whether the structure of the traffic is what the hypothesis says
 
 
-def answers(problem: Problem) -> list[Answer]:
-    """Layouts, the most probable first. Hypotheses of one layout and one set of members are one answer."""
+def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None = None) -> list[Answer]:
+    """Layouts, the most probable first. Hypotheses of one layout and one set of members are one answer.
+
+    `prior` gives the log-odds that the operator's hints add for a layout.
+    """
     best: dict[tuple[object, ...], Hypothesis] = {}
     for one in hypotheses(problem):
+        if prior is not None:
+            one = replace(one, terms={**one.terms, "hints": prior(one.layout)})
         key = (*one.layout.items(), one.groups, one.members)
         if key not in best or best[key].score < one.score:
             best[key] = one

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.record import Flows
+from prism.hints import Hints
 from prism.layout import constants as c
 from prism.layout.explained import Explained, explained
+from prism.layout.hints import prior
 from prism.layout.posterior import Answer, alternatives, answers
 from prism.layout.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism
@@ -26,7 +28,7 @@ class Weighed:
     instead: Explained | None = None
 
 
-def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) -> Weighed | None:
+def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, hints: Hints | None = None) -> Weighed | None:
     """Compute the probability of an inferred layout (`told`) from the job's flow records. None if they do not allow it.
 
     The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. It is
@@ -42,7 +44,8 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None) 
     layout = told.layout
     sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
     in_bursts = all(s.bursts for s in problem.streams)
-    found = _agreeing(answers(problem), told, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
+    believed = None if hints is None else lambda layout: prior(hints, layout, job.endpoints)
+    found = _agreeing(answers(problem, believed), told, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
     if not found:
         return None
     first = found[0]

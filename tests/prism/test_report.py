@@ -16,7 +16,8 @@ def test_the_report_has_the_form_the_design_promises(diagnosis):
     assert set(made["input"]) >= {"files", "packets", "flows", "skipped", "start_ns", "end_ns"}
     (job,) = made["jobs"]
     assert set(job) == {
-        "id", "endpoints", "hosts", "start_ns", "end_ns", "parallelism", "confidence", "alternatives", "groups", "pairs",
+        "id", "name", "endpoints", "silent", "hosts",
+        "start_ns", "end_ns", "parallelism", "confidence", "alternatives", "groups", "pairs",
         "step_ms", "phases", "events", "ranks",
     }  # fmt: skip
     assert job["parallelism"] == {"dp": 2, "pp": 4, "tp": 1, "ep": 1, "cp": 1}

@@ -13,8 +13,8 @@ from collectors.record import Flows
 from prism import report
 from prism.cli import app
 from prism.diagnose import diagnose
+from prism.jobs.pairs import pairs_of, parts
 from prism.keeping import through
-from prism.pairs import pairs_of, parts
 from prism.records import Memory
 from prism.spread import Kept, diagnose_over
 from prism.topology import Topology

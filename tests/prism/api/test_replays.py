@@ -47,7 +47,12 @@ def test_a_capture_is_uploaded_followed_and_read(api, url, pcaps):
         ([("files", ("a.pcap", b"x")), ("topology", ("t", b'{"endpoints": 3}'))], 422, "endpoints"),
         ([("files", (f"{i}.pcap", b"x")) for i in range(65)], 422, "at most 64"),
         ([("files", ("a.pcap", b"x")), ("placement", ("t.json", b"{}"))], 422, "a topology in 'topology'"),
-        ([("files", ("a.pcap", b"x")), ("topology", ("a", b"{}")), ("topology", ("b", b"{}"))], 422, "one topology"),
+        (
+            [("files", ("a.pcap", b"x")), ("topology", ("a", b"{}")), ("topology", ("b", b"{}"))],
+            422,
+            "'topology': more than one",
+        ),
+        ([("files", ("a.pcap", b"x")), ("hints", ("h", b'{"sites": {}}'))], 422, "hints: unknown key 'sites'"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_at_once(api, uploads, parts, status, why):

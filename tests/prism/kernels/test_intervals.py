@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from prism.kernels.intervals import (
     active,
-    beat,
     covered,
     intersection,
     length_before,
@@ -105,15 +104,6 @@ def train(seed, *, period=1000, busy=300, steps=200, wander=30):
     chance = np.random.default_rng(seed)
     start = np.cumsum(chance.integers(period - wander, period + wander, steps)).astype(np.int64)
     return start, start + busy
-
-
-def test_one_beats_with_itself_and_with_its_part_but_not_with_a_stranger():
-    one = train(0)
-    assert beat(one, one) == pytest.approx(1)
-    assert beat(one, (one[0] + 10, one[1] - 10)) > 0.9
-    assert abs(beat(one, train(1, period=1130))) < 0.3
-    assert beat(one, (one[0] + 500, one[1] + 500)) < 0
-    assert beat(one, (one[0] + 10**9, one[1] + 10**9)) == 0
 
 
 @given(INTERVALS, INTERVALS, st.lists(st.integers(1, 9), min_size=12, max_size=12))

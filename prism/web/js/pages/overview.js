@@ -84,7 +84,7 @@ function filterBox(query, change) {
 }
 
 const columnsOf = (board) => [
-  { name: "id", label: "Job", by: (job) => job.id, cell: (job) => job.id },
+  { name: "id", label: "Job", by: (job) => job.name ?? job.id, cell: (job) => (job.name ? [job.name, h("small", {}, ` ${job.id}`)] : job.id) },
   { name: "state", label: "State", by: (job) => job.state, cell: (job) => h("span", { class: `state ${job.state}` }, STATES[stateOf(job, board)]) },
   { name: "layout", label: "Layout", by: (job) => layout(job.layout), cell: (job) => [layout(job.layout), " ", confidence(job.confidence)], class: "layout-cell" },
   { name: "ranks", label: "Ranks", number: true, by: (job) => job.endpoints, cell: (job) => [count(job.endpoints), job.hosts ? h("small", {}, ` on ${count(job.hosts)} hosts`) : null] },
@@ -99,7 +99,7 @@ function jobRows(items, query, board, change) {
   const columns = columnsOf(board);
   const sorted = { name: query.sort ?? "findings", down: !query.up };
   const column = columns.find((one) => one.name === sorted.name && one.by) ?? columns[0];
-  const words = (job) => `${job.id} ${job.state} ${layout(job.layout)}`.toLowerCase();
+  const words = (job) => `${job.name ?? ""} ${job.id} ${job.state} ${layout(job.layout)}`.toLowerCase();
   const rows = items.filter((job) => words(job).includes((query.filter ?? "").toLowerCase()));
   rows.sort((a, b) => (sorted.down ? -1 : 1) * (column.by(a) < column.by(b) ? -1 : column.by(a) > column.by(b) ? 1 : 0));
   if (!rows.length) return none(items, board);

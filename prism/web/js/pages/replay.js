@@ -11,7 +11,7 @@ export async function replay({ source, fill }) {
   const chosen = h("div", { class: "box", "aria-live": "polite" });
   const runs = h("div", { class: "box", "aria-live": "polite" });
   const input = h("input", { type: "file", multiple: true, id: "files", class: "hidden", onchange: () => choose([...input.files]) });
-  const drop = h("label", { class: "drop", for: "files", tabindex: 0, role: "button" }, h("strong", {}, "Drop captures or flow records here"), h("span", {}, "or click to choose: pcap, pcapng, CSV, JSON Lines, Parquet, nfdump, Zeek, plain or .gz, .zst; one file per switch, and the topology (topology.json, .yaml or .csv) with them"));
+  const drop = h("label", { class: "drop", for: "files", tabindex: 0, role: "button" }, h("strong", {}, "Drop captures or flow records here"), h("span", {}, "or click to choose: pcap, pcapng, CSV, JSON Lines, Parquet, nfdump, Zeek, plain or .gz, .zst; one file per switch, and the topology (topology.json, .yaml or .csv) and hints (hints.json or .yaml) with them"));
   let files = [];
 
   function choose(some) {
@@ -19,13 +19,13 @@ export async function replay({ source, fill }) {
     draw();
   }
   function draw(error = null, sending = false) {
-    const rows = files.map((file) => h("li", { key: file.name }, file.name, " ", h("small", {}, octets(file.size)), isTopology(file) ? h("small", {}, " topology") : null, " ", h("button", { type: "button", class: "link", "aria-label": `Leave out ${file.name}`, onclick: () => { files = files.filter((one) => one !== file); draw(); } }, "leave out")));
+    const rows = files.map((file) => h("li", { key: file.name }, file.name, " ", h("small", {}, octets(file.size)), isTopology(file) ? h("small", {}, " topology") : isHints(file) ? h("small", {}, " hints") : null, " ", h("button", { type: "button", class: "link", "aria-label": `Leave out ${file.name}`, onclick: () => { files = files.filter((one) => one !== file); draw(); } }, "leave out")));
     const go = h("button", { type: "button", class: "primary", id: "go", disabled: sending || !files.some((one) => !isTopology(one)), onclick: send }, sending ? "Sending …" : "Replay");
     redraw(chosen, error ? h("p", { key: "error", class: "notice lost" }, `▲ ${error}`) : null, files.length ? [h("ul", { class: "files" }, rows), h("p", {}, go)] : null);
   }
   async function send() {
     const body = new FormData();
-    for (const file of files) body.append(isTopology(file) ? "topology" : "files", file, file.name);
+    for (const file of files) body.append(isTopology(file) ? "topology" : isHints(file) ? "hints" : "files", file, file.name);
     draw(null, true);
     try {
       const { place, body: told } = await source.send("/replays", body);
@@ -85,7 +85,8 @@ export async function replay({ source, fill }) {
 
 const over = (state) => ["done", "failed", "cancelled"].includes(state);
 
-/** A topology is told by its name; all else is data. */
+/** A topology and hints are told by their names; all else is data. */
+const isHints = (file) => /^hints[^/]*\.(json|ya?ml)$/i.test(file.name);
 const isTopology = (file) => /^topology[^/]*\.(json|ya?ml|csv)$/i.test(file.name);
 
 function card({ id, state, stage, done, total, error, files }, cancel) {

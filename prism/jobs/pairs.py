@@ -68,15 +68,21 @@ def _summed(number: Codes, n: int, start: Ints, end: Ints, octets: Ints) -> tupl
 
 
 def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.intp], ...]:
-    """The codes of the endpoints of each part, those with most octets first. What is in no part is in no job."""
+    """The codes of the endpoints of each part, those with most octets first. What is in no part is in no job.
+
+    Without a topology, clusters of one job may have nothing in common but their beat: all that keeps moving is one part.
+    """
     n = len(pairs.endpoints)
     known = np.array([topology is None or address in topology.endpoints for address in pairs.endpoints], np.bool_)
     joins = (pairs.records >= LEAST) & (pairs.src != pairs.dst) & known[pairs.src] & known[pairs.dst]
+    if topology is None:
+        one = np.unique(np.concatenate([pairs.src[joins], pairs.dst[joins]])).astype(np.intp)
+        return (one,) if len(one) else ()
     hosts: dict[str, int] = {}
     at = [
         (code, n + hosts.setdefault(host, len(hosts)))
         for code, address in enumerate(pairs.endpoints)
-        if topology is not None and (host := topology.host(address)) is not None
+        if (host := topology.host(address)) is not None
     ]
     links = np.concatenate([np.stack([pairs.src[joins], pairs.dst[joins]], axis=1), np.array(at, np.int32).reshape(-1, 2)])
     size = n + len(hosts)

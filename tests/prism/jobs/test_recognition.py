@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from prism.diagnose import diagnose
+from prism.hints import Hints, JobHints
 from prism.jobs import naming, recognize, rows_of
 from prism.model import Source
 from prism.topology import Endpoint, Topology
@@ -85,14 +86,28 @@ def rails(*, barrier=False, steps=16):
     return wire.flows()
 
 
-def test_rings_that_beat_together_on_shared_hosts_are_one_job():
-    assert members(rails(), placed(8, nics=2)) == [names(range(8))]
+@pytest.mark.parametrize("topology", [placed(8, nics=2), None])
+@pytest.mark.parametrize("barrier", [False, True])
+def test_rings_in_lockstep_are_one_job(topology, barrier):
+    assert members(rails(barrier=barrier), topology) == [names(range(8))]
+
+
+def test_rings_in_lockstep_on_other_hosts_are_two_jobs():
     assert sorted(members(rails(), placed(8))) == [names(range(0, 8, 2)), names(range(1, 8, 2))]
 
 
-def test_rings_that_meet_at_a_barrier_are_one_job_without_a_topology():
-    assert len(members(rails())) == 2
-    assert members(rails(barrier=True)) == [names(range(8))]
+def test_few_steps_prove_no_job():
+    flows = training(dp=4, steps=2).flows()
+    assert members(flows, placed(4)) == []
+    assert [job.endpoints for job in recognize(flows, placed(4), unproven=True)] == [names(range(4))]
+
+
+def test_hints_name_jobs_and_join_what_beats_unclearly():
+    given = Hints(jobs=(JobHints("llama", frozenset(names(range(8)))),))
+    (job,) = recognize(rails(), placed(8, nics=2), hints=given)
+    assert (job.name, job.title) == ("llama", f"llama ({job.id})")
+    apart = Hints(jobs=tuple(JobHints(f"job{k}", frozenset(names(range(k, 8, 2)))) for k in range(2)))
+    assert {job.name for job in recognize(rails(), placed(8, nics=2), hints=apart)} == {"job0", "job1"}
 
 
 def test_too_little_is_no_job():

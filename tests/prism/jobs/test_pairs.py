@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from collectors.record import COLUMNS, Flows
 from prism.jobs import around, recognize
+from prism.jobs.pairs import divided, pairs_of, parts
 from prism.model import Job
-from prism.pairs import divided, pairs_of, parts
 from prism.topology import Endpoint, Topology
 from tests.prism.traffic import Wire, placed, training
 
@@ -52,10 +52,15 @@ def test_sums_of_pairs_are_as_the_plain_way_says(records):
 
 
 def test_parts_are_joined_by_pairs_that_keep_moving_something():
-    talk = [("a", "b", 9), ("c", "d", 1)] * 3
-    assert named(pairs_of(flows_of(*talk))) == [{"a", "b"}, {"c", "d"}]
-    assert named(pairs_of(flows_of(*talk, *[("b", "c", 1)] * 2))) == [{"a", "b"}, {"c", "d"}]
-    assert named(pairs_of(flows_of(*talk, *[("b", "c", 1)] * 3))) == [{"a", "b", "c", "d"}]
+    talk, apart = [("a", "b", 9), ("c", "d", 1)] * 3, Topology({name: Endpoint(name, None, None) for name in "abcd"})
+    assert named(pairs_of(flows_of(*talk)), apart) == [{"a", "b"}, {"c", "d"}]
+    assert named(pairs_of(flows_of(*talk, *[("b", "c", 1)] * 2)), apart) == [{"a", "b"}, {"c", "d"}]
+    assert named(pairs_of(flows_of(*talk, *[("b", "c", 1)] * 3)), apart) == [{"a", "b", "c", "d"}]
+    assert named(pairs_of(flows_of()), apart) == []
+
+
+def test_without_a_topology_all_that_keeps_moving_is_one_part():
+    assert named(pairs_of(flows_of(*[("a", "b", 9), ("c", "d", 1)] * 3, ("x", "y", 1)))) == [{"a", "b", "c", "d"}]
     assert named(pairs_of(flows_of())) == []
 
 
@@ -101,9 +106,8 @@ def test_jobs_are_recognised_part_by_part_as_in_the_whole():
     wire = Wire(tcp=True)
     training(dp=4, wire=wire)
     flows = training(dp=4, wire=wire, first=12).flows()
-    for topology in (None, placed(16)):
-        own = list(divided(flows, parts(pairs_of(flows), topology)))
-        assert len(own) == 2
-        jobs = {job for part in own for job in recognize(part, topology, window=flows.window)}
-        assert jobs == set(recognize(flows, topology))
-        assert len(jobs) == 2
+    own = list(divided(flows, parts(pairs_of(flows), placed(16))))
+    assert len(own) == 2
+    jobs = {job for part in own for job in recognize(part, placed(16), window=flows.window)}
+    assert jobs == set(recognize(flows, placed(16)))
+    assert len(jobs) == 2

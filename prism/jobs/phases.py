@@ -1,0 +1,62 @@
+"""How well traffic repeats from one mark to the next: the test whether two clusters run in lockstep.
+
+The marks are the step boundaries of one cluster. The traffic of the other one is laid over these steps. If both belong to one
+job, its shape is the same in every step; traffic of another period, or of the same period with a clock of its own, is smeared.
+This is the peri-event histogram of spike-train analysis. It needs no threshold in seconds, and marks of one cluster only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.jobs import constants as c
+
+FLAT = 1 - 1e-6  # likeness by chance, 0 ... 1, of traffic that is spread so evenly over the step that it has no shape
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def shapes(marks: Ints, times: Ints, weight: Floats, bins: int) -> Floats:
+    """The shape of the traffic in each step, unit length; float64[steps with traffic, bins]."""
+    steps = len(marks) - 1
+    inside = (times >= marks[0]) & (times < marks[-1])
+    place = np.interp(times[inside], marks, np.arange(steps + 1.0))
+    step = np.minimum(place.astype(np.int64), steps - 1)
+    part = np.minimum(((place - step) * bins).astype(np.int64), bins - 1)
+    moved = np.sqrt(np.bincount(step * bins + part, weight[inside], steps * bins)).reshape(steps, bins)
+    smooth = (
+        moved + 0.6 * (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) + 0.14 * (np.roll(moved, 2, 1) + np.roll(moved, -2, 1))
+    )
+    length = np.sqrt((smooth * smooth).sum(1))
+    return np.asarray(smooth[length > 0] / length[length > 0, None])
+
+
+def consistency(shape: Floats) -> float:
+    """How alike the steps are beyond chance: 1 the same in every step, 0 as if each step were shifted at random."""
+    steps, bins = shape.shape
+    if steps < c.MIN_STEPS:
+        return 0.0
+    total, sums = shape.sum(0), shape.sum(1)
+    alike = (total @ total - steps) / (steps * (steps - 1))
+    chance = float(sums.sum() ** 2 - sums @ sums) / (steps * (steps - 1) * bins)
+    return float((alike - chance) / (1 - chance)) if chance < FLAT else 0.0
+
+
+def offsets(shape: Floats) -> Floats:
+    """By how much each step is shifted against the others, in steps, -0.5 ... 0.5."""
+    bins = shape.shape[1]
+    rows = np.fft.rfft(shape)
+    match = np.fft.irfft(np.conj(rows.sum(0) - rows) * rows, bins)
+    best = match.argmax(1)
+    at = np.arange(len(shape))
+    before, peak, after = match[at, best - 1], match[at, best], match[at, (best + 1) % bins]
+    curve = before - 2 * peak + after
+    shift = np.where(curve < 0, (before - after) / (2 * np.where(curve < 0, curve, -1)), 0)
+    return np.asarray(((best + shift) / bins + 0.5) % 1 - 0.5)
+
+
+def parts_of(marks: Ints, other: Ints) -> int:
+    """Into how many parts a step is cut, a power of two, so that the steps of the other traffic still show: 32 to 2048."""
+    ratio = float(np.median(np.diff(marks)) / max(np.median(np.diff(other)), 1.0)) if len(other) > 1 else 1.0
+    return int(2 ** np.clip(np.ceil(np.log2(c.BINS * ratio)), np.log2(c.BINS), 11))

@@ -1,0 +1,28 @@
+"""Edges of made-up traffic, for tests of jobs."""
+
+import numpy as np
+
+from prism.kernels.carried import Carried
+from prism.kernels.edges import edge_from
+
+MS = 1_000_000
+
+
+def edge(src, dst, starts_ms, octets=1_000_000, *, lasts_ms=1.0):
+    start = (np.asarray(starts_ms, float) * MS).astype(np.int64)
+    size = np.broadcast_to(np.asarray(octets, np.int64), start.shape).copy()
+    return edge_from((src, dst), np.arange(len(start)), start, start + int(lasts_ms * MS), size)
+
+
+def steps(count, period=100.0, *, jitter=0.0, seed=0, bursts=(0.0, 5.0, 40.0)):
+    """When bursts begin in steps, ms, and when steps do."""
+    chance = np.random.default_rng(seed)
+    begins = np.cumsum(period * (1 + jitter * chance.standard_normal(count)))
+    return (begins[:, None] + np.array(bursts)).ravel(), begins
+
+
+def carried(*pairs):
+    """(src, dst, octets) of steady pairs."""
+    src, dst, volume = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
+    zero = np.zeros(len(pairs), np.int64)
+    return Carried(np.zeros(0, np.int32), src, dst, zero + 9, zero, zero + 9, volume)

@@ -1,0 +1,30 @@
+from collectors.record import Flows
+from prism.jobs.clusters import clusters_of, homes, joined, met_at_barriers, sampled, talk_of, unions
+from tests.prism.jobs.made import carried
+from tests.prism.traffic import placed, training
+
+
+def test_pairs_that_matter_join_endpoints():
+    steady = carried((0, 1, 10**9), (2, 3, 10**9), (1, 2, 100))
+    assert clusters_of(steady, 5) == [{0, 1}, {2, 3}]
+    assert homes([{0, 1}, {2, 3}], 5).tolist() == [0, 0, 1, 1, -1]
+
+
+def test_joined_clusters_are_one():
+    assert unions(4, [(0, 2)]) == [[0, 2], [1], [3]]
+    assert joined([frozenset({0}), frozenset({1}), frozenset({2})], [(0, 2)]) == [{0, 2}, {1}]
+
+
+def test_some_edges_of_each_cluster_are_looked_at_the_heaviest_among_them():
+    flows = training(dp=16).flows()
+    talk, steady = talk_of(flows, placed(16))
+    assert len(talk) >= len(steady) == 16
+    (cluster,) = clusters_of(steady, len(flows.endpoints))
+    (edges,) = sampled(flows, steady, [cluster])
+    assert max(edge.volume for edge in edges) == steady.volume.max()
+    assert met_at_barriers(flows, [cluster], flows.window) == [cluster]
+
+
+def test_no_records_are_no_clusters():
+    flows = Flows.build({"start_ns": []}, endpoints=())
+    assert clusters_of(talk_of(flows, None)[1], 0) == []
