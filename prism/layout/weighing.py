@@ -53,7 +53,7 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, 
     if _sizes(first) == sizes and (_is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, first)):
         return Weighed(sure, _alternatives(found))
     if first.explains < c.EVEN:
-        return Weighed(min(layout.confidence, 1 - first.explains), ())
+        return Weighed(min(layout.confidence, c.EVEN), _alternatives([first, *found]))
     return Weighed(sure, _alternatives(found), explained(problem, first.best, sure, flows))
 
 
