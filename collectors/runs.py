@@ -80,8 +80,8 @@ def enter_packets(flow: Any, record: Any) -> None:
 def expect_segment(flow: Any, sign: Any) -> None:
     """Expect another segment like one that was taken, in the same unit, or another acknowledgment.
 
-    Until they are entered, `high` is how many came, of at most `ready`. Of segments, `unpushed` and `until` hold identifications
-    meanwhile.
+    Until they are entered, `high` is how many came, of at most `ready`. Of segments, `unpushed` and `until` then hold
+    identifications.
     """
     octets = octets_of(sign)
     if flags_of(sign) & _PUSHED or is_marked(sign):
