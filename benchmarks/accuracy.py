@@ -7,6 +7,9 @@ A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dum
 A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
 an imperfect collection gives them are pooled apart. `--baseline` scores the paper's method on the same flows.
 
+Below the table of runs: one by origin (benchmarks.origins), one of how often a confidence was right (benchmarks.reliability),
+and risk–coverage curves of the layouts.
+
 Exits 1 when a pooled figure misses its floor or a capture could not be read. A time includes everything from opening the files
 to the diagnosis; peak is the largest resident memory of the process meanwhile.
 """
@@ -22,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import grid, llmprism_baseline, reliability
+from benchmarks import grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.record import Flows, Transits
 from prism import report, topology
@@ -33,6 +36,7 @@ from prism.topology import Topology
 
 FLOORS: dict[str, float] = {
     "jobs_exact": 1.0,
+    "jobs_extra": 0,
     "layout_exact": 0.8,
     "groups_f1": 0.9,
     "steps_recall": 0.95,
@@ -108,7 +112,7 @@ def of_folder(folder: Path, name: str) -> Input:
         placed = topology.parse(document.read_text(), str(document)) if document.exists() else None
         return *read(inputs(folder), placed, lambda *_: None), placed, truth
 
-    return Input(name, {"from": folder.parent.name, "degradation": "none"}, opened)
+    return Input(name, {"from": folder.parent.name, "origin": origins.of_folder(folder), "degradation": "none"}, opened)
 
 
 def of_case(case: grid.Case) -> Input:
@@ -121,7 +125,7 @@ def of_case(case: grid.Case) -> Input:
         return flows, drawn.transits, source, topology.parse(json.dumps(drawn.topology), "topology"), drawn.truth
 
     names = ("layout", "scale", "fault", "nuisance", "degradation")
-    return Input(case.name, {"from": "grid", **{name: getattr(case, name) for name in names}}, opened)
+    return Input(case.name, {"from": "grid", "origin": "grid", **{name: getattr(case, name) for name in names}}, opened)
 
 
 def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline: bool = False) -> Run:
@@ -234,10 +238,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     print(table(runs))
+    whole = [r for r in runs if r.tags["degradation"] == "none"]
+    by_origin = origins.pooled((r.tags["origin"], r.counts, r.said) for r in whole)
+    print(f"\n{origins.table(by_origin)}")
     print(f"\n{reliability.table([said for r in runs for said in r.said])}")
+    print(f"\n{origins.curves(by_origin)}")
     if asked.baseline:
         print(f"\n{compared(runs)}")
-    whole = [r for r in runs if r.tags["degradation"] == "none"]
     missed = misses(sum((r.counts for r in whole), Counts()).figures(), FLOORS | dict(asked.floor))
     failed = [f"{r.name} could not be replayed" for r in runs if r.error]
     for line in failed + missed:

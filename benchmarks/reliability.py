@@ -9,6 +9,7 @@ from benchmarks.score import loud, true_findings
 
 Json = Mapping[str, Any]
 BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+LEAST = (0.99, 0.95, 0.9, 0.8, 0.7, 0.5, 0.0)
 
 
 class Said(NamedTuple):
@@ -46,3 +47,32 @@ def table(said: Sequence[Said]) -> str:
             cells += f"{len(own):>10}" + "".join(f"{'-' if v is None else f'{v:.2f}':>7}" for v in (mean, right))
         lines.append(f"{low:.2f} … {min(high, 1.0):.2f}   {cells}")
     return "\n".join(lines)
+
+
+class Point(NamedTuple):
+    """A point of a risk–coverage curve: of all jobs, the share whose layout is said with at least a confidence, and the share
+    of these that is wrong; None where none is.
+    """
+
+    least: float
+    coverage: float
+    risk: float | None
+
+
+def curve(said: Sequence[Said], jobs: int, least: Sequence[float] = LEAST) -> list[Point]:
+    """Risk and coverage of layouts. A true job that is not reported exactly has no layout, so that coverage may end below 1."""
+    out = []
+    for low in least:
+        own = [s.right for s in said if s.what == "layout" and s.confidence >= low]
+        out.append(Point(low, len(own) / jobs if jobs else 0.0, 1 - sum(own) / len(own) if own else None))
+    return out
+
+
+def area(said: Sequence[Said]) -> float | None:
+    """The area under the risk–coverage curve: the mean risk over all that were said, the surest first (Geifman et al. 2019).
+
+    Layouts of one confidence count as one point.
+    """
+    own = [s for s in said if s.what == "layout"]
+    risks = [curve(own, len(own), [s.confidence])[0].risk or 0.0 for s in own]
+    return sum(risks) / len(risks) if risks else None

@@ -224,7 +224,7 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
                 _move(t, i, kept)
             kept += 1
         elif flow.kind in (LANE, ORPHAN):
-            enter_segments(t, flow)
+            enter_segments(t, i, flow)
             if flow.count:
                 cut_block(t, i, settings, False, scratch.paces, overall)
             if flow.has_record:
@@ -242,7 +242,7 @@ def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any
         if flow.kind not in (LANE, ORPHAN):
             rest_messages(t, i, before_ns)
         elif flow.last_ns < before_ns or flow.kind == ORPHAN:
-            enter_segments(t, flow)
+            enter_segments(t, i, flow)
             if flow.count:
                 cut_block(t, i, settings, False, scratch.paces, overall)
             if flow.has_record:

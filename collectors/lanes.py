@@ -21,7 +21,7 @@ MARKS = SYN | FIN | RST
 def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any) -> None:
     """A packet of lane i. `settings.small`: payload up to so many octets is control."""
     flow, octets = t.flows[i], np.int64(row.octets)
-    enter_segments(t, flow)
+    enter_segments(t, i, flow)
     if row.time_ns - flow.last_ns > settings.idle_ns:
         set_aside(t, i)
         renew(flow)

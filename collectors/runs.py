@@ -2,6 +2,7 @@
 
 Such a packet is told by one comparison, and all it touches is a line of the cache: `Flow.expects` is the sign (`signs`) of the
 next. What a run means for the record or unit of its flow is entered later, by whoever looks at that, or takes another packet.
+A run of TCP also keeps the IP identifications of its last eight segments, in the line beside: copies of them may follow.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from collectors.bursts import UNIT
 from collectors.record import FIN, PSH, RST, SYN
+from collectors.reorder import LATELY, note_segment
 from collectors.signs import (
     NOTHING,
     after_packet,
@@ -25,10 +27,11 @@ from collectors.signs import (
     sequence_of,
 )
 from collectors.state import ACKNOWLEDGED, FAR, KIND_AT
-from collectors.wire import part
+from collectors.wire import part, short
 
 _MODULUS, _SEQUENCES = 1 << 24, 1 << 32  # PSN, and TCP sequence, space
 _KIND_BITS, _0 = np.uint64(4), np.uint64(0)
+_IDENT_AT, _IDENT = 18, 0xFFFF  # where a frame of Ethernet and IPv4 has it; its bits
 _PUSHED = SYN | FIN | RST | PSH
 
 
@@ -41,7 +44,13 @@ def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
         return False
     flow.last_ns = hint.time_ns
     flow.high += 1
-    flow.expects = after_segment(hint.sign) if hint.rest >> KIND_AT else after_packet(hint.sign)
+    if hint.rest >> KIND_AT:
+        flow.expects = after_segment(hint.sign)
+        if octets_of(hint.sign) > 0:  # two numbers of 64 bits: the IP identifications of the last eight segments
+            flow.until = flow.until << 16 | flow.unpushed >> 48 & _IDENT
+            flow.unpushed = flow.unpushed << 16 | short(hint.at + _IDENT_AT)
+    else:
+        flow.expects = after_packet(hint.sign)
     return True
 
 
@@ -71,7 +80,8 @@ def enter_packets(flow: Any, record: Any) -> None:
 def expect_segment(flow: Any, sign: Any) -> None:
     """Expect another segment like one that was taken, in the same unit, or another acknowledgment.
 
-    Until they are entered, `high` is how many came, of at most `ready`.
+    Until they are entered, `high` is how many came, of at most `ready`. Of segments, `unpushed` and `until` then hold
+    identifications.
     """
     octets = octets_of(sign)
     if flags_of(sign) & _PUSHED or is_marked(sign):
@@ -85,8 +95,8 @@ def expect_segment(flow: Any, sign: Any) -> None:
 
 
 @part
-def enter_segments(t: Any, flow: Any) -> None:
-    """Enter the segments of a run into their unit, or count its acknowledgments."""
+def enter_segments(t: Any, i: Any, flow: Any) -> None:
+    """Enter the segments of a run of lane i into their unit, and note the last ones; or count its acknowledgments."""
     if flow.expects == NOTHING:
         return
     octets, many = octets_of(flow.expects), flow.high
@@ -94,7 +104,12 @@ def enter_segments(t: Any, flow: Any) -> None:
         t.counters[ACKNOWLEDGED] += many
         flow.high, flow.until = flow.until, FAR
     else:
+        for k in range(min(many, LATELY) - 1, -1, -1):
+            idents, place = (flow.unpushed, k) if k < 4 else (flow.until, k - 4)
+            sequence = sequence_of(flow.expects) - (k + 1) * octets & _SEQUENCES - 1
+            note_segment(t, i, sequence, idents >> 16 * place & _IDENT)
         unit = t.units[flow.tail]
+        flow.until = FAR
         flow.high = flow.unpushed = sequence_of(flow.expects)
         flow.unit += many * octets
         flow.seen_ns = flow.last_ns

@@ -4,7 +4,14 @@ import pytest
 
 from benchmarks import accuracy
 
-PERFECT = {"jobs_exact": 1.0, "layout_exact": 1.0, "groups_f1": 1.0, "steps_recall": 1.0, "steps_precision": 1.0} | {
+PERFECT = {
+    "jobs_exact": 1.0,
+    "jobs_extra": 0,
+    "layout_exact": 1.0,
+    "groups_f1": 1.0,
+    "steps_recall": 1.0,
+    "steps_precision": 1.0,
+} | {
     "step_error_median": 0.0,
     "faults_recall": 1.0,
     "findings_precision": 1.0,
@@ -29,6 +36,7 @@ def test_floors_and_ceilings():
     assert accuracy.misses(made | {"step_error_median": 0.004}, accuracy.FLOORS) == [
         "step_error_median is 0.004, at most 0.003 is asked for"
     ]
+    assert accuracy.misses(made | {"jobs_extra": 1}, accuracy.FLOORS) == ["jobs_extra is 1, at most 0 is asked for"]
     assert accuracy.misses(made | {"faults_recall": None}, accuracy.FLOORS) == []
 
 
@@ -81,3 +89,5 @@ def test_a_grid_is_scored_beside_the_papers_method(capsys):
     assert "pooled (2)" in out
     assert "LLMPrism" in out
     assert "confidence" in out
+    assert "layouts said with at least" in out
+    assert "origin" in out

@@ -14,6 +14,7 @@ from collectors.flowtable import FlowTable, flows_of
 from collectors.following import AHEAD
 from collectors.pcap import read
 from collectors.record import COLUMNS
+from collectors.reorder import LATELY
 from collectors.testimony import DELAYS
 from tests.collectors.frames import SAMPLES, ethernet, ipv4, tcp
 from tests.collectors.uetframes import PACKETS, framed
@@ -94,6 +95,25 @@ def test_the_same_of_busy_flows(how):
     packets = mirrored(**how)
     batches = [Batch.of(packets[k : k + 700]) for k in range(0, len(packets), 700)]
     assert told(batches, "later") == told(batches, "unpack")
+
+
+def segment(number, octets=1000):
+    """A segment of a lane; as its number is, so are its place in the stream and its IP identification."""
+    frame = bytearray(ethernet(ipv4(tcp(bytes(octets), flags=0x10))))
+    frame[18:20], frame[38:42] = (100 + number).to_bytes(2), (octets * number).to_bytes(4)
+    return bytes(frame)
+
+
+@pytest.mark.parametrize("back", range(1, 10))
+@pytest.mark.parametrize("run", [2, 5, 40])
+def test_copies_of_segments_that_came_in_a_run(run, back):
+    """A mirror gives them again some packets later; as many as a lane remembers, seven, are known to be copies."""
+    numbers = [*range(run), *range(max(run - back, 0), run), *range(run, run + 3)]
+    batch = Batch.of((1000 * k, segment(number), 1054) for k, number in enumerate(numbers))
+    found = told([batch], "later")
+    assert found == told([batch], "unpack")
+    copies = min(back, run)
+    assert found[3]["seen twice by a mirror"] == (copies if copies <= LATELY else 0)
 
 
 @pytest.mark.parametrize("at", [1, AHEAD - 1, AHEAD, AHEAD + 1, 2 * AHEAD + 5])

@@ -1,0 +1,111 @@
+"""The numbers of the constants tables: list them, scale one for a time, note which are read.
+
+The tables are the modules `prism/*/constants.py`. Of a table or tuple each number is scaled by itself. Whole numbers stay
+whole, positive ones at least 1. A number between 0 and 1 stays there (its odds are scaled where it would not): most are
+probabilities or shares. Modules must read a table as `from prism.layout import constants as c`; a number that was copied at
+import does not change.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import prism
+
+
+class Constant(NamedTuple):
+    """One number: the table's module, the name there, and the keys that lead to it inside a mapping or tuple."""
+
+    module: ModuleType
+    name: str
+    keys: tuple[Any, ...]
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.module.__name__.split('.')[-2]}.{self.name}{''.join(f'[{key!r}]' for key in self.keys)}"
+
+
+def modules() -> list[ModuleType]:
+    """The tables of constants: `prism/*/constants.py`."""
+    names = [f"prism.{one.name}.constants" for one in pkgutil.iter_modules(prism.__path__) if one.ispkg]
+    return [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
+
+
+def constants(module: ModuleType) -> Iterator[Constant]:
+    """Every number of a table."""
+    for name, value in vars(module).items():
+        if name.isupper() and not name.startswith("_"):
+            for keys, number in _leaves(value):
+                yield Constant(module, name, keys, number)
+
+
+def _leaves(value: Any) -> Iterator[tuple[tuple[Any, ...], float]]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield (), value
+    elif isinstance(value, Mapping | tuple | list):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            for keys, number in _leaves(inner):
+                yield (key, *keys), number
+
+
+def times(value: float, factor: float) -> float:
+    """A number scaled, within what it can be."""
+    if isinstance(value, int):
+        return max(1, round(value * factor)) if value > 0 else round(value * factor)
+    if 0 < value < 1 <= value * factor:
+        odds = factor * value / (1 - value)
+        return odds / (1 + odds)
+    return value * factor
+
+
+@contextmanager
+def scaled(constant: Constant, factor: float) -> Iterator[None]:
+    """Have a table say another number for a time."""
+    before = getattr(constant.module, constant.name)
+    setattr(constant.module, constant.name, _with(before, constant.keys, times(constant.value, factor)))
+    try:
+        yield
+    finally:
+        setattr(constant.module, constant.name, before)
+
+
+def _with(value: Any, keys: tuple[Any, ...], number: float) -> Any:
+    """A copy of nested tables and tuples with one number replaced."""
+    if not keys:
+        return number
+    inner = _with(value[keys[0]], keys[1:], number)
+    if isinstance(value, Mapping):
+        return {**value, keys[0]: inner}
+    return type(value)(inner if i == keys[0] else one for i, one in enumerate(value))
+
+
+class _Reading(ModuleType):
+    """A module that notes which of its names are read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.isupper():
+            seen: set[tuple[str, str]] = _reading
+            seen.add((super().__getattribute__("__name__"), name))
+        return super().__getattribute__(name)
+
+
+_reading: set[tuple[str, str]] = set()
+
+
+@contextmanager
+def reading(tables: Sequence[ModuleType]) -> Iterator[set[tuple[str, str]]]:
+    """Note which constants are read meanwhile: pairs of module and name."""
+    _reading.clear()
+    for table in tables:
+        table.__class__ = _Reading
+    try:
+        yield _reading
+    finally:
+        for table in tables:
+            table.__class__ = ModuleType
