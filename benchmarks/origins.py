@@ -9,6 +9,7 @@ from typing import NamedTuple
 from benchmarks.reliability import LEAST, Said, area, curve
 from benchmarks.score import Counts
 
+LEAST_HEADING = "layouts said with at least"
 FOREIGN = "foreign"  # the folder of captures of several simulators, which their names begin with
 COLUMNS = {  # figure → heading
     "jobs_exact": "jobs",
@@ -67,8 +68,8 @@ def curves(pools: Mapping[str, Pool]) -> str:
     `area`: the mean risk, the surest first.
     """
     rows = _with_all(pools)
-    width = max(22, *map(len, rows)) + 2
-    lines = [f"{'layouts said with at least':{width}}"[:width] + "".join(f"{low:>12.2f}" for low in LEAST) + f"{'area':>8}"]
+    width = max(len(LEAST_HEADING), *map(len, rows)) + 2
+    lines = [f"{LEAST_HEADING:{width}}" + "".join(f"{low:>12.2f}" for low in LEAST) + f"{'area':>8}"]
     lines.append(f"{'':{width}}" + f"{'cover risk':>12}" * len(LEAST))
     for name, pool in rows.items():
         cells = "".join(f"{f'{p.coverage:.2f} {_number(p.risk)}':>12}" for p in curve(pool.said, pool.counts.jobs))
