@@ -50,7 +50,7 @@ USUAL = {
     "tp": 0.05,
     "cp": 0.1,
     "ep": 0.25,
-    "edp": 0.1,
+    "edp": 0.25,
     "tied": 0.1,
 }  # how usual such traffic is on the wire
 ROUNDS_RIGHT, ROUNDS_OWN, ROUNDS_OTHER = 0.8, 0.12, 0.08  # n − 1 rounds; n, one's own block among them; any other number

@@ -261,12 +261,15 @@ class Scored:
         return max(out)
 
     def _algorithms_differ(self) -> bool:
-        """Whether groups of one kind reduce all with all, and others, of other members, in rings or by halving."""
-        direct, others = set[frozenset[int]](), set[frozenset[int]]()
+        """Whether some groups reduce all with all, and others in rings or by halving.
+
+        The same groups may do both, as where a library gathers in one way and reduces in another.
+        """
+        direct, others = set[Members](), set[Members]()
         for family, kind in zip(self.found, self.kinds, strict=True):
             if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
                 (direct if family[0].form == "two clique" else others).update(one.members for one in family)
-        return bool(others) and bool(direct - others)
+        return bool(others) and (bool(direct - others) or bool(direct and others - direct))
 
     def _twins_differ(self) -> float:
         """How much the octets of gradients differ between tensor-parallel twins, which reduce the same."""
