@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS flows_local ON CLUSTER '{cluster}' (
   sampling_rate UInt32 CODEC(T64, ZSTD(1)),
   exporter LowCardinality(String),
   path LowCardinality(String),
+  job_id UInt32 CODEC(T64, ZSTD(1)),
   batch UInt64 CODEC(ZSTD(1)),
   start_time DateTime ALIAS toDateTime(intDiv(start_ns, 1000000000)),
   end_time DateTime ALIAS toDateTime(intDiv(end_ns, 1000000000)),
