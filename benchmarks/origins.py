@@ -53,7 +53,7 @@ def pooled(runs: Iterable[tuple[str, Counts, Sequence[Said]]]) -> dict[str, Pool
 def table(pools: Mapping[str, Pool]) -> str:
     """One row per origin and one for all. `≥ 0.9` counts the layouts said with so much confidence, `right` those that are."""
     rows = _with_all(pools)
-    width = max(map(len, rows)) + 2
+    width = max((len(name) for name in rows), default=0) + 2
     lines = [f"{'origin':{width}}{'runs':>5}{'true':>6}" + "".join(f"{title:>8}" for title in COLUMNS.values())]
     for name, pool in rows.items():
         figures = pool.counts.figures()
@@ -68,7 +68,7 @@ def curves(pools: Mapping[str, Pool]) -> str:
     `area`: the mean risk, the surest first.
     """
     rows = _with_all(pools)
-    width = max(len(LEAST_HEADING), *map(len, rows)) + 2
+    width = max(len(name) for name in (LEAST_HEADING, *rows)) + 2
     lines = [f"{LEAST_HEADING:{width}}" + "".join(f"{low:>12.2f}" for low in LEAST) + f"{'area':>8}"]
     lines.append(f"{'':{width}}" + f"{'cover risk':>12}" * len(LEAST))
     for name, pool in rows.items():

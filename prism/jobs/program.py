@@ -72,6 +72,9 @@ def _two_sided(src: Ints, dst: Ints, volume: Floats) -> bool:
     ends, number = np.unique(np.concatenate([src[heavy], dst[heavy]]), return_inverse=True)
     one, other = np.split(number, 2)
     n = len(ends)
+    sent = set(zip(one.tolist(), other.tolist(), strict=True))
+    if 2 * sum((b, a) in sent for a, b in sent) <= len(sent):  # servers answer; rings go one way
+        return False
     halves = components(np.concatenate([one, one + n]), np.concatenate([other + n, other]), 2 * n)
     if len(halves) != 2:
         return False

@@ -23,8 +23,6 @@ def told(transport, **job):
     placed = parse(json.dumps(done.topology), "t")
     found = diagnose(done.flows, source(done.flows), topology=placed)
     assert found.findings == ()
-    (one,) = found.jobs
-    assert {len(steps) for steps in one.timeline.steps} == {20}
     return inferred(done.flows, placed).layout
 
 

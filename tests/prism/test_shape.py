@@ -1,6 +1,7 @@
 import pytest
 
 from prism.diagnose import diagnose
+from prism.model import Job as JobOf
 from prism.model import Layout, Source
 from prism.shape import Shape
 from prism.synth.simulate import simulate
@@ -44,7 +45,9 @@ def test_replicas_inside_hosts_go_at_their_own_pace_and_tensor_parallel_ranks_do
     job = Job(pp=3, dp=dp, tp=tp, micro=8, steps=16, transport=transport)
     done = simulate(Spec("x", Cluster(hosts=3, gpus=dp * tp), (job,)), 1)
     placed = Topology({a: Endpoint(at["host"], at["rail"], at["leaf"]) for a, at in done.topology["endpoints"].items()})
-    (found,) = diagnose(done.flows, Source(("x",), 0, len(done.flows), {}, *done.flows.window), topology=placed).jobs
+    whole = JobOf("A", tuple(done.topology["endpoints"]), ("host",), *done.flows.window)
+    source = Source(("x",), 0, len(done.flows), {}, *done.flows.window)
+    (found,) = diagnose(done.flows, source, topology=placed, jobs=[whole]).jobs
     layout, groups = found.parallelism.layout, found.parallelism.groups
     assert (layout.dp, layout.pp, layout.tp) == (dp, 3, tp)
     place = {address: i for i, address in enumerate(found.job.endpoints)}

@@ -16,7 +16,7 @@ from collectors.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, Transits
 from prism.detectors.view import View
 from prism.diagnose import diagnose
 from prism.jobs import recognize, rows_of
-from prism.model import Diagnosis, Parallelism, Severity, Source
+from prism.model import Diagnosis, Job, Parallelism, Severity, Source
 from prism.parallelism import infer
 from prism.timeline import reconstruct
 from prism.topology import Endpoint, Topology
@@ -181,9 +181,15 @@ def told(flows: Flows, topology: Topology | None = None) -> Diagnosis:
     return diagnose(flows, source(flows), topology=topology)
 
 
+def _all_as_one(flows: Flows, topology: Topology | None) -> Job:
+    """All endpoints as one job: what a test of detectors makes by hand may look like a server and its clients."""
+    hosts = {topology.host(address) for address in flows.endpoints} - {None} if topology is not None else set()
+    return Job("all", flows.endpoints, tuple(sorted(hosts)), *flows.window)
+
+
 def inferred(flows: Flows, topology: Topology | None = None) -> Parallelism:
     """What `prism.parallelism` infers of the one job there is, before it is weighed against other hypotheses."""
-    (job,) = recognize(flows, topology)
+    (job,) = recognize(flows, topology, unproven=True)
     return infer(flows, job, topology)
 
 
@@ -194,7 +200,7 @@ def claims(diagnosis: Diagnosis) -> list[tuple[str, tuple[str, ...]]]:
 
 def seen(flows: Flows, topology: Topology | None = None, transits: Transits | None = None) -> View:
     """The largest job in the flows as the detectors see it."""
-    job = recognize(flows, topology)[0]
+    job = next(iter(recognize(flows, topology, unproven=True)), None) or _all_as_one(flows, topology)
     rows = rows_of(flows, job)
     own = flows.take(rows)
     groups = infer(own, job, topology)

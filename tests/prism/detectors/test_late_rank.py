@@ -155,16 +155,16 @@ def test_the_root_of_a_tree_waits_for_its_leaves():
 
 @pytest.mark.parametrize("first", [0, 6])
 @pytest.mark.parametrize("transport", ["rdma", "tcp"])
-@pytest.mark.parametrize(("rank", "named"), [(4, "10.10.1.1"), (5, "server1"), (7, "10.10.1.4")])
-def test_whom_hosts_of_several_ranks_wait_for(transport, rank, named, first):
-    """Of the ranks of a host only the first and the last of its part of the ring are on the wire."""
+@pytest.mark.parametrize("rank", [4, 5, 7])
+def test_whom_hosts_of_several_ranks_wait_for(transport, rank, first):
+    """Of the ranks of a host only the first and the last of its part of the ring are on the wire: any of them may be late."""
     octets = 60_000_000 if transport == "rdma" else 6_000_000
     job = Job(dp=16, gradient_octets=octets, forward_ms=40, backward_ms=80, steps=16, jitter=0.02, transport=transport)
     cluster = Cluster(hosts=4, gpus=4, nic_gbit=100 if transport == "rdma" else 10)
     fault = Fault("compute_slow", ranks=(rank,), first=first, stop=None if first == 0 else 12, factor=1.25)
     made = simulate(Spec("x", cluster, (job,), (fault,)), 3)
     (one,) = late_rank(seen(made.flows, topology.parse(json.dumps(made.topology), "t.json"), made.transits))
-    assert one.ids == (named,)
+    assert one.ids == ("server1",)
     assert one.severity is not Severity.INFO
     assert one.evidence["late_ms"] == pytest.approx(30, rel=0.35)
 
