@@ -65,12 +65,12 @@ def send(port, payloads, *, host="127.0.0.1", sender="127.0.0.1"):
             client.sendto(payload, (host, port))
 
 
-def until(true, *, seconds=180):
-    """Wait for something to be true."""
+def until(true, *, seconds=180, every=0.01):
+    """Wait for something to be true; ask again after so many seconds."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 class Child:
