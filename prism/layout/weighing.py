@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from prism.layout.posterior import Answer, alternatives, answers
 from prism.layout.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism
 from prism.topology import Topology
+
+NOT_EXPLAINED = "no layout explains all of the traffic; this one explains part of it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, 
     if problem is None:
         return None
     layout = told.layout
-    sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
+    sizes = _of(layout)
     in_bursts = all(s.bursts for s in problem.streams)
     believed = None if hints is None else lambda layout: prior(hints, layout, job.endpoints)
     found = _agreeing(answers(problem, believed), told, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
@@ -51,9 +53,10 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, 
     first = found[0]
     sure = first.probability * first.explains
     if _sizes(first) == sizes and (_is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, first)):
-        return Weighed(sure, _alternatives(found))
+        return Weighed(first.probability * max(first.explains, c.EVEN), _alternatives(found))
     if first.explains < c.EVEN:
-        return Weighed(min(layout.confidence, c.EVEN), _alternatives([first, *found]))
+        others = (one for one in _alternatives([first, *found]) if _of(one.layout) != sizes)
+        return Weighed(min(layout.confidence, c.EVEN), tuple(replace(one, why=NOT_EXPLAINED) for one in others))
     return Weighed(sure, _alternatives(found), explained(problem, first.best, sure, flows))
 
 
@@ -64,7 +67,7 @@ def _agreeing(found: Sequence[Answer], told: Parallelism, odds: float) -> list[A
     and answers that differ in nothing else keep their odds.
     """
     layout = told.layout
-    sizes = layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
+    sizes = _of(layout)
     tensor = any(group.kind == "tp" and group.evidence == "traffic" for group in told.groups)
     wire = layout.pp, layout.ep, layout.cp, tensor
     inside = c.AGREES_INSIDE if layout.pp > 1 else 1.0
@@ -95,6 +98,10 @@ def _groups_of(told: Parallelism) -> set[tuple[str, frozenset[str]]]:
 
 def _groups(problem: Problem, one: Answer) -> set[tuple[str, frozenset[str]]]:
     return {(kind, frozenset(problem.members[m] for m in members)) for kind, members in one.best.groups}
+
+
+def _of(layout: Layout) -> tuple[int, ...]:
+    return layout.dp, layout.pp, layout.tp, layout.ep, layout.cp
 
 
 def _sizes(one: Answer) -> tuple[int, ...]:
