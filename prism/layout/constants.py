@@ -58,7 +58,7 @@ UNEXPLAINED, UNEXPLAINED_SHARE = -4.0, -25.0  # for a family that serves no dime
 BESIDE = -4.0  # what a dimension's group does beside what it is known by: scalars, embeddings, norms
 TWO_USES = 2.0  # against two dimensions that divide the members in the same way
 HELD_BY_MOST = 8.0  # families' kinds this much less likely than their best are not tried
-BEAM = 48  # assignments of kinds to families that are kept
+BEAM = 128  # assignments of kinds to families that are kept
 HIERARCHY, MORE_STAGES = 2.0, 3.0  # against a reduction in several stages (shards and replicas), and for each beyond two
 # Members of one host that differ in a coordinate, by how far apart they send the same: log10 of shares of the step.
 FINEST = 1e-5  # of a step; differences below it are those of clocks
