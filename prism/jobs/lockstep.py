@@ -16,7 +16,6 @@ from prism.kernels.carried import Carried
 from prism.kernels.intervals import Ints
 
 Pair = tuple[int, int]
-NEAR = 0.05  # relative difference of periods of clusters that are compared first; parts of a job differ by less
 
 
 def in_lockstep(

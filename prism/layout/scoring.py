@@ -63,6 +63,7 @@ class Scored:
         self.tp = self._parts(self.edges["tp"] + (placing.links(1) if tensor > 1 else []))
         self.pp = self._parts(self.edges["pp"] + (placing.links(3) if placing.cut[2] > 1 else []))
         self.terms: dict[str, float] = {"fit": fits}
+        self._short = 0  # families of gradients that do not span the plane; `_spans` counts them before `_prior` asks
 
     def _parts(self, pairs: Sequence[Pair]) -> Parts:
         return connected(len(self.present), pairs)
