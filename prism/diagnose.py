@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.record import Flows, Transits
 from prism.advice import some
@@ -28,7 +29,7 @@ from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Sour
 from prism.numbering import Known, first_of
 from prism.parallelism import infer
 from prism.phases import phases
-from prism.timeline import reconstruct
+from prism.steps.timeline import reconstruct
 from prism.titles import title
 from prism.topology import Topology
 
@@ -121,10 +122,11 @@ def diagnose_job(
 ) -> Told:
     """What the records around a job tell of it: all that begin or end at its endpoints. The rest is as in `diagnose`."""
     burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
-    view = _view(burst.flows if burst else flows, transits, job, topology, window[1], least, now_ns, known)
+    around_job = burst.flows if burst else flows
+    view = _view(around_job, transits, job, topology, window[1], least, now_ns, known, flows if burst else None, burst)
     weighed = weigh(flows, job, view.parallelism, topology, hints)
     if weighed is not None and weighed.instead is not None:
-        view = _relabelled(view, weighed.instead, burst, known)
+        view = _relabelled(view, weighed.instead, burst, flows, known)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
@@ -177,7 +179,7 @@ def merged(
     return Diagnosis(source, found, findings, tuple(unexplained))
 
 
-def _relabelled(view: View, instead: Explained, burst: Bursts | None, known: Known | None) -> View:
+def _relabelled(view: View, instead: Explained, burst: Bursts | None, records: Flows, known: Known | None) -> View:
     """The view of a job with another layout: groups, streams, stages and steps of the hypothesis `instead`."""
     of = instead.of
     if burst is not None:
@@ -185,11 +187,21 @@ def _relabelled(view: View, instead: Explained, burst: Bursts | None, known: Kno
         first[burst.of[::-1]] = of[::-1]
         of = first
     own = of if view.inside is None else of[view.inside]
-    clock = without_pauses(view.flows, np.flatnonzero(~view.flows.control()))
     parallelism = replace(instead.parallelism(view.flows, own), lockstep=view.parallelism.lockstep)
-    timeline = reconstruct(view.flows, view.job, parallelism, clock, view.until)
-    timeline = _numbered(replace(timeline, steps=instead.steps(view.flows, view.job, timeline.steps)), known)
-    return replace(view, parallelism=parallelism, timeline=timeline)
+    rows = np.arange(len(view.flows)) if view.inside is None else view.inside
+    timeline = _timeline(view.flows, view.job, parallelism, rows, records, burst)
+    return replace(view, parallelism=parallelism, timeline=_numbered(timeline, known))
+
+
+def _timeline(
+    own: Flows, job: Job, parallelism: Parallelism, rows: NDArray[np.intp], records: Flows | None, burst: Bursts | None
+) -> Timeline:
+    """The timeline of a job's `own` records, which are `rows` of the bursts that were made of `records`, if they were."""
+    if burst is None or records is None:
+        return reconstruct(own, job, parallelism)
+    place = np.full(len(burst.flows), -1, np.int32)
+    place[rows] = np.arange(len(rows))
+    return reconstruct(own, job, parallelism, records=records, of=place[burst.of])
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | None) -> Parallelism:
@@ -232,13 +244,15 @@ def _view(
     least: int,
     now_ns: int = 0,
     known: Known | None = None,
+    records: Flows | None = None,
+    burst: Bursts | None = None,
 ) -> View:
-    """One job with its layout and timeline."""
+    """One job with its layout and timeline; `records` are those that `burst` was made of, if `flows` are bursts."""
     rows = rows_of(flows, job)
     own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     parallelism = infer(clock.on(own), job, topology)
-    timeline = _numbered(reconstruct(own, job, parallelism, clock, until), known)
+    timeline = _numbered(_timeline(own, job, parallelism, rows, records, burst), known)
     return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
 
 

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
-from prism.evidence.boundaries import rank_steps
 from prism.evidence.communicators import Communicator, connected
 from prism.evidence.streams import Stream as Traffic
 from prism.evidence.turns import lead
 from prism.layout.constants import Kind
 from prism.layout.problem import Problem
 from prism.layout.scoring import Hypothesis, Members
-from prism.model import Group, GroupKind, Job, Layout, Pair, PairKind, Parallelism, Stream
+from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}
 
@@ -33,14 +32,6 @@ class Explained:
     stages: dict[str, int]
     streams: tuple[tuple[GroupKind, tuple[str, ...]], ...]
     of: NDArray[np.int32]
-    bounds_ns: NDArray[np.int64]  # where steps begin
-    at_most: float  # how many steps there can be
-    marked: bool  # whether something that comes once in a step shows where each ends
-
-    def steps(self, flows: Flows, job: Job, found: tuple[NDArray[np.int64], ...]) -> tuple[NDArray[np.int64], ...]:
-        """Those of the evidence, where it shows how they end or there cannot be as many as were `found`; else these."""
-        usual = float(np.median([len(own) for own in found])) if found else 0
-        return found if 0 < usual <= self.at_most and not self.marked else rank_steps(flows, job.endpoints, self.bounds_ns)
 
     def parallelism(self, flows: Flows, of: NDArray[np.int32]) -> Parallelism:
         """The same of `flows`, which may be others than those that were looked at: bursts of them, `of` those streams."""
@@ -75,9 +66,7 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
             of[stream.rows] = len(streams)
         streams.append((kind, tuple(problem.members[m] for m in members)))
     layout = Layout(**one.layout, confidence=round(confidence, 3))
-    bounds = problem.steps.bounds.astype(np.int64) + flows.window[0]
-    told = layout, groups, _stages(problem, one, served), tuple(streams), of
-    return Explained(*told, bounds, problem.steps.at_most, problem.steps.marked)
+    return Explained(layout, groups, _stages(problem, one, served), tuple(streams), of)
 
 
 def _group(

@@ -18,7 +18,7 @@ from prism.diagnose import diagnose
 from prism.jobs import recognize, rows_of
 from prism.model import Diagnosis, Job, Parallelism, Severity, Source
 from prism.parallelism import infer
-from prism.timeline import reconstruct
+from prism.steps.timeline import reconstruct
 from prism.topology import Endpoint, Topology
 
 MS, SECOND = 1_000_000, 1_000_000_000

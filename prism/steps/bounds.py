@@ -1,0 +1,191 @@
+"""When each step of a job ended, for the job and for each rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.clock import Clock, clock_of
+from prism.steps.ending import end_of, folded
+from prism.steps.tracking import grouped, settled, tracked
+from prism.steps.voices import Floats, Ints, Mask, Voices, chosen
+from prism.steps.word import found_on
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Segments of a job's life. `times`: their bounds, ns from the voices' origin, float64[n + 1]; `whole`: which are steps,
+    bool[n]: others were cut by the window, or are other words. `regular`: how well the traffic repeats, 0 ... 1. `count`: how
+    many steps the traffic holds. `told`: records whose ends show when steps end.
+    """
+
+    times: Floats
+    whole: Mask
+    regular: float
+    count: float
+    told: Mask
+
+
+def steps_of(voices: Voices) -> Steps | None:
+    """The steps of the job that these voices belong to; None where nothing repeats three times."""
+    picked = chosen(voices)
+    if not len(picked):
+        return None
+    clock = clock_of(voices, picked)
+    shown, period = found_on(clock)
+    if period is None:
+        return None
+    places = tracked(shown, period.bins)
+    if not _mixed(voices):
+        places = grouped(places, clock)
+    bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
+    if voices.bursts:
+        places = settled(places, clock, bins)
+    if len(places) < 3:
+        return None
+    mean = folded(clock, places, voices)
+    end = end_of(mean)
+    at, whole = _segments(places.astype(np.float64), end.phase)
+    near = max(1.5, c.NEAR * float(np.median(np.diff(places))))
+    lasting, within = voices.lasting(), _within(voices, clock, bins)
+    times, rest = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+    if voices.signals.any():
+        lasting |= _steady(voices, times)
+        times, rest = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+    short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * float(np.median(np.diff(places)))
+    if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
+        times, whole = np.delete(times, -2), whole[:-1]
+    kept = np.append(np.diff(times) > 0, True)
+    told = lasting[voices.of] if voices.bursts else ~voices.signals[voices.of]
+    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / float(np.median(np.diff(places))), told)
+
+
+def _mixed(voices: Voices) -> bool:
+    """Whether other work than the reduction of gradients is seen: then a word that repeats holds forward and backward passes."""
+    if not voices.labelled:
+        return False
+    told = ~voices.signals[voices.of]
+    octets = np.bincount(voices.reduces[voices.of[told]], voices.octets[told], 2)
+    return bool(octets[0] > c.SMALL * octets.sum())
+
+
+def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
+    """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase."""
+    apart = np.diff(places)
+    usual = float(np.median(apart))
+    ends: list[float] = [places[0] - (1 - phase) * usual]
+    for before, gap in zip(places[:-1].tolist(), apart.tolist(), strict=True):
+        if gap <= (1 + c.STRETCH) * usual:
+            ends.append(before + phase * gap)
+        else:  # an interruption: the step before it, and the one after
+            ends += [before + phase * usual, before + gap - (1 - phase) * usual]
+    ends.append(places[-1] + phase * usual)
+    inside = np.array([end for end in ends if 0 < end < c.BINS])
+    bounds = np.concatenate([[0.0], inside, [float(c.BINS)]])
+    length = np.diff(bounds)
+    whole = (length >= (1 - c.STRETCH) * usual) & (length <= (1 + c.STRETCH) * usual)
+    whole[0] &= length[0] >= c.WHOLE * usual
+    whole[-1] &= length[-1] >= c.WHOLE * usual
+    if len(length) > 2 and length[0] < (1 - c.WHOLE) * usual:  # the first step began a little late on this clock
+        bounds, whole = np.delete(bounds, 1), whole[1:]
+    return bounds, whole
+
+
+def _steady(voices: Voices, times: Floats) -> Mask:
+    """Signals that come equally often in most steps: a scalar reduction; a monitor's come when they come."""
+    n = len(times) - 1
+    found = np.clip(np.searchsorted(times, voices.start, "right") - 1, 0, n - 1)
+    moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
+    usual = np.median(moved, axis=1)
+    return np.asarray(voices.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
+
+
+def _within(voices: Voices, clock: Clock, bins: float) -> Mask:
+    """Records that hold less than a step: bursts of TCP that were not cut at rests may hold several."""
+    if not voices.bursts:
+        return np.ones(len(voices.of), np.bool_)
+    place = [np.interp(at, clock.edges, np.arange(c.BINS + 1)) for at in (voices.start, voices.end)]
+    return np.asarray(place[1] - place[0] < bins)
+
+
+def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, kinds: Ints) -> tuple[Floats, Floats]:
+    """The time of each bound, ns, and how long the job rests there: the middle of its longest rest within `near` bins.
+
+    A rest that is longer than usual, because the job hung in it, counts as a usual one. Where steps end with operations of some
+    `kinds`, it is a rest after one of these.
+    """
+    order = np.argsort(voices.start[told], kind="stable")
+    start = voices.start[told][order]
+    until = np.maximum.accumulate(voices.end[told][order])
+    rest = np.append(start[1:] - until[:-1], 0)
+    if len(kinds):
+        ends = np.isin(voices.kind[voices.of[told][order]], kinds)
+        latest = np.maximum.accumulate(np.where(voices.end[told][order] == until, np.arange(len(until)), 0))
+        rest[~ends[latest]] //= 1 << 20
+    out = np.interp(at, np.arange(c.BINS + 1), clock.edges)
+    low = np.interp(at - near, np.arange(c.BINS + 1), clock.edges)
+    high = np.interp(at + near, np.arange(c.BINS + 1), clock.edges)
+    first = np.maximum(np.searchsorted(until, low) - 1, 0)
+    last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
+    longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
+    usual = float(np.quantile(longest[1:-1], 0.1)) if len(at) > 2 else 0.0
+    for k in range(1, len(at) - 1):
+        own = slice(int(first[k]), int(last[k]) + 1)
+        off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
+        fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
+        i = own.start + int(np.argmax(fit))
+        longest[k] = rest[i] if fit.max() > 0 else 0
+        if longest[k] > 0:
+            out[k] = (until[i] + start[i + 1]) / 2
+    out[0], out[-1] = -1.0, float(voices.life) + 1
+    return np.maximum.accumulate(out), longest
+
+
+def segment_of(voices: Voices, steps: Steps) -> Ints:
+    """The segment of each record: that in which it began; where a step's messages are counted, the one it counts to."""
+    n = len(steps.whole)
+    found = np.clip(np.searchsorted(steps.times, voices.start, "right") - 1, 0, n - 1)
+    if voices.bursts:  # one that goes on into the next step ends there
+        return np.clip(np.searchsorted(steps.times, voices.end) - 1, 0, n - 1)
+    if n < 5:
+        return found
+    moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
+    inner = moved[:, 1:-1]
+    each = np.median(inner, axis=1)
+    steady = (each >= 1) & (each == np.round(each)) & (2 * (inner == each[:, None]).sum(1) > n - 2)
+    odd = steady & ((inner != each[:, None]) & steps.whole[None, 1:-1]).any(1)
+    if not odd.any():
+        return found
+    through = np.cumsum(moved[odd], axis=1)
+    ahead = through - each[odd, None] * np.arange(1, n + 1)
+    padded = np.pad(ahead, ((0, 0), (2, 2)), mode="edge")
+    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5, axis=1), axis=2)
+    close = np.abs(ahead - usual) <= 0.5 * each[odd, None]
+    through = np.where(close, usual + each[odd, None] * np.arange(1, n + 1), through)
+    for voice, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):
+        own = voices.records(voice)
+        found[own] = np.minimum(np.searchsorted(ends[:-1], np.arange(own.stop - own.start), "right"), n - 1)
+    return found
+
+
+def rank_steps(voices: Voices, steps: Steps, ends: int) -> list[Ints]:
+    """Begin and end of each whole step at each of some endpoints, ns since the epoch; int64[n, 2] each.
+
+    A step ends with the last payload that the endpoint sent or received in it; the next begins there.
+    """
+    n = len(steps.whole)
+    segment = segment_of(voices, steps)
+    last = np.full((ends, n), -1, np.int64)
+    told = steps.told
+    for side in (voices.src, voices.dst):
+        np.maximum.at(last.reshape(-1), (side[voices.of] * n + segment)[told], voices.end[told])
+    last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
+    out = []
+    for own in last:
+        whole = np.flatnonzero((own >= 0) & steps.whole)
+        since = np.maximum(steps.times[whole], 0).astype(np.int64)
+        begins = np.where((whole > 0) & (own[whole - 1] >= 0), own[whole - 1], since)
+        out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + voices.origin)
+    return out

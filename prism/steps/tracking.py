@@ -1,0 +1,155 @@
+"""Follow the word of a job from step to step on the traffic clock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.clock import Clock
+from prism.steps.voices import Floats, Ints
+
+
+def tracked(clock: Clock, bins: float) -> Ints:
+    """Places of one moment of each step, in bins of the clock: those at which the traffic around is most like the mean step.
+
+    Consecutive ones are about a step apart, unless other traffic (an evaluation, a restart in the middle of a step) is between.
+    """
+    channels = _channels(clock, bins)
+    at = _rest(clock, bins)
+    half = max(int(bins / 2), 1)
+    begins = np.round(np.arange(at, c.BINS - half, bins)).astype(np.int64)
+    begins = begins[begins >= half]
+    if len(begins) < 2:
+        begins = np.array([min(max(round(at), half), c.BINS - half)])
+    around = begins[:, None] + np.arange(-half, half)[None, :]
+    pattern = channels[:, np.clip(around, 0, c.BINS - 1)].mean(1)
+    pattern -= pattern.mean(1, keepdims=True)
+    size = 2 * c.BINS
+    spectrum = np.fft.rfft(channels, size) * np.conj(np.fft.rfft(pattern, size))
+    like = np.fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
+    return _followed(np.roll(like, half)[: c.BINS], bins)
+
+
+def grouped(places: Ints, clock: Clock) -> Ints:
+    """Places at which steps end where buckets or layers of one size were taken for steps; else the same places.
+
+    After the last bucket of a step the forward pass follows: each so-manieth rests longer than all in between, without an
+    exception. Layers that are gathered for the forward pass rest otherwise than those of the backward pass: then the rests
+    repeat after as many as a step holds.
+    """
+    near = max(int(np.median(np.diff(places))) // 2, 1) if len(places) > 1 else 1
+    inside = places[(places >= near) & (places <= c.BINS - near)]
+    if len(inside) < 6:
+        return places
+    rest = np.array([clock.spent[p - near : p + near].max() for p in inside.tolist()])
+    count = _longer(rest) or _repeated(rest)
+    if not count:
+        return places
+    return inside[int(_usual(rest, count).argmax()) :: count]
+
+
+def _usual(rest: Floats, count: int) -> Floats:
+    """The median rest after each of so many operations; float64[count]."""
+    return np.asarray(np.median(rest[: len(rest) // count * count].reshape(-1, count), axis=0))
+
+
+def _longer(rest: Floats) -> int:
+    """The least number of operations of which one always rests longer than all others; 0 without any."""
+    for count in range(2, len(rest) // 3 + 1):
+        at = int(_usual(rest, count).argmax())
+        between = np.delete(rest, np.arange(at, len(rest), count))
+        if np.quantile(rest[at::count], 0.1, method="lower") > c.LONGER * np.quantile(between, 0.9):
+            return count
+    return 0
+
+
+def _repeated(rest: Floats) -> int:
+    """The least number of operations after which the rests repeat, as they do not after fewer; 0 without any."""
+    ratio = np.log(np.maximum(rest, np.median(rest) / 1000))
+    most = len(rest) // c.GROUPS
+    unlike = [float(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0).mean()) for k in range(1, most + 2)]
+    for k in range(1, most):
+        if unlike[k] <= 0.5 * max(unlike[:k]) and unlike[k] <= unlike[k + 1]:
+            return k + 1
+    return 0
+
+
+def settled(places: Ints, clock: Clock, bins: float) -> Ints:
+    """Places moved to where the job usually rests near them: evenly spaced ones together, then each by itself.
+
+    Steps hold the same traffic, so their places are even unless something came between.
+    """
+    near = max(int(c.NEAR * bins), 1)
+    number = np.arange(len(places))
+    slope = float(np.median(np.diff(places)))
+    even = number * slope + np.median(places - number * slope)
+    if len(places) > 2:
+        close = np.abs(places - even) <= 2 * near
+        if 4 * close.sum() >= 3 * len(places):
+            slope, first = np.polyfit(number[close], places[close], 1)
+            even = first + number * slope
+    shifts = np.arange(-near, near + 1)
+    if np.abs(places - even).max() <= 3 * near:
+        around = np.clip(np.round(even).astype(np.int64)[:, None] + shifts[None, :], 0, c.BINS - 1)
+        longest = np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)]
+        shift = int(shifts[np.argmax(np.minimum(clock.pace[around], longest).mean(0))])
+        places = np.round(even).astype(np.int64) + shift
+    around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
+    pace = clock.pace[around]
+    usual = float(np.quantile(pace.max(1), 0.1))  # nine of ten rests are as long: then the nearest counts
+    if usual - np.median(clock.pace) < 3:
+        return np.unique(np.clip(places, 0, c.BINS - 1))
+    pace = np.minimum(pace, usual) - np.abs(shifts) / near
+    return np.unique(around[np.arange(len(places)), pace.argmax(1)])
+
+
+def _channels(clock: Clock, bins: float) -> Floats:
+    """What each class of voices moves, and the pace: smoothed, of mean 0 and variance 1.
+
+    No rest counts as longer than those of nine in ten steps are, so that a hang is a rest as any.
+    """
+    kinds, smooth = np.unique(clock.kind), max(1.0, bins / 64)
+    longest = np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)]
+    raw = np.stack([*(clock.density[clock.kind == k].mean(0) for k in kinds), np.minimum(clock.pace, longest)])
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    kernel = np.exp(-0.5 * (2 * np.pi * frequency * smooth) ** 2)
+    raw -= raw.mean(1, keepdims=True)
+    out = np.fft.irfft(np.fft.rfft(raw, 2 * c.BINS) * kernel, 2 * c.BINS)[:, : c.BINS]
+    return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
+
+
+def _rest(clock: Clock, bins: float) -> float:
+    """The first place at which the job usually rests longest, in bins."""
+    phases = min(c.PHASES, max(int(bins), 8))
+    place = ((np.arange(c.BINS) + 0.5) / bins) % 1
+    phase = np.minimum((place * phases).astype(np.int64), phases - 1)
+    usual = np.bincount(phase, clock.pace, phases) / np.maximum(np.bincount(phase, minlength=phases), 1)
+    return (int(np.argmax(usual)) + 0.5) / phases * bins
+
+
+def _followed(like: Floats, bins: float) -> Ints:
+    """The sequence of places that are most alike in sum; a step may hold `STRETCH` more or less traffic than usual.
+
+    Dynamic programming; places less than the shortest step apart do not depend on each other.
+    """
+    low, high = max(int((1 - c.STRETCH) * bins), 1), int((1 + c.STRETCH) * bins) + 1
+    apart = np.arange(low, high + 1, max(1, int(bins / c.PHASES)))
+    cost = ((apart / bins - 1) / (c.STRETCH / 4)) ** 2
+    total, before = like.copy(), np.full(len(like), -1)
+    for begin in range(low, len(like), low):
+        at = np.arange(begin, min(begin + low, len(like)))
+        source = at[:, None] - apart[None, :]
+        value = np.where(source >= 0, total[np.maximum(source, 0)], -np.inf) - cost
+        best = value.argmax(1)
+        gain, origin = value[np.arange(len(at)), best], at - apart[best]
+        other = int(np.argmax(total[: begin - low + 1]))  # after an interruption
+        broken = total[other] - 1.0
+        origin = np.where(broken > gain, other, origin)
+        gain = np.maximum(gain, broken)
+        total[at] += np.maximum(gain, 0)
+        before[at] = np.where(gain > 0, origin, -1)
+    out, place = [], int(np.argmax(total))
+    while place >= 0:
+        out.append(place)
+        place = int(before[place])
+    return np.array(out[::-1], np.int64)

@@ -1,0 +1,160 @@
+"""Voices: the records of one directed pair that do the same, in order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import Flows
+from prism.steps import constants as c
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+TCP = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Voices:
+    """Payload records by voice, then by start. Times in ns from the first record.
+
+    RDMA: a voice is the messages of one size between two endpoints, `weight` counts them. TCP: a voice is one connection,
+    `weight` is octets, because TCP cuts bursts at will (`bursts`).
+    """
+
+    rows: NDArray[np.intp]  # places in the flows
+    of: Ints  # voice of each record
+    begins: Ints  # first record of each voice, and the end of the last: int64[voices + 1]
+    start: Ints
+    end: Ints
+    weight: Floats
+    octets: Floats
+    src: Ints  # of each voice: its sender and receiver
+    dst: Ints
+    kind: Ints  # of each voice: its class; voices of one class move messages of one size
+    reduces: Mask  # of each voice: whether it is known to reduce gradients
+    bursts: bool
+    signals: Mask  # of each voice: whether it carries no payload
+    labelled: bool  # whether it is known who reduces gradients
+    origin: int  # ns since the epoch
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    @property
+    def count(self) -> Ints:
+        """Records of each voice."""
+        return np.diff(self.begins)
+
+    @property
+    def life(self) -> int:
+        """Time from the first start to the last end, ns."""
+        return int(self.end.max(initial=0)) + 1
+
+    def records(self, voice: int) -> slice:
+        """Places of one voice's records in the columns."""
+        return slice(int(self.begins[voice]), int(self.begins[voice + 1]))
+
+    def lasting(self) -> Mask:
+        """Which voices recur through the job: not broadcasts at the start, nor connections of a control plane."""
+        parts = 12
+        part = self.start * parts // self.life
+        moved = np.bincount(self.of * parts + part, self.octets, len(self) * parts).reshape(-1, parts)
+        volume = moved.sum(1)
+        least = volume.max(initial=0) / 1000 if self.bursts else 0.0
+        recurs = ((moved > 0).sum(1) >= 3) & (moved.max(1) <= 0.6 * volume)
+        return np.asarray(recurs & (volume > least) & ~self.signals)
+
+
+def voices_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Voices:
+    """Voices of the payload among some records; `reduces` tells which of all records reduce gradients."""
+    rows = rows[_tells(flows, rows)]
+    tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
+    bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
+    messages = np.maximum(flows.messages[rows], 1)
+    octets = flows.octets[rows].astype(np.float64)
+    ends = len(flows.endpoints)
+    pair = flows.src[rows].astype(np.int64) * ends + flows.dst[rows]
+    if tcp:
+        lane = flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows]
+        _, kind = np.unique(lane, return_inverse=True)
+    elif bursts:
+        kind = np.zeros(len(rows), np.int64)
+    else:
+        kind = classes(octets / messages, c.ONE_SIZE)
+    known, of = np.unique(pair * (int(kind.max(initial=0)) + 1) + kind, return_inverse=True)
+    start = flows.sent_ns[rows]
+    order = np.lexsort((start, of))
+    origin = int(start.min()) if len(rows) else 0
+    of, rows = of[order], rows[order]
+    begins = np.searchsorted(of, np.arange(len(known) + 1))
+    first = begins[:-1]
+    kind = kind[order]
+    volume = np.bincount(of, octets[order], len(known)).astype(np.float64)
+    own = classes(volume, 10 * c.ONE_SIZE) if bursts else kind[first]
+    told = np.zeros(len(known), np.bool_)
+    if reduces is not None:
+        told = 2 * np.bincount(of, reduces[rows], len(known)) > np.diff(begins)
+    return Voices(
+        rows, of, begins, start[order] - origin, flows.end_ns[rows] - origin,
+        octets[order] if bursts else messages[order].astype(np.float64), octets[order],
+        flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, told, bursts,
+        ~(np.bincount(of, ~flows.control()[rows], len(known)) > 0), reduces is not None, origin,
+    )  # fmt: skip
+
+
+def _tells(flows: Flows, rows: NDArray[np.intp]) -> Mask:
+    """Which records are payload, or belong to a connection of TCP that carries none, as that of a scalar reduction.
+
+    What is small beside payload says that a receiver is ready.
+    """
+    payload = ~flows.control()[rows]
+    small = (flows.protocol[rows] == TCP) & ~payload & (flows.octets[rows] > 0)
+    if not small.any():
+        return payload
+    ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
+            ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
+    _, line = np.unique(
+        np.minimum(*ends) * (int(max(ends[0].max(), ends[1].max())) + 1) + np.maximum(*ends), return_inverse=True
+    )
+    served = np.bincount(line, payload)
+    return np.asarray(payload | (small & (served < 3)[line]))
+
+
+def classes(sizes: Floats, near: float) -> Ints:
+    """The class of each size, smallest 0: sizes in a row are of one class where each is within the share `near` of the next."""
+    place = np.round(np.log(np.maximum(sizes, 1)) / near * 3).astype(np.int64)
+    seen = np.bincount(place - place.min()) > 0 if len(place) else np.zeros(0, np.bool_)
+    at = np.flatnonzero(seen)
+    number = np.zeros(len(seen), np.int64)
+    number[at] = np.cumsum(np.diff(at, prepend=at[:1]) > 3)
+    return number[place - place.min()] if len(place) else place
+
+
+def chosen(voices: Voices, most: int = c.VOICES) -> Ints:
+    """Voices that stand for all: as many of each class, spread evenly over its pairs."""
+    lasting = np.flatnonzero(voices.lasting() & _even(voices)[voices.kind])
+    kinds = np.unique(voices.kind[lasting])
+    each = max(2, most // max(len(kinds), 1))
+    picked: Sequence[Ints] = [lasting[voices.kind[lasting] == k] for k in kinds.tolist()]
+    spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
+    return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
+
+
+def _even(voices: Voices) -> Mask:
+    """Which classes are part of the program of each step: those of one size, and those that move much.
+
+    What is left over when work that varies (tokens of experts) is cut into chunks is of any size, and comes when it comes.
+    """
+    if voices.bursts or not len(voices):
+        return np.ones(int(voices.kind.max(initial=0)) + 1, np.bool_)
+    of = voices.kind[voices.of]
+    share = np.bincount(of, voices.octets) / max(float(voices.octets.sum()), 1.0)
+    size = voices.octets / np.maximum(voices.weight, 1)
+    order = np.lexsort((size, of))
+    ends = np.cumsum(np.bincount(of))
+    low, high = (size[order][ends - 1 - ((1 - q) * np.bincount(of)).astype(np.int64)] for q in (0.1, 0.9))
+    return np.asarray((share >= c.SMALL) | (high <= (1 + c.ONE_SIZE) * low))

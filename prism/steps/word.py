@@ -1,0 +1,104 @@
+"""The word of a job: how much traffic one step holds, and where in it the step ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.clock import Clock
+from prism.steps.voices import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Period:
+    """A step's length in bins of the clock, and how well the traffic repeats after it, 0 ... 1."""
+
+    bins: float
+    regular: float
+
+
+def found_on(clock: Clock) -> tuple[Clock, Period | None]:
+    """The period, and the clock on which it shows: of bursts that with the lowest power of rests by which they repeat clearly.
+
+    A link that became slow makes transfers uneven; then the rests must stand out more.
+    """
+    if not clock.bursts:
+        return clock, period_of(clock)
+    best, shown = clock, None
+    for power in c.POWERS:
+        now = clock.resting(power)
+        found = period_of(now)
+        if found is not None and (shown is None or found.regular > shown.regular):
+            best, shown = now, found
+        if shown is not None and shown.regular >= c.CLEAR:
+            break
+    return best, shown
+
+
+def period_of(clock: Clock) -> Period | None:
+    """The shortest lag at which all channels repeat nearly as well as at any lag; None where nothing repeats.
+
+    Channels are the voices, by class, and the pace, so that rests count as parts of the word. They are weighed by how much they
+    vary, for an operation that comes once in a step varies most, and by how well they repeat at best: what is drawn anew in each
+    step, such as the order of partners, tells nothing. Equal buckets that are all that moves repeat after each (`grouped`).
+    """
+    power, groups = _spectra(clock)
+    found = [own for scale in c.SCALES for own in _lags(power, groups, scale)]
+    if not found:
+        return None
+    lags, voices, pace, weight = np.array(found, np.float64).T
+    ever = [max(float(own.max()), 0.1) for own in (voices, pace)]
+    weight = weight * ever[0] / (weight * ever[0] + (1 - weight) * ever[1])
+    common = weight * voices + (1 - weight) * pace
+    best = float(common.max())
+    if best < c.LEAST:
+        return None
+    at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, lags, np.inf)))
+    return Period(_sharpened(power, float(lags[at])), float(common[lags == lags[at]].max()))
+
+
+def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
+    """Lags at which the traffic repeats, smoothed by so many bins: how well voices do, and the pace, and the voices' weight."""
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
+    trend = (1 - np.exp(-0.5 * (2 * np.pi * frequency * scale * c.TREND) ** 2)) ** 2
+    again = np.fft.irfft(power * smooth * trend)[:, : c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS)
+    every, pace = again[:-1], again[-1]
+    if pace[0] <= 0 or every[:, 0].sum() <= 0:
+        return []
+    varied = float((every[:, 0] / groups).mean())
+    weight = float(np.clip(varied / (varied + pace[0]), 0.1, 0.75))
+    voices, pace = every.sum(0) / every[:, 0].sum(), pace / pace[0]
+    common = weight * voices + (1 - weight) * pace
+    peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
+    most = 64 * scale if scale < c.SCALES[-1] else 0.45 * c.BINS
+    peaks = peaks[(peaks >= 8 * scale) & (peaks < most)]
+    return [(float(p), float(voices[p]), float(pace[p]), weight) for p in peaks.tolist()]
+
+
+def _spectra(clock: Clock) -> tuple[Floats, Floats]:
+    """Power spectra by class of voices, the pace last, and how many voices are in each class."""
+    kinds = np.unique(clock.kind)
+    voices = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
+    pace = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
+    groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
+    return np.stack([*(voices[clock.kind == k].sum(0) for k in kinds), pace]), groups
+
+
+def _sharpened(power: Floats, lag: float) -> float:
+    """The lag to a fraction of a bin: from where the traffic repeats after twice, four times, ... as long."""
+    total = power.sum(1)
+    even = (power[:-1] / np.maximum(total[:-1], 1e-300)[:, None]).mean(0) + power[-1] / max(float(total[-1]), 1e-300)
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    again = np.fft.irfft(even * np.exp(-((2 * np.pi * frequency * max(1.0, lag / 48)) ** 2)))[: c.BINS]
+    again /= 1 - np.arange(c.BINS) / c.BINS
+    times, near = 1, max(2, round(lag / 6))
+    out = lag
+    while 2 * times * out < 0.75 * c.BINS:
+        times *= 2
+        middle = round(times * out)
+        part = again[middle - near : middle + near + 1]
+        out = (middle - near + int(np.argmax(part))) / times
+    return out
