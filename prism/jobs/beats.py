@@ -153,7 +153,8 @@ def parts_by_size(edge: Edge) -> list[Edge]:
 
 def _stream(edge: Edge, low: int) -> Stream:
     start, end, octets = (edge.start - low).astype(np.float64), (edge.end - low).astype(np.float64), edge.octets.astype(float)
-    return Stream(edge.src, edge.dst, edge.rows, start, end, octets, bool(np.ptp(octets) == 0), False)
+    equal = bool(np.ptp(octets) == 0)
+    return Stream(edge.src, edge.dst, edge.rows, start, end, octets, equal, bursts=not equal)
 
 
 def locked(one: Beat, other: Beat) -> bool:

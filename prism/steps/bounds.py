@@ -49,7 +49,7 @@ def steps_of(voices: Voices) -> Steps | None:
     end = end_of(mean)
     at, whole = _segments(places.astype(np.float64), end.phase)
     near = max(1.5, c.NEAR * float(np.median(np.diff(places))))
-    lasting, within = voices.lasting(), _within(voices, clock, bins)
+    lasting, within = voices.lasting() if voices.bursts else ~voices.signals, _within(voices, clock, bins)
     times, rest = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
     if voices.signals.any():
         lasting |= _steady(voices, times)
@@ -58,8 +58,7 @@ def steps_of(voices: Voices) -> Steps | None:
     if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    told = lasting[voices.of] if voices.bursts else ~voices.signals[voices.of]
-    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / float(np.median(np.diff(places))), told)
+    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / float(np.median(np.diff(places))), lasting[voices.of])
 
 
 def _mixed(voices: Voices) -> bool:

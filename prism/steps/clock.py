@@ -26,6 +26,7 @@ class Clock:
     pace: Floats
     kind: Ints  # class of each voice
     bursts: bool = False
+    records: int = 1 << 62  # of the voice that has most
 
     @property
     def spent(self) -> Floats:
@@ -52,7 +53,7 @@ def clock_of(voices: Voices, picked: Ints) -> Clock:
         density = _counted(voices, picked)
     spent, even = np.diff(edges), voices.life / c.BINS
     pace = np.log(spent + even / 100) if voices.bursts else np.log1p(spent / even) ** 2  # what follows at once does not rest
-    return Clock(edges, density, pace, voices.kind[picked], voices.bursts)
+    return Clock(edges, density, pace, voices.kind[picked], voices.bursts, int(voices.count[picked].max()))
 
 
 def _messages(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:

@@ -17,7 +17,6 @@ STRETCH = 0.4  # relative difference of a step's traffic from the usual: more is
 RECORDS = 1 << 18  # records that are looked at for the mean step: of more, every second, third, ...
 NEAR = 0.025  # of a step: how far from its place on the clock the rest after a step may be; half of a layer of a ZeRO-3 model
 POWERS = (2.0, 4.0)  # of rests between bursts: the higher where the lower does not show the steps of a job with a slow link
-CLEAR = 0.5  # repetition that is clear: of recorded jobs over TCP all but one have 0.59-0.99
 LONGEST = 4  # rests that may be longer than all others: hangs, checkpoints
 LONGER = 1.5  # times the rests inside a step: the rest between steps. Equal buckets of recorded and simulated jobs: 1.9-15
 GROUPS = 6  # steps in which rests of layers repeat, at least: of fewer, three or four that vary at random look as alike

@@ -201,10 +201,13 @@ def _gathered(mean: Mean, until: int) -> int:
 
 
 def _reduced(mean: Mean) -> Mask:
-    """Phases that follow a reduction of gradients before anything else moves; none where nothing else moves at all."""
-    phases, out = len(mean.spent), np.zeros(len(mean.spent), np.bool_)
+    """Phases that follow a reduction of gradients before anything else moves; none where nothing else moves at all.
+
+    Phases between two reductions count only if other work follows after none of them.
+    """
+    phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
     if not mean.others.any() or not mean.reduced.any():
-        return out
+        return out[0]
     busy = mean.reduced > c.ACTIVE * mean.reduced.max()
     rest = _rest(busy, mean.spent)
     rest[busy] = 0
@@ -212,11 +215,11 @@ def _reduced(mean: Mean) -> Mask:
     for last in np.flatnonzero(busy & ~np.roll(busy, -1)).tolist():
         if rest[(last + 1) % phases] < 0.5 * rest.max():
             continue
-        for k in range(last, last + phases):
-            out[k % phases] = True
-            if others[last + 1 : k + 2].sum() > c.SMALL or busy[(k + 1) % phases]:
-                break
-    return out
+        until = last
+        while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
+            until += 1
+        out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
+    return out[0] if out[0].any() else out[1]
 
 
 def _fetched(mean: Mean, at: int) -> int:

@@ -37,12 +37,18 @@ def reconstruct(
 
 
 def _of_rank(address: str, steps: dict[str, Ints], parallelism: Parallelism) -> Ints:
-    """A rank's own steps; those of the ranks that it waits for inside its host, where nobody sees it send."""
-    own = steps.get(address)
-    if own is not None and len(own):
-        return own
-    mates = [steps[m] for group in parallelism.unseen if address in group for m in group if len(steps.get(m, ()))]
-    return max(mates, key=len, default=np.zeros((0, 2), np.int64))
+    """A rank's own steps, if it is seen in half of them at least; else those of the ranks that it waits for.
+
+    These are the ranks of a group inside its host, where nobody sees it send, then those of its other groups.
+    """
+    own = steps.get(address, np.zeros((0, 2), np.int64))
+    most = max((len(one) for one in steps.values()), default=0)
+    for groups in (parallelism.unseen, tuple(group.members for group in parallelism.groups)):
+        if 2 * len(own) >= most:
+            return own
+        mates = [steps[m] for group in groups if address in group for m in group if m in steps]
+        own = max([own, *mates], key=len)
+    return own
 
 
 def _reducing(flows: Flows, parallelism: Parallelism) -> Mask:

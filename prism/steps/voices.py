@@ -37,7 +37,7 @@ class Voices:
     kind: Ints  # of each voice: its class; voices of one class move messages of one size
     reduces: Mask  # of each voice: whether it is known to reduce gradients
     bursts: bool
-    signals: Mask  # of each voice: whether it carries no payload
+    signals: Mask  # of each voice: whether it carries no payload, but may reduce scalars
     labelled: bool  # whether it is known who reduces gradients
     origin: int  # ns since the epoch
 
@@ -107,21 +107,42 @@ def voices_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None)
 
 
 def _tells(flows: Flows, rows: NDArray[np.intp]) -> Mask:
-    """Which records are payload, or belong to a connection of TCP that carries none, as that of a scalar reduction.
+    """Which records are payload, or may belong to a scalar reduction: small, and in answer to no payload.
 
-    What is small beside payload says that a receiver is ready.
+    Over TCP such are those of a connection that carries no payload. Of other small records of a pair those of one size are
+    credits if they come as often as some payload, or all of it, goes the other way.
     """
     payload = ~flows.control()[rows]
-    small = (flows.protocol[rows] == TCP) & ~payload & (flows.octets[rows] > 0)
-    if not small.any():
-        return payload
-    ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
-            ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
-    _, line = np.unique(
-        np.minimum(*ends) * (int(max(ends[0].max(), ends[1].max())) + 1) + np.maximum(*ends), return_inverse=True
-    )
-    served = np.bincount(line, payload)
-    return np.asarray(payload | (small & (served < 3)[line]))
+    small = ~payload & (flows.octets[rows] > 0)
+    tcp = small & (flows.protocol[rows] == TCP)
+    if tcp.any():
+        ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
+                ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
+        _, line = np.unique(
+            np.minimum(*ends) * (int(max(ends[0].max(), ends[1].max())) + 1) + np.maximum(*ends), return_inverse=True
+        )
+        served = np.bincount(line, payload)
+        tcp &= (served < 3)[line]
+    other = small & (flows.protocol[rows] != TCP)
+    return np.asarray(payload | tcp | (_unasked(flows, rows, payload, other) if other.any() else other))
+
+
+def _unasked(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mask) -> Mask:
+    """Which of some `small` records are no credits."""
+    n = len(flows.endpoints)
+    src, dst, octets = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64), flows.octets[rows]
+    answered = np.where(payload, dst * n + src, src * n + dst)
+    word = np.stack([answered, payload, octets])
+    told = small | (payload & np.isin(answered, answered[small]))
+    known, of, count = np.unique(word[:, told], axis=1, return_inverse=True, return_counts=True)
+    pair, carries = known[0], known[1].astype(np.bool_)
+    pairs, at = np.unique(pair, return_inverse=True)
+    total = np.bincount(at, np.where(carries, count, 0), len(pairs))[at]
+    served = set(zip(at[carries].tolist(), count[carries].tolist(), strict=True)) | set(zip(at.tolist(), total.tolist(), strict=True))
+    free = np.array([(a, k) not in served for a, k in zip(at.tolist(), count.tolist(), strict=True)])
+    out = np.zeros(len(rows), np.bool_)
+    out[told] = free[of.ravel()]
+    return out & small
 
 
 def classes(sizes: Floats, near: float) -> Ints:

@@ -20,21 +20,17 @@ class Period:
 
 
 def found_on(clock: Clock) -> tuple[Clock, Period | None]:
-    """The period, and the clock on which it shows: of bursts that with the lowest power of rests by which they repeat clearly.
+    """The period, and the clock on which it shows: of bursts that with the lowest power of rests by which they repeat nearly as well as by any.
 
     A link that became slow makes transfers uneven; then the rests must stand out more.
     """
     if not clock.bursts:
         return clock, period_of(clock)
-    best, shown = clock, None
-    for power in c.POWERS:
-        now = clock.resting(power)
-        found = period_of(now)
-        if found is not None and (shown is None or found.regular > shown.regular):
-            best, shown = now, found
-        if shown is not None and shown.regular >= c.CLEAR:
-            break
-    return best, shown
+    clocks = [clock.resting(power) for power in c.POWERS]
+    found = [period_of(own) for own in clocks]
+    best = max((one.regular for one in found if one is not None), default=0.0)
+    told = ((own, one) for own, one in zip(clocks, found, strict=True) if one and one.regular >= c.NEAR_BEST * best)
+    return next(told, (clock, None))
 
 
 def period_of(clock: Clock) -> Period | None:
@@ -45,10 +41,11 @@ def period_of(clock: Clock) -> Period | None:
     step, such as the order of partners, tells nothing. Equal buckets that are all that moves repeat after each (`grouped`).
     """
     power, groups = _spectra(clock)
-    found = [own for scale in c.SCALES for own in _lags(power, groups, scale)]
-    if not found:
+    found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)
+    found = found[found[:, 0] * clock.records >= c.BINS]  # a step holds a record of each voice
+    if not len(found):
         return None
-    lags, voices, pace, weight = np.array(found, np.float64).T
+    lags, voices, pace, weight = found.T
     ever = [max(float(own.max()), 0.1) for own in (voices, pace)]
     weight = weight * ever[0] / (weight * ever[0] + (1 - weight) * ever[1])
     common = weight * voices + (1 - weight) * pace
