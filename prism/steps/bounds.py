@@ -50,10 +50,12 @@ def steps_of(voices: Voices) -> Steps | None:
     at, whole = _segments(places.astype(np.float64), end.phase)
     near = max(1.5, c.NEAR * float(np.median(np.diff(places))))
     lasting, within = voices.lasting() if voices.bursts else ~voices.signals, _within(voices, clock, bins)
-    times, rest = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+    rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+    rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
     if voices.signals.any():
-        lasting |= _steady(voices, times)
-        times, rest = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+        steady = _steady(voices, times)
+        lasting |= steady
+        times = _concluded(rests, np.sort(voices.end[steady[voices.of]]))
     short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * float(np.median(np.diff(places)))
     if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
@@ -109,11 +111,19 @@ def _within(voices: Voices, clock: Clock, bins: float) -> Mask:
     return np.asarray(place[1] - place[0] < bins)
 
 
-def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, kinds: Ints) -> tuple[Floats, Floats]:
-    """The time of each bound, ns, and how long the job rests there: the middle of its longest rest within `near` bins.
+def _concluded(rests: Floats, signals: Ints) -> Floats:
+    """Times of bounds, ns: where signals come in most of the rests that end steps, a step ends after the last of them."""
+    last = signals[np.maximum(np.searchsorted(signals, rests[:, 1]) - 1, 0)] if len(signals) else rests[:, 0]
+    inside = (last > rests[:, 0]) & (last < rests[:, 1])
+    inside &= 2 * inside[1:-1].sum() > len(rests) - 2
+    return np.asarray(np.where(inside, last + rests[:, 1], rests.sum(1)) / 2)
+
+
+def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, kinds: Ints) -> Floats:
+    """Begin and end of the rest of each bound, ns: the longest within `near` bins; float64[bounds, 2].
 
     A rest that is longer than usual, because the job hung in it, counts as a usual one. Where steps end with operations of some
-    `kinds`, it is a rest after one of these.
+    `kinds`, it is a rest after one of these. Where no rest is seen, both are the time of the bound.
     """
     order = np.argsort(voices.start[told], kind="stable")
     start = voices.start[told][order]
@@ -123,7 +133,7 @@ def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, ki
         ends = np.isin(voices.kind[voices.of[told][order]], kinds)
         latest = np.maximum.accumulate(np.where(voices.end[told][order] == until, np.arange(len(until)), 0))
         rest[~ends[latest]] //= 1 << 20
-    out = np.interp(at, np.arange(c.BINS + 1), clock.edges)
+    out = np.tile(np.interp(at, np.arange(c.BINS + 1), clock.edges), (2, 1)).T
     low = np.interp(at - near, np.arange(c.BINS + 1), clock.edges)
     high = np.interp(at + near, np.arange(c.BINS + 1), clock.edges)
     first = np.maximum(np.searchsorted(until, low) - 1, 0)
@@ -135,11 +145,10 @@ def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, ki
         off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
-        longest[k] = rest[i] if fit.max() > 0 else 0
-        if longest[k] > 0:
-            out[k] = (until[i] + start[i + 1]) / 2
+        if fit.max() > 0 and rest[i] > 0:
+            out[k] = until[i], start[i + 1]
     out[0], out[-1] = -1.0, float(voices.life) + 1
-    return np.maximum.accumulate(out), longest
+    return np.maximum.accumulate(out)
 
 
 def segment_of(voices: Voices, steps: Steps) -> Ints:
