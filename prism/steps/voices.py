@@ -85,6 +85,8 @@ def voices_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None)
         kind = np.zeros(len(rows), np.int64)
     else:
         kind = classes(octets / messages, c.ONE_SIZE)
+        if reduces is not None:  # what is cut into chunks of one size may still be different work
+            _, kind = np.unique(2 * kind + reduces[rows], return_inverse=True)
     known, of = np.unique(pair * (int(kind.max(initial=0)) + 1) + kind, return_inverse=True)
     start = flows.sent_ns[rows]
     order = np.lexsort((start, of))
