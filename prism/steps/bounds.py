@@ -53,7 +53,7 @@ def steps_of(voices: Voices) -> Steps | None:
     rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
     rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
     if voices.signals.any():
-        steady = _steady(voices, times)
+        steady = _steady(voices, times) & (voices.bursts | _resting(voices, rests))
         lasting |= steady
         times = _concluded(rests, np.sort(voices.end[steady[voices.of]]))
     short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * float(np.median(np.diff(places)))
@@ -101,6 +101,13 @@ def _steady(voices: Voices, times: Floats) -> Mask:
     moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
     usual = np.median(moved, axis=1)
     return np.asarray(voices.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
+
+
+def _resting(voices: Voices, rests: Floats) -> Mask:
+    """Voices most of whose records come in the rests between steps: no credits, which come with the payload."""
+    place = np.searchsorted(rests[:, 0], voices.start, "right") - 1
+    inside = (place >= 0) & (voices.end < rests[np.maximum(place, 0), 1])
+    return np.asarray(2 * np.bincount(voices.of, inside, len(voices)) > voices.count)
 
 
 def _within(voices: Voices, clock: Clock, bins: float) -> Mask:
