@@ -58,9 +58,15 @@ def clock_of(voices: Voices, picked: Ints) -> Clock:
 
 def _messages(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
     """Times at which messages end, and what the clock shows before and after each: it jumps then, and stands in between."""
-    at, share, _ = _ended(voices, picked)
-    told = np.cumsum(share) / len(picked)
+    at, share, of = _ended(voices, picked)
+    told = np.cumsum(share * _weight(voices, picked)[of])
     return np.repeat(at, 2), [np.stack([np.append(0.0, told[:-1]), told], axis=1).ravel()]
+
+
+def _weight(voices: Voices, picked: Ints) -> Floats:
+    """How much each voice drives the clock: as the root of its messages, for few messages tell less evenly how far a step is."""
+    weight = np.sqrt(voices.count[picked])
+    return np.asarray(weight / weight.sum())
 
 
 def _ended(voices: Voices, picked: Ints) -> tuple[Floats, Floats, Ints]:
@@ -76,7 +82,8 @@ def _ended(voices: Voices, picked: Ints) -> tuple[Floats, Floats, Ints]:
 def _counted(voices: Voices, picked: Ints) -> Floats:
     """What each voice moved in each part of the clock, relative to its mean."""
     _, share, of = _ended(voices, picked)
-    told = (np.cumsum(share) - share / 2) / len(picked)
+    share_of_clock = share * _weight(voices, picked)[of]
+    told = np.cumsum(share_of_clock) - share_of_clock / 2
     place = of * c.BINS + np.minimum((told * c.BINS).astype(np.int64), c.BINS - 1)
     moved: Floats = np.bincount(place, share * c.BINS, len(picked) * c.BINS).astype(np.float64)
     return moved.reshape(len(picked), c.BINS)

@@ -8,7 +8,7 @@ TREND = 32  # times the smoothing: what changes more slowly is a trend (a slow l
 NEAR_BEST = (
     0.85  # of the best repetition: the shortest lag that repeats so well is a step. True ones 0.92-1, most parts <= 0.75
 )
-LEAST = 0.3  # repetition of a step, 0-1: 0.46-0.99 in all recorded jobs; of 300 messages at random below 0.25 in 90 draws
+LEAST = 0.45  # repetition of a step, 0-1: 0.48-0.99 in whole recordings of jobs; of noise below it in 39 of 40 draws
 SMALL = 0.02  # share of the octets: a class that moves less reduces scalars (loss, norm), or only signals
 ONE_SIZE = 0.03  # relative distance of message sizes of one class: headers, and the last chunk's rounding
 ACTIVE = 0.05  # of a voice's busiest phase: below, it rests
@@ -20,3 +20,4 @@ POWERS = (2.0, 4.0)  # of rests between bursts: the higher where the lower does 
 LONGEST = 4  # rests that may be longer than all others: hangs, checkpoints
 LONGER = 1.5  # times the rests inside a step: the rest between steps. Equal buckets of recorded and simulated jobs: 1.9-15
 GROUPS = 6  # steps in which rests of layers repeat, at least: of fewer, three or four that vary at random look as alike
+UNLIKE = 0.2  # of the logarithm: rests that differ by less are equal. Layers of sharded models differ by 0.4-0.6, equal steps by 0.01

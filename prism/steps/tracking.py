@@ -35,17 +35,22 @@ def grouped(places: Ints, clock: Clock) -> Ints:
 
     After the last bucket of a step the forward pass follows: each so-manieth rests longer than all in between, without an
     exception. Layers that are gathered for the forward pass rest otherwise than those of the backward pass: then the rests
-    repeat after as many as a step holds.
+    repeat after as many as a step holds. Buckets may consist of equal rounds themselves.
     """
-    near = max(int(np.median(np.diff(places))) // 2, 1) if len(places) > 1 else 1
-    inside = places[(places >= near) & (places <= c.BINS - near)]
+    if len(places) < 6:
+        return places
+    near = max(int(np.median(np.diff(places))) // 2, 1)
+    shifts = np.arange(-near, near + 1)
+    around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)]
+    inside = places + shifts[np.argmax(around.mean(0))]
+    inside = inside[(inside >= near) & (inside <= c.BINS - near)]
     if len(inside) < 6:
         return places
-    rest = np.array([clock.spent[p - near : p + near].max() for p in inside.tolist()])
+    rest = np.array([clock.spent[p - near : p + near + 1].max() for p in inside.tolist()])
     count = _longer(rest) or _repeated(rest)
     if not count:
         return places
-    return inside[int(_usual(rest, count).argmax()) :: count]
+    return grouped(inside[int(_usual(rest, count).argmax()) :: count], clock)
 
 
 def _usual(rest: Floats, count: int) -> Floats:
@@ -69,7 +74,8 @@ def _repeated(rest: Floats) -> int:
     most = len(rest) // c.GROUPS
     unlike = [float(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0).mean()) for k in range(1, most + 2)]
     for k in range(1, most):
-        if unlike[k] <= 0.5 * max(unlike[:k]) and unlike[k] <= unlike[k + 1]:
+        top = max(unlike[:k])
+        if top > c.UNLIKE and unlike[k] <= 0.5 * top and unlike[k] <= unlike[k + 1]:
             return k + 1
     return 0
 

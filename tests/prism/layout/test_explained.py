@@ -33,12 +33,3 @@ def test_a_group_inside_a_host_is_told_by_placement():
     evidence = {(group.kind, group.evidence) for group in parallelism.groups}
     assert evidence == {("dp", "traffic"), ("tp", "placement")}
     assert len(parallelism.groups) == 8
-
-
-def test_more_steps_than_there_can_be_are_found_anew():
-    wire = pipelined(stages=4, replicas=2, steps=8)
-    flows, made, _ = told(wire)
-    parts = tuple(np.zeros((100, 2), np.int64) for _ in wire.endpoints)
-    whole = tuple(np.zeros((8, 2), np.int64) for _ in wire.endpoints)
-    assert made.steps(flows, job(wire), whole) is whole
-    assert {len(own) for own in made.steps(flows, job(wire), parts)} <= {7, 8}
