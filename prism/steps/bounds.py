@@ -60,11 +60,12 @@ def steps_of(voices: Voices) -> Steps | None:
     if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / float(np.median(np.diff(places))), lasting[voices.of])
+    count = c.BINS / float(np.median(np.diff(places)))
+    return Steps(times[kept], whole[kept[:-1]], period.regular, count, lasting[voices.of])
 
 
 def _mixed(voices: Voices) -> bool:
-    """Whether other work than the reduction of gradients is seen: then a word that repeats holds forward and backward passes."""
+    """Whether more than the reduction of gradients is seen: then a word that repeats holds forward and backward passes."""
     if not voices.labelled:
         return False
     told = ~voices.signals[voices.of]

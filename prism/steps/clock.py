@@ -64,7 +64,7 @@ def _messages(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
 
 
 def _weight(voices: Voices, picked: Ints) -> Floats:
-    """How much each voice drives the clock: as the root of its messages, for few messages tell less evenly how far a step is."""
+    """How much each voice drives the clock: as the root of its messages, for few tell less evenly how far a step is."""
     weight = np.sqrt(voices.count[picked])
     return np.asarray(weight / weight.sum())
 

@@ -207,7 +207,7 @@ def _reduced(mean: Mean) -> Mask:
     """
     phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
     if not mean.others.any() or not mean.reduced.any():
-        return out[0]
+        return np.zeros(phases, np.bool_)
     busy = mean.reduced > c.ACTIVE * mean.reduced.max()
     rest = _rest(busy, mean.spent)
     rest[busy] = 0
@@ -219,7 +219,7 @@ def _reduced(mean: Mean) -> Mask:
         while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
             until += 1
         out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
-    return out[0] if out[0].any() else out[1]
+    return np.asarray(out[0] if out[0].any() else out[1])
 
 
 def _fetched(mean: Mean, at: int) -> int:

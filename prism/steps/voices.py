@@ -140,10 +140,9 @@ def _unasked(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mask) -
     pair, carries = known[0], known[1].astype(np.bool_)
     pairs, at = np.unique(pair, return_inverse=True)
     total = np.bincount(at, np.where(carries, count, 0), len(pairs))[at]
-    served = set(zip(at[carries].tolist(), count[carries].tolist(), strict=True)) | set(zip(at.tolist(), total.tolist(), strict=True))
-    free = np.array([(a, k) not in served for a, k in zip(at.tolist(), count.tolist(), strict=True)])
+    served = np.isin(at + 1j * count, np.concatenate([(at + 1j * count)[carries], at + 1j * total]))
     out = np.zeros(len(rows), np.bool_)
-    out[told] = free[of.ravel()]
+    out[told] = ~served[of.ravel()]
     return out & small
 
 

@@ -20,9 +20,10 @@ class Period:
 
 
 def found_on(clock: Clock) -> tuple[Clock, Period | None]:
-    """The period, and the clock on which it shows: of bursts that with the lowest power of rests by which they repeat nearly as well as by any.
+    """The period, and the clock on which it shows.
 
-    A link that became slow makes transfers uneven; then the rests must stand out more.
+    Rests between bursts are weighed by the lowest power by which they repeat nearly as well as by any: a link that became slow
+    makes transfers uneven; then the rests must stand out more.
     """
     if not clock.bursts:
         return clock, period_of(clock)
@@ -37,8 +38,8 @@ def period_of(clock: Clock) -> Period | None:
     """The shortest lag at which all channels repeat nearly as well as at any lag; None where nothing repeats.
 
     Channels are the voices, by class, and the pace, so that rests count as parts of the word. They are weighed by how much they
-    vary, for an operation that comes once in a step varies most, and by how well they repeat at best: what is drawn anew in each
-    step, such as the order of partners, tells nothing. Equal buckets that are all that moves repeat after each (`grouped`).
+    vary, for an operation that comes once in a step varies most, and by how well they repeat at best: what is drawn anew in
+    each step, such as the order of partners, tells nothing. Equal buckets that are all that moves repeat after each (`grouped`).
     """
     power, groups = _spectra(clock)
     found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from prism.layout.explained import explained
-from tests.prism.layout.made import asked, job, pipelined, tensor_and_data
+from tests.prism.layout.made import asked, pipelined, tensor_and_data
 
 
 def told(wire, per_host=1):
