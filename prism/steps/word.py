@@ -39,7 +39,7 @@ def period_of(clock: Clock) -> Period | None:
 
     Channels are the voices, by class, and the pace, so that rests count as parts of the word. They are weighed by how much they
     vary, for an operation that comes once in a step varies most, and by how well they repeat at best: what is drawn anew in
-    each step, such as the order of partners, tells nothing. Equal buckets that are all that moves repeat after each (`grouped`).
+    each step, such as the order of partners, tells nothing. Equal buckets repeat after each (`grouped`).
     """
     power, groups = _spectra(clock)
     found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)
