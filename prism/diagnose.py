@@ -23,7 +23,6 @@ from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.jobs.pairs import divided, pairs_of, parts
 from prism.kernels.bursts import Bursts, bursts
 from prism.kernels.pauses import without_pauses
-from prism.layout.explained import Explained
 from prism.layout.weighing import Weighed, weigh
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.numbering import Known, first_of
@@ -121,12 +120,7 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> Told:
     """What the records around a job tell of it: all that begin or end at its endpoints. The rest is as in `diagnose`."""
-    burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
-    around_job = burst.flows if burst else flows
-    view = _view(around_job, transits, job, topology, window[1], least, now_ns, known, flows if burst else None, burst)
-    weighed = weigh(flows, job, view.parallelism, topology, hints)
-    if weighed is not None and weighed.instead is not None:
-        view = _relabelled(view, weighed.instead, burst, flows, known)
+    view, weighed, burst = looked_at(flows, transits, job, window[1], topology, least, now_ns, known, hints)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
         return Told(job)
@@ -139,10 +133,32 @@ def diagnose_job(
         return f"{title(finding, topology)}: {finding.message}"
 
     findings = after_pauses(view, assessed(view, settled(raw, happened, view.host, quote=quote), seen))
-    own = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
-    worked = phases(own[0], job, own[1], view.timeline)
+    records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
+    worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady)
+
+
+def looked_at(
+    flows: Flows,
+    transits: Transits,
+    job: Job,
+    until: int,
+    topology: Topology | None = None,
+    least: int = 3,
+    now_ns: int = 0,
+    known: Known | None = None,
+    hints: Hints | None = None,
+) -> tuple[View, Weighed | None, Bursts | None]:
+    """A job with its layout and timeline, how likely that is, and the bursts that stand for many records."""
+    burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
+    around_job = burst.flows if burst else flows
+    rows = rows_of(around_job, job)
+    own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
+    parallelism, weighed = _inferred(flows, own, rows, job, burst, topology, hints)
+    timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism), known)
+    view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
+    return view, weighed, burst
 
 
 def _in_records(view: View, burst: Bursts) -> Parallelism:
@@ -179,29 +195,41 @@ def merged(
     return Diagnosis(source, found, findings, tuple(unexplained))
 
 
-def _relabelled(view: View, instead: Explained, burst: Bursts | None, records: Flows, known: Known | None) -> View:
-    """The view of a job with another layout: groups, streams, stages and steps of the hypothesis `instead`."""
-    of = instead.of
+def _inferred(
+    flows: Flows,
+    own: Flows,
+    rows: NDArray[np.intp],
+    job: Job,
+    burst: Bursts | None,
+    topology: Topology | None,
+    hints: Hints | None,
+) -> tuple[Parallelism, Weighed | None]:
+    """Groups, streams and stages of a job, of its `own` records, which are `rows` of the `flows` or of their bursts.
+
+    The likeliest hypothesis tells, where the records can be weighed.
+    """
+    clock = without_pauses(own, np.flatnonzero(~own.control()))
+    older = infer(clock.on(own), job, topology)
+    weighed = weigh(flows, job, older, topology, hints)
+    if weighed is None or weighed.instead is None:
+        return older, weighed
+    of = weighed.instead.of
     if burst is not None:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first
-    own = of if view.inside is None else of[view.inside]
-    parallelism = replace(instead.parallelism(view.flows, own), lockstep=view.parallelism.lockstep)
-    rows = np.arange(len(view.flows)) if view.inside is None else view.inside
-    timeline = _timeline(view.flows, view.job, parallelism, rows, records, burst)
-    return replace(view, parallelism=parallelism, timeline=_numbered(timeline, known))
+    return replace(weighed.instead.parallelism(own, of[rows]), lockstep=older.lockstep), weighed
 
 
 def _timeline(
-    own: Flows, job: Job, parallelism: Parallelism, rows: NDArray[np.intp], records: Flows | None, burst: Bursts | None
+    flows: Flows, own: Flows, rows: NDArray[np.intp], job: Job, burst: Bursts | None, parallelism: Parallelism
 ) -> Timeline:
-    """The timeline of a job's `own` records, which are `rows` of the bursts that were made of `records`, if they were."""
-    if burst is None or records is None:
+    """The timeline of a job's `own` records, which are `rows` of the `flows` or of the bursts that were made of them."""
+    if burst is None:
         return reconstruct(own, job, parallelism)
     place = np.full(len(burst.flows), -1, np.int32)
     place[rows] = np.arange(len(rows))
-    return reconstruct(own, job, parallelism, records=records, of=place[burst.of])
+    return reconstruct(own, job, parallelism, records=flows, of=place[burst.of])
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | None) -> Parallelism:
@@ -233,27 +261,6 @@ def _unexplained(
             yield f"job {one.job.id}: the layout does not explain all of its traffic, or part of the traffic was not captured"
     if topology is None and found:
         yield "without --topology, parallelism inside hosts is not visible and no switch can be blamed"
-
-
-def _view(
-    flows: Flows,
-    transits: Transits,
-    job: Job,
-    topology: Topology | None,
-    until: int,
-    least: int,
-    now_ns: int = 0,
-    known: Known | None = None,
-    records: Flows | None = None,
-    burst: Bursts | None = None,
-) -> View:
-    """One job with its layout and timeline; `records` are those that `burst` was made of, if `flows` are bursts."""
-    rows = rows_of(flows, job)
-    own = flows if len(rows) == len(flows) and np.all(rows[1:] > rows[:-1]) else flows.take(rows)
-    clock = without_pauses(own, np.flatnonzero(~own.control()))
-    parallelism = infer(clock.on(own), job, topology)
-    timeline = _numbered(_timeline(own, job, parallelism, rows, records, burst), known)
-    return View(own, flows, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
 
 
 def _numbered(timeline: Timeline, known: Known | None) -> Timeline:

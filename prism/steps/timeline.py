@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -33,22 +33,22 @@ def reconstruct(
     code = {address: i for i, address in enumerate(flows.endpoints)}
     every = rank_steps(voices, found, len(flows.endpoints))
     steps = {address: every[code[address]] for address in job.endpoints if address in code}
-    return Timeline(tuple(_of_rank(address, steps, parallelism) for address in job.endpoints), (), spans)
+    return Timeline(tuple(_of_ranks(job, steps, parallelism)), (), spans)
 
 
-def _of_rank(address: str, steps: dict[str, Ints], parallelism: Parallelism) -> Ints:
-    """A rank's own steps, if it is seen in half of them at least; else those of the ranks that it waits for.
+def _of_ranks(job: Job, steps: dict[str, Ints], parallelism: Parallelism) -> Iterator[Ints]:
+    """The steps of each rank, if it is seen in half of them at least; else those of the ranks that it waits for.
 
     These are the ranks of a group inside its host, where nobody sees it send, then those of its other groups.
     """
-    own = steps.get(address, np.zeros((0, 2), np.int64))
     most = max((len(one) for one in steps.values()), default=0)
-    for groups in (parallelism.unseen, tuple(group.members for group in parallelism.groups)):
-        if 2 * len(own) >= most:
-            return own
-        mates = [steps[m] for group in groups if address in group for m in group if m in steps]
-        own = max([own, *mates], key=len)
-    return own
+    for address in job.endpoints:
+        own = steps.get(address, np.zeros((0, 2), np.int64))
+        for groups in (parallelism.unseen, tuple(group.members for group in parallelism.groups)):
+            if 2 * len(own) < most:
+                mates = [steps[m] for group in groups if address in group for m in group if m in steps]
+                own = max([own, *mates], key=len)
+        yield own
 
 
 def _reducing(flows: Flows, parallelism: Parallelism) -> Mask:

@@ -10,7 +10,7 @@ from prism import topology
 from prism.causes import settled
 from prism.cost import costs, ranks_of, steps_of
 from prism.detectors import DETECTORS
-from prism.diagnose import _view
+from prism.diagnose import looked_at
 from prism.jobs import recognize
 from prism.model import Severity
 from prism.synth.presets import FAST, SLOW
@@ -34,7 +34,8 @@ RUNS = {
 def viewed(spec):
     made = simulate(spec, 1)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
-    return _view(made.flows, made.transits, recognize(made.flows, placed, unproven=True)[0], placed, made.flows.window[1], 3)
+    job = recognize(made.flows, placed, unproven=True)[0]
+    return looked_at(made.flows, made.transits, job, made.flows.window[1], placed)[0]
 
 
 def claims_of(view):
