@@ -47,7 +47,7 @@ def steps_of(voices: Voices) -> Steps | None:
         return None
     mean = folded(clock, places, voices)
     end = end_of(mean)
-    at, whole = _segments(places.astype(np.float64), end.phase)
+    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, float(np.median(np.diff(places))))
     near = max(1.5, c.NEAR * float(np.median(np.diff(places))))
     lasting, within = voices.lasting() if voices.bursts else ~voices.signals, _within(voices, clock, bins)
     rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
@@ -92,6 +92,24 @@ def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
     whole[-1] &= length[-1] >= c.WHOLE * usual
     if len(length) > 2 and length[0] < (1 - c.WHOLE) * usual:  # the first step began a little late on this clock
         bounds, whole = np.delete(bounds, 1), whole[1:]
+    return bounds, whole
+
+
+def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tuple[Floats, Mask]:
+    """Bounds and whole steps where a job fell silent in the middle of a step and began anew.
+
+    A step that hung goes on with what it lacks. After a crash a whole step follows; what moved before is part of none.
+    """
+    lasts = np.median(np.diff(np.interp(bounds, np.arange(c.BINS + 1), clock.edges)))
+    for place in (np.flatnonzero(clock.spent > c.SILENT * lasts) + 0.5).tolist():
+        k = int(np.argmin(np.abs(bounds - place)))
+        moved = 0 < k < len(bounds) - 1 and abs(bounds[k] - place) <= c.STRETCH * usual
+        if moved and place - bounds[k - 1] < c.WHOLE * usual < bounds[k + 1] - place:
+            bounds[k], whole[k - 1] = place, False
+            continue
+        k = int(np.searchsorted(bounds, place))
+        if place - bounds[k - 1] < c.WHOLE * usual < bounds[k] - place and bounds[k] - bounds[k - 1] > (1 + c.NEAR) * usual:
+            bounds, whole = np.insert(bounds, k, place), np.insert(whole, k - 1, False)
     return bounds, whole
 
 

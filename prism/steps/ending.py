@@ -57,7 +57,7 @@ def folded(clock: Clock, places: Ints, voices: Voices) -> Mean:
     spent[np.unique(at)] = 0
     np.add.at(spent, at, clock.spent[inside])
     usual = spent.reshape(-1, phases)[1:-1]
-    usual = _median(usual)
+    usual = median_known(usual)
     raw = np.stack([np.bincount(phase[inside], own[inside], phases) for own in clock.density])
     moved = np.asarray(raw / np.maximum(raw.sum(1, keepdims=True), 1e-300), np.float64)
     by_kind = np.bincount(voices.kind, np.bincount(voices.of, voices.octets, len(voices)))
@@ -79,7 +79,7 @@ def folded(clock: Clock, places: Ints, voices: Voices) -> Mean:
     )  # fmt: skip
 
 
-def _median(spent: Floats) -> Floats:
+def median_known(spent: Floats) -> Floats:
     """The median of each column over what is known, 0 where nothing is."""
     known = ~np.isnan(spent)
     out = np.zeros(spent.shape[1])

@@ -6,6 +6,7 @@ import numpy as np
 
 from prism.steps import constants as c
 from prism.steps.clock import Clock
+from prism.steps.ending import median_known
 from prism.steps.voices import Floats, Ints
 
 
@@ -46,16 +47,19 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     inside = inside[(inside >= near) & (inside <= c.BINS - near)]
     if len(inside) < 6:
         return places
-    rest = np.array([clock.spent[p - near : p + near + 1].max() for p in inside.tolist()])
+    number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
+    number = number.astype(np.int64)  # a place may have been missed
+    rest = np.full(number[-1] + 1, np.nan)
+    rest[number] = [clock.spent[p - near : p + near + 1].max() for p in inside.tolist()]
     count = _longer(rest) or _repeated(rest)
     if not count:
         return places
-    return grouped(inside[int(_usual(rest, count).argmax()) :: count], clock)
+    return grouped(inside[number % count == int(_usual(rest, count).argmax())], clock)
 
 
 def _usual(rest: Floats, count: int) -> Floats:
     """The median rest after each of so many operations; float64[count]."""
-    return np.asarray(np.median(rest[: len(rest) // count * count].reshape(-1, count), axis=0))
+    return median_known(rest[: len(rest) // count * count].reshape(-1, count))
 
 
 def _longer(rest: Floats) -> int:
@@ -63,16 +67,16 @@ def _longer(rest: Floats) -> int:
     for count in range(2, len(rest) // 3 + 1):
         at = int(_usual(rest, count).argmax())
         between = np.delete(rest, np.arange(at, len(rest), count))
-        if np.quantile(rest[at::count], 0.1, method="lower") > c.LONGER * np.quantile(between, 0.9):
+        if np.nanquantile(rest[at::count], 0.1, method="lower") > c.LONGER * np.nanquantile(between, 0.9):
             return count
     return 0
 
 
 def _repeated(rest: Floats) -> int:
     """The least number of operations after which the rests repeat, as they do not after fewer; 0 without any."""
-    ratio = np.log(np.maximum(rest, np.median(rest) / 1000))
+    ratio = np.log(np.maximum(rest, np.nanmedian(rest) / 1000))
     most = len(rest) // c.GROUPS
-    unlike = [float(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0).mean()) for k in range(1, most + 2)]
+    unlike = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, most + 2)]
     for k in range(1, most):
         top = max(unlike[:k])
         if top > c.UNLIKE and unlike[k] <= 0.5 * top and unlike[k] <= unlike[k + 1]:
