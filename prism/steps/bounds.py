@@ -47,8 +47,9 @@ def steps_of(voices: Voices) -> Steps | None:
         return None
     mean = folded(clock, places, voices)
     end = end_of(mean)
-    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, float(np.median(np.diff(places))))
-    near = max(1.5, c.NEAR * float(np.median(np.diff(places))))
+    usual = float(np.median(np.diff(places)))
+    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, usual)
+    near = max(1.5, c.NEAR * usual)
     lasting, within = voices.lasting() if voices.bursts else ~voices.signals, _within(voices, clock, bins)
     rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
     rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
@@ -56,12 +57,11 @@ def steps_of(voices: Voices) -> Steps | None:
         steady = _steady(voices, times) & (voices.bursts | _resting(voices, rests))
         lasting |= steady
         times = _concluded(rests, np.sort(voices.end[steady[voices.of]]))
-    short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * float(np.median(np.diff(places)))
+    short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * usual
     if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    count = c.BINS / float(np.median(np.diff(places)))
-    return Steps(times[kept], whole[kept[:-1]], period.regular, count, lasting[voices.of])
+    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / usual, lasting[voices.of])
 
 
 def _mixed(voices: Voices) -> bool:
@@ -96,20 +96,27 @@ def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
 
 
 def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tuple[Floats, Mask]:
-    """Bounds and whole steps where a job fell silent in the middle of a step and began anew.
+    """Bounds and whole steps where a job fell silent in the middle of a step and began anew: what moved before is no step.
 
-    A step that hung goes on with what it lacks. After a crash a whole step follows; what moved before is part of none.
+    After a hang the step goes on with what it lacks: a whole number of steps lies between the bounds around the silence. After
+    a crash a whole number of steps follows the silence itself.
     """
-    lasts = np.median(np.diff(np.interp(bounds, np.arange(c.BINS + 1), clock.edges)))
-    for place in (np.flatnonzero(clock.spent > c.SILENT * lasts) + 0.5).tolist():
-        k = int(np.argmin(np.abs(bounds - place)))
-        moved = 0 < k < len(bounds) - 1 and abs(bounds[k] - place) <= c.STRETCH * usual
-        if moved and place - bounds[k - 1] < c.WHOLE * usual < bounds[k + 1] - place:
-            bounds[k], whole[k - 1] = place, False
+    times = np.interp(bounds, np.arange(c.BINS + 1), clock.edges)
+    for bin_ in np.flatnonzero(clock.spent > c.SILENT * np.median(np.diff(times))).tolist():
+        place = bin_ + 0.5
+        before = bounds[bounds <= place - c.STRETCH * usual]
+        after = bounds[bounds >= place + usual / 2]
+        if len(before) < 3 or len(after) < 2:
             continue
-        k = int(np.searchsorted(bounds, place))
-        if place - bounds[k - 1] < c.WHOLE * usual < bounds[k] - place and bounds[k] - bounds[k - 1] > (1 + c.NEAR) * usual:
-            bounds, whole = np.insert(bounds, k, place), np.insert(whole, k - 1, False)
+        last = before[-1] if abs(before[-1] - before[-2] - usual) <= 2 * c.NEAR * usual else before[-2] + usual
+        anew, through = (after[0] - place) / usual, (after[0] - last) / usual
+        if abs(anew - round(anew)) > 4 * c.NEAR or abs(through - round(through)) <= 4 * c.NEAR:
+            continue
+        ended = last + usual * np.arange(int((place - last) / usual) + 1)
+        first = len(before) - 1
+        bounds = np.concatenate([before[:-1], ended, [place], after])
+        kept = whole[len(whole) - len(after) + 1 :]
+        whole = np.concatenate([whole[:first], np.ones(len(ended) - 1, np.bool_), [False, True], kept])
     return bounds, whole
 
 
