@@ -54,7 +54,7 @@ def steps_of(voices: Voices) -> Steps | None:
     rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
     rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
     if voices.signals.any():
-        steady = _steady(voices, times) & (voices.bursts | _resting(voices, rests))
+        steady = _steady(voices, times) & _concluding(voices, rests, cut=mean.begins < 0)
         lasting |= steady
         times = _concluded(rests, np.sort(voices.end[steady[voices.of]]))
     short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * usual
@@ -129,11 +129,23 @@ def _steady(voices: Voices, times: Floats) -> Mask:
     return np.asarray(voices.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
 
-def _resting(voices: Voices, rests: Floats) -> Mask:
-    """Voices most of whose records come in the rests between steps: no credits, which come with the payload."""
-    place = np.searchsorted(rests[:, 0], voices.start, "right") - 1
-    inside = (place >= 0) & (voices.end < rests[np.maximum(place, 0), 1])
-    return np.asarray(2 * np.bincount(voices.of, inside, len(voices)) > voices.count)
+def _concluding(voices: Voices, rests: Floats, *, cut: bool) -> Mask:
+    """Voices of signals that come after the payload of a step, in the rest that ends it: no credits, nor who is ready for more.
+
+    Who is ready says so before the first payload that it waits for. Where the recording was `cut`, so that nobody knows what
+    came first, signals are nearer to what they follow.
+    """
+    place = np.maximum(np.searchsorted(rests[:, 0], voices.start, "right") - 1, 0)
+    begin, end = rests[place].T
+    inside = (voices.start > begin) & (voices.end < end)
+    many = 2 * np.bincount(voices.of, inside, len(voices)) > voices.count
+    early = voices.start - begin < end - voices.end
+    near = 2 * np.bincount(voices.of, inside & early, len(voices)) > np.bincount(voices.of, inside, len(voices))
+    first = voices.start[voices.begins[:-1]]
+    pair, back = voices.src * (1 << 32) + voices.dst, voices.dst * (1 << 32) + voices.src
+    answered = np.array([first[~voices.signals & (pair == own)].min(initial=voices.life) for own in back.tolist()])
+    asks = (first < answered) & (answered < voices.life)
+    return np.asarray((many | voices.bursts) & ~asks & (near | (not cut)))
 
 
 def _within(voices: Voices, clock: Clock, bins: float) -> Mask:
