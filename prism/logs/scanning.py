@@ -24,6 +24,7 @@ FIRST, LAST = 64, 64  # lines of one skeleton and stream that are kept: the firs
 DENSE, THIN = 2_000, 64  # of progress so many lines of one stream are read; then one in so many
 MARKS = 200_000  # lines of progress of one stream
 FACTS = 4_096  # lines of one skeleton and stream that are read for facts
+WRITERS, SPARSE = 2_000, 64  # of each block so many lines are asked for their writer; then one in so many
 HOT = 5_000  # skeletons of one stream of which lines are kept
 SKELETONS = 64 << 20  # octets of skeletons that are remembered
 _VARYING = b"0123456789abcdefABCDEF"
@@ -110,6 +111,7 @@ class Scanner:
         if len(keys) != len(lines):  # a segment of digits alone vanished
             keys = [line.translate(None, _VARYING) for line in lines]
         self.lines = numbers[-1]
+        self._sample(lines)
         known = self.kinds.of
         kinds = [known.get(key, -1) for key in keys]
         if not self._open and not any(kinds):
@@ -128,6 +130,13 @@ class Scanner:
             if kind or self._open:
                 self._look(kind, keys[i], lines[i], numbers[i])
             i += 1
+
+    def _sample(self, lines: list[bytes]) -> None:
+        """Learn who writes to the stream: also those who never print an error."""
+        for line in lines[:WRITERS] + lines[WRITERS::SPARSE]:
+            own = prefix(line[:256].decode("utf-8", "replace"))
+            if own.key != (None, "") and len(self.writers) < WRITERS:
+                self.writers.add((self.rank if own.rank is None else own.rank, own.host or self.host))
 
     def _look(self, kind: int, key: bytes, line: bytes, number: int) -> None:
         if self._open and self._belongs(line, number):

@@ -15,6 +15,12 @@ def test_the_silent_one_among_those_that_wait():
     assert (said.suspects[0].name, said.suspects[0].how, said.cause) == ("rank 2", "silent", "killed")
 
 
+def test_the_silent_one_in_a_stream_of_all_ranks():
+    text = b"".join(b"[rank%d]: step 1\n" % i for i in range(4)) + b"".join(b"[rank%d]: " % i + PEER % 2 for i in (0, 1, 3))
+    said = diagnose([scan("train.log", [text], Kinds())])
+    assert (said.suspects[0].name, said.suspects[0].how) == ("rank 2", "silent")
+
+
 def test_the_one_that_is_behind_in_its_collectives():
     said = run([LATE % (0, 90), LATE % (1, 88), LATE % (2, 90), LATE % (3, 90)])
     assert (said.suspects[0].name, said.suspects[0].how) == ("rank 1", "behind")

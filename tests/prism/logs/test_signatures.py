@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from prism.logs.signatures import CAUSES, SIGNATURES, load, recognize, severe
@@ -47,6 +49,12 @@ def test_lines_of_known_makers(text, cause, role):
 )
 def test_healthy_lines(text):
     assert recognize(text) is None
+
+
+def test_the_causes_are_explained():
+    text = (Path(__file__).parents[3] / "docs" / "logs.md").read_text()
+    for cause, about in CAUSES.items():
+        assert f"| {cause} | {about} |" in text
 
 
 def test_the_library_is_sound():
