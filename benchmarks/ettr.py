@@ -22,6 +22,7 @@ from prism.replay import replay
 from prism.topology import parse
 
 BOUND = 0.01
+SETTLED_NS = 1e8  # a capture may begin so much after the launch that it was made for
 
 
 def truth_of(truth: Mapping[str, Any], name: str, first_ns: int) -> float:
@@ -32,7 +33,9 @@ def truth_of(truth: Mapping[str, Any], name: str, first_ns: int) -> float:
     jobs = truth["jobs"]
     parts = [jobs[name], *(jobs[other] for other in jobs if other == f"{name}-restart")]
     begun = _start(parts[0])
-    ends, start = [], float(parts[0].get("start_ns", begun)) if first_ns < begun else begun
+    launch = float(parts[0].get("start_ns", begun))
+    captured = launch >= truth.get("capture", {}).get("start_ns", launch) - SETTLED_NS
+    ends, start = [], launch if captured and first_ns < begun else begun
     for one in parts:
         rows = _rows(one)
         most = max((len(own) for own in rows), default=0)

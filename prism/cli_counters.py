@@ -103,7 +103,8 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
         )
         out += [f"  pace × {own.ratio:.3g} from {own.time_ns / 1e9:.0f} s since the epoch on" for own in one.changes]
         out += [
-            f"  odd port {'/'.join(own.port)}: {own.what} × {own.ratio:.3g} of its peers ({own.confidence:.0%})" for own in one.odd
+            f"  odd port {'/'.join(own.port)}: {own.what} × {own.ratio:.3g} of its peers ({own.confidence:.0%})"
+            for own in one.odd
         ]
     return out
 

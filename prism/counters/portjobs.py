@@ -134,12 +134,12 @@ def period_of(series: NDArray[np.float32]) -> float:
 
 def _noise(auto: NDArray[np.float64]) -> float:
     """How high a peak must be: less where the series is long."""
-    return max(0.2, min(1.0, 12 / np.sqrt(2 * len(auto))))
+    return max(0.2, min(1.0, 12 / float(np.sqrt(2 * len(auto)))))
 
 
 def _refined(auto: NDArray[np.float64], at: int) -> float:
     """The top of the parabola through a peak and its neighbours."""
-    left, top, right = auto[at - 1 : at + 2].tolist()
+    left, top, right = (float(one) for one in auto[at - 1 : at + 2])
     bend = left - 2 * top + right
     return at + float(0.5 * (left - right) / bend) if bend < 0 else float(at)
 

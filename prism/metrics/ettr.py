@@ -122,7 +122,7 @@ def of_steps(
         nothing = np.zeros(0)
         return Ettr(float("nan"), float("nan"), start_ns, end, (), paused, len(ends), 0, 0, nothing.astype(np.int64), nothing)
     usual = int(np.median(np.diff(ends)))
-    start_ns = min(start_ns, int(ends[0]) - usual)  # the first step computes before it sends
+    start_ns = min(start_ns, int(ends[0] - min(usual, ends[1] - ends[0])))  # the first step computes before it sends
     hangs = [(low, high) for low, high, kind in stops if kind == "hang"]
     pauses = [event for event in events if event.kind in ("evaluation", "checkpoint")]
     hangs += _unexplained(silences, pauses, usual)
