@@ -38,6 +38,7 @@ class LogDiagnosis:
     survived: tuple[Event, ...] = ()
     notes: tuple[str, ...] = ()
     facts: Facts = field(default_factory=Facts)
+    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)  # progress of each stream, clocks corrected
     sources: int = 0
     octets: int = 0
 
@@ -72,6 +73,7 @@ def diagnose(
         survived=tuple(survived),
         notes=tuple(notes),
         facts=facts,
+        marks=marks,
         sources=len(scanners),
         octets=sum(one.octets for one in scanners),
     )
