@@ -40,7 +40,9 @@ _RING = re.compile(r"(?:Channel|Ring) (\d+)(?:/\d+)? *: +((?:\d+ +){1,4096}\d+)\
 _HCA = re.compile(r"NET/IB : Using ((?:\[\d+\][\w.-]+:\d+/\w+ ?(?:\[RO\];?)? ?)+)")
 _SUMMARY_HOST = re.compile(r"^\s+host +: (\S+)")
 _SUMMARY_RANK = re.compile(r"^\s+rank +: (\d+) \(local_rank: \d+\)")
-_WORK = re.compile(r"last enqueued NCCL work: (-?\d+), last completed NCCL work: (-?\d+)")
+_WORK = re.compile(r"last enqueued (?:NCCL )?work: (-?\d+), last completed (?:NCCL )?work: (-?\d+)")
+_GROUP = re.compile(r"\[PG (?:ID )?(\d+)\b")
+NEAR = 0.9  # sequence numbers that differ by more are of different process groups
 _TIMEOUT = re.compile(r"WorkNCCL\(SeqNum=(\d+), OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?, Timeout\(ms\)=(\d+)\)")
 _ANY = (_ARGUMENT, _BOOTSTRAP, _COMM, _RING, _HCA, _SUMMARY_HOST, _SUMMARY_RANK, _WORK, _TIMEOUT)
 
@@ -55,8 +57,7 @@ class Facts:
     ranks: dict[str, set[int]] = field(default_factory=dict)  # host → ranks
     rings: dict[int, tuple[int, ...]] = field(default_factory=dict)  # channel → ranks in order
     devices: set[str] = field(default_factory=set)
-    enqueued: dict[int, int] = field(default_factory=dict)  # rank → the last collective that it began
-    completed: dict[int, int] = field(default_factory=dict)
+    work: dict[str, dict[int, int]] = field(default_factory=dict)  # process group → rank → the last collective that it began
     library: str = ""
     _host: str = ""
 
@@ -74,17 +75,26 @@ class Facts:
             self._host = found[1]
         elif (found := _SUMMARY_RANK.match(text)) and self._host:
             self.place(int(found[1]), self._host)
-        if (found := _WORK.search(text)) and own is not None:
-            self.enqueued[own] = max(self.enqueued.get(own, -1), int(found[1]))
-            self.completed[own] = max(self.completed.get(own, -1), int(found[2]))
-        elif (found := _TIMEOUT.search(text)) and own is not None:
-            self.enqueued.setdefault(own, int(found[1]))
+        if own is not None and (found := _WORK.search(text) or _TIMEOUT.search(text)):
+            group = _GROUP.search(text)
+            kind = f"group {group[1]}" if group else "" if found.re is _WORK else "timed out"
+            ranks = self.work.setdefault(kind, {})
+            ranks[own] = max(ranks.get(own, -1), int(found[1]))
 
     def place(self, rank: int, host: str) -> None:
         """Note that a rank is on a host."""
         if 0 <= rank < MOST and len(self.hosts) < MOST:
             self.hosts.setdefault(rank, host)
             self.ranks.setdefault(host, set()).add(rank)
+
+    def behind(self) -> list[int]:
+        """Ranks whose last collective is before that of the others, in the process group of which most ranks report."""
+        for ranks in sorted(self.work.values(), key=len, reverse=True):
+            low, high = min(ranks.values()), max(ranks.values())
+            late = sorted(rank for rank, number in ranks.items() if number == low)
+            if high * NEAR <= low < high and len(late) <= len(ranks) / 2:
+                return late
+        return []
 
     def _nccl(self, line: Prefix, rank: int | None) -> None:
         text = line.rest
@@ -110,8 +120,9 @@ class Facts:
             self.sizes[name] = max(size, self.sizes.get(name, 0)) if name == "world" else self.sizes.get(name, size)
         self.addresses = other.addresses | self.addresses
         self.rings = other.rings | self.rings
-        self.enqueued |= other.enqueued
-        self.completed |= other.completed
+        for kind, ranks in other.work.items():
+            own = self.work.setdefault(kind, {})
+            own |= {rank: max(number, own.get(rank, -1)) for rank, number in ranks.items()}
         self.devices |= other.devices
         self.library = self.library or other.library
 

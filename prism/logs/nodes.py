@@ -15,7 +15,7 @@ _PEER = re.compile(r"(?:peer|Read error|Write error|from|to|remote) \[?([0-9a-fA
 ALL = 0.5  # share of nodes from which on a root is no node's own
 # Shares of such claims that were right in development (benchmarks/logs.py prints them); "only" a node has a root, it is "first"
 # of several that have one, it is "silent" while others wait, it is "behind" in its collectives, "named" by peers.
-SURE = {"only": 0.97, "first": 0.7, "everywhere": 0.5, "silent": 0.9, "behind": 0.9, "named": 0.75, "last": 0.3}
+SURE = {"only": 0.97, "single": 0.5, "first": 0.7, "everywhere": 0.5, "silent": 0.9, "behind": 0.9, "named": 0.75, "last": 0.3}
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ def rank_suspects(
     else:
         ranked, how = _by_waiting(by_node, everyone, facts, addresses)
         cause, why = _without_root(by_node, ranked)
+    if how == "only" and len(everyone) < 2:
+        how = "single"
     return tuple(_suspect(node, how if i == 0 else "last", facts, by_node, i) for i, node in enumerate(ranked[:8])), cause, why
 
 
@@ -68,6 +70,10 @@ def _everyone(writers: Mapping[tuple[str, int | None, str], str], by_node: Mappi
             nodes.add(name)
     for rank in range(min(facts.sizes.get("world", 0), 1 << 16)):
         nodes.add(facts.hosts.get(rank, f"rank {rank}"))
+    seen = {rank for _, rank, _ in writers if rank is not None}
+    absent = set(range(max(seen, default=-1) + 1)) - seen
+    if len(absent) <= len(seen) / 2:  # nobody leaves out ranks between others
+        nodes |= {facts.hosts.get(rank, f"rank {rank}") for rank in absent}
     hosted = {f"rank {rank}" for rank in facts.hosts}
     return sorted(nodes - hosted, key=_natural)
 
@@ -99,11 +105,9 @@ def _by_waiting(
     by_node: Mapping[str, Sequence[Event]], everyone: Sequence[str], facts: Facts, addresses: Mapping[str, str]
 ) -> tuple[list[str], str]:
     """No node says what broke: the one that is behind, that says nothing, or that the others name."""
-    if facts.enqueued and min(facts.enqueued.values()) < max(facts.enqueued.values()):
-        low = min(facts.enqueued.values())
-        behind = [rank for rank, number in sorted(facts.enqueued.items()) if number == low]
-        if len(behind) <= ALL * len(facts.enqueued):
-            return [facts.hosts.get(rank, f"rank {rank}") for rank in behind], "behind"
+    late = facts.behind()
+    if late:
+        return [facts.hosts.get(rank, f"rank {rank}") for rank in late], "behind"
     killed = [node for node, own in by_node.items() if any(e.signature and e.signature.name == "killed by signal" for e in own)]
     if killed and len(killed) <= ALL * max(len(everyone), 2):
         return killed, "only"

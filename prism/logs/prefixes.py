@@ -48,12 +48,14 @@ _WRITERS = (
         r"20\d\d-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:?\d\d) (?P<host>[\w.-]{1,64}) [\w./-]{1,48}(?:\[\d+\])?: "
     ),  # RFC 5424 style
     re.compile(r"\[? {0,8}\d{1,9}\.\d{6}\] (?=\S)"),  # kernel
-    re.compile(r"\[(?P<letter>[IWEF])\d{4} [\d:.]{8,18} [\w./-]{1,80}:\d+\] "),  # PyTorch's C++ logs
-    re.compile(r"(?P<letter>[IWEF])\d{4} [\d:.]{8,18} +\d+ [\w./-]{1,96}:\d+\] "),  # glog, torch.distributed.elastic
+    re.compile(r"\[(?P<letter>[IWEF])\d{3,4} [\d:.]{8,18} [\w./-]{1,80}:\d+\] "),  # PyTorch's C++ logs
+    re.compile(r"\[(?P<letter>[IWEF]) [\w./-]{1,80}:\d+\] "),  # the same before 2.2, without a time
+    re.compile(r"(?P<letter>[IWEF])\d{3,4} [\d:.]{8,18} +\d+ [\w./-]{1,96}:\d+\] "),  # glog, torch.distributed.elastic
     re.compile(r"(?P<host>[\w.-]{1,64}):\d{1,8}:\d{1,8} (?:\[(?P<device>\d{1,3})\] )?(?=(?:[\w./]+:\d+ )?NCCL )"),
 )
 _ANY = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) for one in _WRITERS))
 _LEVEL = re.compile(r"\b(DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|^\[NeMo ([IWE])\b")
+_BAR = re.compile(r"^[^|\n]{0,80}\|[^|]{0,400}\| *\d+/\d+ \[[^\]]{1,600}\](?=\S)")  # a bar that the line does not end
 _INLINE_RANK = re.compile(r"\[(?:rank|Rank|RANK|PG ID \d+ PG GUID [\w()]+ Rank) ?:?(\d{1,7})\]|\bRank (\d{1,7})\] ")
 _FILE_RANK = re.compile(r"(?i)(?:^|[^a-z])rank[_-]?(\d{1,6})(?!\d)")
 _FILE_HOST = re.compile(
@@ -65,6 +67,8 @@ def prefix(line: str) -> Prefix:
     """Split a line into its writer and its text; several prefixes may follow one another."""
     rank: int | None = None
     host = level = ""
+    if "/s" in line or "/it" in line:
+        line = _BAR.sub("", line, count=1)
     for _ in range(4):
         if _ANY.match(line) is None:
             break

@@ -18,7 +18,7 @@ class Mark(NamedTuple):
 _FORMS = (
     re.compile(r"\biteration +(\d+)/ *\d+ \|"),  # Megatron
     re.compile(r"\bstep=(\d+), skipped="),  # DeepSpeed
-    re.compile(r"\bglobal_step[=:] ?(\d+)"),  # NeMo, DeepSpeed's timer
+    re.compile(r"\bglobal_step[=:] ?(\d+)(?![\d.]*e)"),  # NeMo, DeepSpeed's timer
     re.compile(r'"step_num": ?(\d+)'),  # MLPerf
     re.compile(r"\| *(\d+)/\d+ \[\d[\d:]*<"),  # tqdm: Hugging Face, Lightning
     re.compile(r"\[ *(\d+)/\d+\] +(?:eta|Time|time|lr)"),  # torchvision, mmengine

@@ -197,6 +197,8 @@ class Scanner:
         text = line.decode("utf-8", "replace")
         own = prefix(text)
         count = iteration(own.rest)
+        if count is None:  # a bar before another text is cut off as its prefix
+            count = iteration(text)
         if count is None:
             return
         self.last = Mark(number, count, stamp(text, self.year), duration_s(own.rest))

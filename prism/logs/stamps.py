@@ -11,7 +11,7 @@ MONTHS = {
 }
 
 _ISO = re.compile(r"(?<!\d)(20\d\d)[-/](\d\d)[-/](\d\d)[T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d(?!\d))?")
-_GLOG = re.compile(r"(?:^|[ \]:])\[?[IWEFDV](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?=[ \]])")
+_GLOG = re.compile(r"(?:^|[ \]:])\[?[IWEFDV](\d\d?)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?=[ \]])")
 _SYSLOG = re.compile(r"^(?:<\d{1,3}>)?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))? ")
 _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d) (20\d\d)\]")
 _EPOCH_MS = re.compile(r'"time_ms": ?(1\d{12})\b')

@@ -95,6 +95,7 @@ def text(said: LogDiagnosis) -> Iterator[str]:
 
 _RULES = {
     "only": "the only node that says what broke",
+    "single": "the only node in these logs",
     "first": "the first of several nodes that say what broke",
     "everywhere": "most nodes say the same",
     "silent": "the only node that does not wait for others",

@@ -24,9 +24,27 @@ def test_what_joins_logs_with_flows():
     assert facts.addresses == {"node1": "172.30.0.26"}
     assert facts.hosts == {5: "node1", 3: "node03"}
     assert facts.rings == {0: (0, 1, 2, 3)}
-    assert facts.enqueued == {2: 100, 3: 98}
+    assert facts.work == {"": {2: 100}, "timed out": {3: 98}}
     assert facts.devices == {"node1/mlx5_0", "node1/mlx5_1"}
+    assert facts.behind() == []
     other = Facts()
     other.merge(facts)
     assert other.hosts == facts.hosts
     assert other.library == "nccl"
+
+
+def test_who_is_behind_in_a_process_group():
+    facts = Facts()
+    for rank, number in ((0, 120051), (1, 120051), (2, 120048), (3, 120051)):
+        line = (
+            f"[rank{rank}]:[E626 16:48:25.440 ProcessGroupNCCL.cpp:2268] [PG ID 0 PG GUID 0(default_pg) Rank {rank}]  failure "
+        )
+        facts.read(prefix(line + f"PG status: last enqueued work: {number}, last completed work: 120048"), None)
+    assert facts.behind() == [2]
+    other = Facts()  # numbers that far apart are of different groups
+    for rank, number in ((0, 96117), (1, 96117), (7, 64088)):
+        other.read(
+            prefix(f"[E ProcessGroupNCCL.cpp:458] [Rank {rank}] WorkNCCL(SeqNum={number}, OpType=ALLREDUCE, Timeout(ms)=1)"),
+            None,
+        )
+    assert other.behind() == []

@@ -21,6 +21,12 @@ def test_the_silent_one_in_a_stream_of_all_ranks():
     assert (said.suspects[0].name, said.suspects[0].how) == ("rank 2", "silent")
 
 
+def test_a_rank_that_is_absent_between_others():
+    text = b"".join(b"[rank%d]: " % i + LATE % (i, 90) for i in (1, 2, 3))
+    said = diagnose([scan("train.log", [text], Kinds())])
+    assert (said.suspects[0].name, said.suspects[0].how) == ("rank 0", "silent")
+
+
 def test_the_one_that_is_behind_in_its_collectives():
     said = run([LATE % (0, 90), LATE % (1, 88), LATE % (2, 90), LATE % (3, 90)])
     assert (said.suspects[0].name, said.suspects[0].how) == ("rank 1", "behind")

@@ -17,6 +17,9 @@ from prism.logs.prefixes import of_path, prefix
         ("[W1126 05:21:08.639824109 socket.cpp:207] [c10d] The", None, "", "W", "[c10d] The"),
         ("2024-11-26T05:17:17.5Z node7 kernel: x", None, "node7", "", "x"),
         ("[NeMo E 2024-11-26 05:17:17 x:1] y", None, "", "E", "[NeMo E 2024-11-26 05:17:17 x:1] y"),
+        ("[rank3]:[W602 11:18:52.489301002 ProcessGroupNCCL.cpp:2111] x", 3, "", "W", "x"),
+        ("[E ProcessGroupNCCL.cpp:458] [Rank 0] x", 0, "", "E", "x"),
+        ("Epoch 0:   6%|#  | 3/5 [6:28<94:39, 1.37it/s, loss=2.6][E x.cpp:458] [Rank 0] y", 0, "", "E", "y"),
         ("plain", None, "", "", "plain"),
     ],
 )

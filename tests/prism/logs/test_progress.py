@@ -11,6 +11,7 @@ from prism.logs.progress import duration_s, iteration
         ("Epoch 0: :  57%|## | 8/14 [00:08<00:06, v_num=, global_step=8.0, train_step_timing in s=0.425]", 8, 0.425),
         (':::MLLOG {"key": "train_loss", "value": 6.1, "metadata": {"step_num": 9}}', 9, 0),
         (" 57%|######    | 8/14 [00:08<00:06,  1.28it/s]", 8, 0),
+        ("Epoch 0:   6%|#  | 32040/500150 [6:28:43<94:39:17, 1.37it/s, loss=2.6, global_step=3.2e+4]", 32040, 0),
         ("step 3 loss 6.1 time 0.250s", 3, 0.25),
     ],
 )

@@ -26,6 +26,18 @@ from prism.logs.signatures import CAUSES, SIGNATURES, load, recognize, severe
             "symptom",
         ),
         ("RuntimeError: [x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.10.1.1]:38120.", "peer", "symptom"),
+        ("NVRM: fallen off the bus and is not responding to commands.", "hardware", "root"),
+        ("[ERROR] [launch.py:324:sigkill_handler] ['python3', 'run.py'] exits with return code = -9", "killed", "symptom"),
+        (
+            "NCCL WARN NET/IB : Got completion from peer 10.0.0.1<448> with status=12 opcode=129 vendor err 129",
+            "network",
+            "root",
+        ),
+        (
+            "[PG ID 0 Rank 5]  failure detected by watchdog at work sequence id: 12 PG status: last enqueued work: 1",
+            "peer",
+            "symptom",
+        ),
         ("Sending process 12 closing signal SIGTERM", "killed", "symptom"),
         ("Root Cause (first observed failure):", "unknown", "symptom"),
         ("[after training is done] datetime: 2024", "unknown", "milestone"),
