@@ -24,7 +24,7 @@ FIRST, LAST = 64, 64  # lines of one skeleton and stream that are kept: the firs
 DENSE, THIN = 2_000, 64  # of progress so many lines of one stream are read; then one in so many
 MARKS = 200_000  # lines of progress of one stream
 FACTS = 4_096  # lines of one skeleton and stream that are read for facts
-WRITERS, SPARSE = 2_000, 64  # of each block so many lines are asked for their writer; then one in so many
+WRITERS, SPARSE = 2_000, 64  # so many lines are asked for their writer; then one in so many
 HOT = 5_000  # skeletons of one stream of which lines are kept
 SKELETONS = 64 << 20  # octets of skeletons that are remembered
 _VARYING = b"0123456789abcdefABCDEF"
@@ -100,7 +100,7 @@ class Scanner:
         self._open: list[Block] = []
         self._at: list[tuple[Block, bytes, int, int | None]] = []
         self._raw: tuple[int, bytes] | None = None  # the last line of progress, if nobody has read it
-        self._progressed = 0
+        self._progressed = self._sampled = 0
 
     def feed(self, block: bytes) -> None:
         """Take whole lines: the block ends with a line feed, or is the end of the stream."""
@@ -133,7 +133,8 @@ class Scanner:
 
     def _sample(self, lines: list[bytes]) -> None:
         """Learn who writes to the stream: also those who never print an error."""
-        for line in lines[:WRITERS] + lines[WRITERS::SPARSE]:
+        first, self._sampled = max(WRITERS - self._sampled, 0), self._sampled + len(lines)
+        for line in lines[:first] + lines[first::SPARSE]:
             own = prefix(line[:256].decode("utf-8", "replace"))
             if own.key != (None, "") and len(self.writers) < WRITERS:
                 self.writers.add((self.rank if own.rank is None else own.rank, own.host or self.host))
