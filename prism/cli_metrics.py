@@ -63,11 +63,13 @@ def metrics(
 
 
 def _document(said: Diagnosis, past: list[Any], told: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+    import numpy as np
+
     from prism.metrics import document
     from prism.metrics.aggregate import aggregate
     from prism.metrics.estimates import estimates
-    from prism.metrics.ettr import ettr
-    from prism.metrics.regression import compare, figures, fingerprint, same
+    from prism.metrics.ettr import ettr, step_ends
+    from prism.metrics.regression import compare, drift, figures, fingerprint, same
 
     jobs = []
     for job in said.jobs:
@@ -77,7 +79,9 @@ def _document(said: Diagnosis, past: list[Any], told: list[dict[str, Any]], give
         before = [run for print_, run in past if same(fingerprint(own), print_)]
         ratio = ettr(job, said.findings, until_ns=said.source.end_ns)
         guessed = estimates(own, activation_octets=own.activation_octets, **given)
-        jobs.append(document.job(own, ratio, compare(figures(own), before), guessed) | {"compared_with": len(before)})
+        own_drift = drift(np.diff(step_ends(job)) / 1e9)
+        more = {"compared_with": len(before), "drift": vars(own_drift) if own_drift else None}
+        jobs.append(document.job(own, ratio, compare(figures(own), before), guessed) | more)
     return {"schema": document.SCHEMA, "input": {"files": list(said.source.files)}, "jobs": jobs, "beside": told}
 
 
@@ -138,8 +142,14 @@ def _text(document: dict[str, Any]) -> Iterator[str]:
         for one in job["estimates"]:
             between = f" ({one['low']:.3g} to {one['high']:.3g})" if one["low"] != one["high"] else ""
             yield f"  estimate: {one['name']} {one['value']:.3g} {one['unit']}{between}; assumes: {one['assumption']}"
+        if job["drift"]:
+            yield f"  within this run: last third of the steps × {job['drift']['ratio']:.3f} of the first"
         yield f"  compared with {job['compared_with']} earlier runs: " + _changes(job["changed"])
-    for one in document["beside"]:
+    yield from _beside_text(document["beside"])
+
+
+def _beside_text(told: list[dict[str, Any]]) -> Iterator[str]:
+    for one in told:
         yield f"{one['file']}: {one['kind']}"
         for own in one.get("collectives", [])[:5]:
             slow = f"; slow ranks {[rank for rank, *_ in own['slow']]}" if own["slow"] else ""

@@ -43,7 +43,7 @@ def _read(path: str, mapping: dict[str, str]) -> Samples:
             raise ValueError(f"{path}: {error}") from None
     with open(path, "rb") as stream:
         head = stream.read(4)
-    if head in _PCAP:
+    if head in _PCAP or path.endswith(_PACKED):
         return _of_sflow(path)
     data = _data(path, head)
     start = data[:65536].lstrip()[:1]
@@ -60,6 +60,9 @@ def _read(path: str, mapping: dict[str, str]) -> Samples:
 
 
 _PCAP = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a")
+
+
+_PACKED = tuple(f"{kind}.{pack}" for kind in (".pcap", ".pcapng") for pack in ("gz", "zst"))
 
 
 def _data(path: str, head: bytes) -> bytes:

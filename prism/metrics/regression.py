@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from prism.metrics.aggregate import JobMetrics
+from prism.metrics.aggregate import JobMetrics, spread
 
 SIGMAS = 4.0
 FLOOR = 0.02  # measured: see benchmarks/regressions.py
 SAME_VOLUME = 0.02
 RUNS = 3
+FEWEST = 8  # steps of a third of a run
 STEP = "step"
 
 
@@ -67,6 +69,20 @@ def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     mine, theirs = one["volumes"], other["volumes"]
     large = {kind for kind in {*mine, *theirs} if max(mine.get(kind, 0), theirs.get(kind, 0)) > 0.01 * max([*mine.values(), 1])}
     return all(abs(mine.get(kind, 0) - theirs.get(kind, 0)) <= SAME_VOLUME * max(theirs.get(kind, 0), 1) for kind in large)
+
+
+def drift(durations: NDArray[np.float64]) -> Regression | None:
+    """Whether a job's last steps differ from its first: the last third against the first, durations in s; None if not.
+
+    Steps that a pause or a hang made longer than twice the median are left out.
+    """
+    plain = durations[durations < 2 * np.median(durations)] if len(durations) else durations
+    third = len(plain) // 3
+    if third < FEWEST:
+        return None
+    first, last = spread(plain[:third]), spread(plain[-third:])
+    told = compare([Figure(STEP, last.median, last.error, True)], [[Figure(STEP, first.median, first.error, True)]])
+    return told[0] if told else None
 
 
 def compare(now: Sequence[Figure], before: Sequence[Sequence[Figure]]) -> tuple[Regression, ...]:

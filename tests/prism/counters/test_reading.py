@@ -3,8 +3,12 @@ import gzip
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 
+from collectors import pcap
 from prism.counters.reading import read
+from tests.collectors.exports import counters, sflow
 
 CSV = "time,switch,port,in_octets,out_octets\n" + "".join(f"{1790000000 + i},s,p,{i * 10},{i}\n" for i in range(5))
 
@@ -43,6 +47,21 @@ def test_other_files_are_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         read([str(path)])
+
+
+def test_counter_samples_of_sflow(tmp_path):
+    def frames():
+        for i in range(5):
+            payload = sflow(*(counters(port, octets=1000 * i * port) for port in (7, 8)), sequence=i)
+            frame = bytes(Ether() / IP(src="10.9.9.9", dst="10.9.9.1") / UDP(sport=5000, dport=6343) / payload)
+            yield (1_790_000_000 + i) * 10**9, frame, len(frame)
+
+    for name in ("s.pcap", "s.pcap.gz"):
+        pcap.write(tmp_path / name, frames())
+        own = read([str(tmp_path / name)])
+        assert own.ports == (("10.9.9.9", "7"), ("10.9.9.9", "8"))
+        assert own.in_octets.tolist() == [7000 * i for i in range(5)] + [8000 * i for i in range(5)]
+        assert own.out_octets[1] == 7001
 
 
 def test_bad_mappings_and_captures(tmp_path):

@@ -1,7 +1,9 @@
 from dataclasses import replace
 
+import numpy as np
+
 from prism.metrics.aggregate import aggregate
-from prism.metrics.regression import Figure, compare, figures, fingerprint, same
+from prism.metrics.regression import Figure, compare, drift, figures, fingerprint, same
 from tests.prism.metrics.test_aggregate import job
 
 
@@ -22,6 +24,16 @@ def test_runs_that_differ_ask_for_more():
     runs = [[Figure("step", value, 0.001, True)] for value in (1.0, 1.02, 0.98, 1.03)]
     assert compare([Figure("step", 1.06, 0.001, True)], runs) == ()
     assert compare([Figure("step", 1.2, 0.001, True)], runs)
+
+
+def test_drift_within_a_run():
+    rng = np.random.default_rng(0)
+    steady = rng.normal(1, 0.01, 60)
+    assert drift(steady) is None
+    assert drift(steady[:9]) is None
+    told = drift(np.concatenate([steady, steady * 1.05]))
+    assert told is not None
+    assert told.worse
 
 
 def test_fingerprints():
