@@ -18,7 +18,18 @@ from collectors.bounded import MEMORY, MemoryOption, bounded, unbounded
 from collectors.cli import VersionOption, check_output, complaints, lacking, named_inputs, written
 from collectors.cli_given import Commands
 from collectors.memory import keep_freed, seldom_collected
-from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
+from prism import (
+    cli_alerts,
+    cli_counters,
+    cli_incident,
+    cli_live,
+    cli_logs,
+    cli_metrics,
+    cli_ops,
+    cli_service,
+    cli_stacks,
+    cli_store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -303,4 +314,9 @@ cli_ops.add_to(app)
 cli_service.add_to(app)
 cli_live.add_to(app)
 cli_alerts.add_to(app)
+cli_logs.add_to(app)
+cli_stacks.add_to(app)
+cli_counters.add_to(app)
+cli_metrics.add_to(app)
+cli_incident.add_to(app)
 app.command("warm")(cli_warm.command("prism", ("collectors", "prism")))

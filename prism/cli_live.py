@@ -121,6 +121,13 @@ def serve(
         typer.Option(metavar="CIDR", help="Network of proxies whose X-Forwarded headers are trusted; repeatable."),
     ] = None,
     alerts: Annotated[str | None, typer.Option(metavar="FILE", help="Alert settings (YAML), see deploy/alerts.yaml.")] = None,
+    on_hang: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="Command that collects stacks when a hang opens; see docs/logs.md."),
+    ] = None,
+    act: Annotated[
+        bool, typer.Option("--act", help="Run the command of --on-hang. Default: only log what would be run.")
+    ] = False,
     upload_seconds: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="Time limit of the replay of an upload.")
     ] = 900,
@@ -139,9 +146,10 @@ def serve(
         from collectors import logs
         from prism.api.serving import Wish as Pages
         from prism.cli import _hints, _topology
-        from prism.serve import Wish, made, place
+        from prism.serve import Shown, Wish, made, place
         from prism.serve import serve as run
         from prism.showing import to_all
+        from prism.stacks.acting import acting, command_of
         from prism.storestatus import folder as noted_in
         from prism.uploads import Bounds
 
@@ -156,7 +164,12 @@ def serve(
         wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "")
         bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
-        run(wish, shown=[to_all(pages, alerts, noted_in(wish.store, folder))], tell=typer.echo, as_json=json)
+        shown: list[Shown] = [to_all(pages, alerts, noted_in(wish.store, folder))]
+        if on_hang is not None:
+            command_of(on_hang)
+            command, stacks, dry = on_hang, folder / "stacks", not act
+            shown.append(lambda parts: acting(lambda r, s: parts.watch.boards.after(r, timeout_s=s), command, stacks, dry=dry))
+        run(wish, shown=shown, tell=typer.echo, as_json=json)
 
 
 def check_scheduler(address: str) -> None:

@@ -40,6 +40,9 @@ prism.api.described prism.api.events prism.api.findings prism.api.guard prism.ap
 prism.api.heads prism.api.index prism.api.moments prism.api.parameters prism.api.problems
 prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service
 prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts prism.cli_live prism.cli_ops
+
+prism.cli_counters prism.cli_incident prism.cli_logs prism.cli_metrics prism.cli_stacks prism.counters.reading
+prism.logs.loki prism.logs.opening prism.logs.reading prism.stacks.acting prism.stacks.folder
 prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histories prism.history prism.incoming
 prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing

@@ -1,0 +1,123 @@
+"""Compare the effective training time ratio from traffic with the truth: python -m benchmarks.ettr FOLDER … [--simulated N].
+
+The truth is computed from the ranks' own records of steps, hangs and restarts, not from traffic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prism import simulate
+from prism.metrics.ettr import ettr
+from prism.replay import replay
+from prism.topology import parse
+
+BOUND = 0.01
+SETTLED_NS = 1e8  # a capture may begin so much after the launch that it was made for
+
+
+def truth_of(truth: Mapping[str, Any], name: str, first_ns: int) -> float:
+    """Ratio of a job and its restart, from the records of its ranks; `first_ns` is its first traffic.
+
+    The job begins with its launch if that is on the wire, else with its first step.
+    """
+    jobs = truth["jobs"]
+    parts = [jobs[name], *(jobs[other] for other in jobs if other == f"{name}-restart")]
+    begun = _start(parts[0])
+    launch = float(parts[0].get("start_ns", begun))
+    captured = launch >= truth.get("capture", {}).get("start_ns", launch) - SETTLED_NS
+    ends, start = [], launch if captured and first_ns < begun else begun
+    for one in parts:
+        rows = _rows(one)
+        most = max((len(own) for own in rows), default=0)
+        ends.append(np.median([[step[2] for step in own] for own in rows if len(own) == most], axis=0))
+    flat = np.concatenate(ends)
+    usual = float(np.median(np.diff(ends[0])))
+    lost = max(float(ends[0][0]) - start - usual, 0.0)
+    for before, after in pairwise(ends):
+        lost += max(float(after[0] - before[-1]) - usual, 0.0)
+    for fault in truth["faults"]:
+        if fault["kind"] == "hang" and fault.get("job", name) == name and "end_ns" in fault:
+            place = int(np.searchsorted(flat, fault["start_ns"]))
+            if 0 < place < len(flat):
+                lost += max(float(flat[place] - flat[place - 1]) - usual, 0.0)
+    length = float(flat[-1]) - start
+    return 1 - lost / length
+
+
+def _start(job: Mapping[str, Any]) -> float:
+    """When its first step began: what a process does before that is on the wire only in part."""
+    return float(min(own[0][1] for own in _rows(job) if own))
+
+
+def _rows(job: Mapping[str, Any]) -> list[Any]:
+    steps = job["steps"]
+    return list(steps.values()) if isinstance(steps, dict) else list(steps)
+
+
+def compare(folder: Path) -> Iterator[tuple[str, float, float]]:
+    """Name, ratio from traffic and true ratio of each job of a recording that was recognised."""
+    truth = json.loads((folder / "truth.json").read_text())
+    place = folder / "topology.json"
+    topology = parse(place.read_text(), str(place)) if place.exists() else None
+    names = sorted(folder.glob("*.pcap.gz")) or sorted(folder.glob("flows.*"))
+    merged = [one for one in names if not one.name.startswith("merged")]
+    said = replay([(one.name.split(".")[0], str(one)) for one in merged or names], topology)
+    for job in said.jobs:
+        own = {rank["ip"]: name for name, one in truth["jobs"].items() if "-restart" not in name for rank in one["ranks"]}
+        named = {own[address] for address in job.job.endpoints if address in own}
+        if len(named) == 1:
+            [name] = named
+            right = truth_of(truth, name, job.job.start_ns)
+            yield f"{folder.name}/{name}", ettr(job, said.findings, until_ns=said.source.end_ns).ratio, right
+
+
+def simulated(count: int, folder: Path) -> Iterator[Path]:
+    """Simulated runs with hangs, crashes, evaluation and checkpoints at random places."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        kind = ("hang", "crash", "ddp", "hang")[seed % 4]
+        spec = simulate.asked(kind, _settings(kind, rng))
+        out = folder / f"{kind}{seed}"
+        simulate.write(spec, str(out), seed)
+        yield out
+
+
+def _settings(kind: str, rng: np.random.Generator) -> list[str]:
+    first = int(rng.integers(5, 20))
+    out = [f"jobs.0.evaluate_every={rng.integers(6, 12)}", f"jobs.0.evaluate_s={rng.uniform(0.5, 2):.2f}"]
+    if kind == "hang":
+        out += [f"faults.0.first={first}", f"faults.0.seconds={rng.uniform(2, 12):.2f}"]
+    if kind == "crash":
+        out += [f"faults.0.first={first}", f"faults.0.restart_s={rng.uniform(2, 9):.2f}"]
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*")
+    parser.add_argument("--simulated", type=int, default=0, metavar="N")
+    given = parser.parse_args(arguments)
+    errors = []
+    with tempfile.TemporaryDirectory() as made:
+        for folder in [*map(Path, given.folders), *simulated(given.simulated, Path(made))]:
+            for name, ratio, right in compare(folder):
+                errors.append(abs(ratio - right))
+                print(f"{name:30} traffic {ratio:.4f} truth {right:.4f} error {ratio - right:+.4f}", flush=True)
+    if errors:
+        worst = f"largest {max(errors):.4f}, median {np.median(errors):.4f}"
+        print(f"{len(errors)} jobs: {worst}; {sum(one <= BOUND for one in errors)} within {BOUND:.0%}")
+    return int(not errors or max(errors) > BOUND)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

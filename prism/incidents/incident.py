@@ -1,0 +1,138 @@
+"""Join the verdict of the logs with that of the flows: which node, which cause, how sure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from collectors.record import Flows
+from prism.incidents.checks import Check, checks
+from prism.incidents.places import Places, places
+from prism.incidents.silence import Silence, fell_silent
+from prism.logs.diagnosis import LogDiagnosis
+from prism.model import Diagnosis, Finding, JobDiagnosis
+from prism.topology import Topology
+
+STRONG = ("only", "silent", "behind")  # rules by which logs name a node themselves
+SURE = 0.5  # confidence from which on the order of silence counts
+SYMPTOMS = ("peer", "killed", "unknown")  # causes of which logs know no more than that somebody was gone
+
+
+@dataclass(frozen=True)
+class Incident:
+    """What happened to one job. `node` is as the logs call it, `endpoints` as the flows do; `witnesses` say what each knows."""
+
+    failed: bool
+    job: str
+    node: str
+    endpoints: tuple[str, ...]
+    cause: str
+    why: str
+    confidence: float
+    agrees: bool | None  # whether both name the same node; None where one of them names none
+    witnesses: tuple[str, ...]
+    silence: Silence | None
+    checks: tuple[Check, ...]
+    findings: tuple[Finding, ...]
+    logs: LogDiagnosis
+    assumed: bool
+
+
+def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology | None) -> Incident:
+    """The incident of the job in the logs. Of several jobs in the flows the one with the ranks that the logs know is taken."""
+    job = _job(said, seen)
+    if job is None:
+        first = said.suspects[0] if said.suspects else None
+        return Incident(
+            said.failed,
+            "",
+            first.name if first else "",
+            (),
+            said.cause,
+            said.why,
+            said.confidence,
+            None,
+            ("flows: no training job was recognised",),
+            None,
+            (),
+            (),
+            said,
+            assumed=False,
+        )
+    placed = places(job.job.endpoints, said.facts, topology)
+    quiet = fell_silent(flows, job)
+    own = tuple(one for one in seen.findings if one.job == job.job.id and one.severity != "info")
+    told = checks(job, said.facts, said.marks, placed)
+    if not said.failed:
+        return Incident(False, job.job.id, "", (), "", "", 0.0, None, (), quiet, told, own, said, assumed=placed.assumed)
+    node, endpoints, confidence, agrees = _node(said, quiet, placed)
+    cause, why = _cause(said, quiet, endpoints)
+    return Incident(
+        True,
+        job.job.id,
+        node,
+        endpoints,
+        cause,
+        why,
+        confidence,
+        agrees,
+        tuple(_witnesses(said, quiet, placed)),
+        quiet,
+        told,
+        own,
+        said,
+        assumed=placed.assumed,
+    )
+
+
+def _job(said: LogDiagnosis, seen: Diagnosis) -> JobDiagnosis | None:
+    world = said.facts.sizes.get("world", 0)
+    named = set(said.facts.addresses.values())
+    return max(
+        seen.jobs,
+        key=lambda one: (len(named & set(one.job.endpoints)), len(one.job.endpoints) == world, len(one.job.endpoints)),
+        default=None,
+    )
+
+
+def _node(said: LogDiagnosis, quiet: Silence, placed: Places) -> tuple[str, tuple[str, ...], float, bool | None]:
+    """The node of the stronger witness; both together are surer than one."""
+    first = said.suspects[0] if said.suspects else None
+    mine = placed.endpoints(first.name, first.ranks) if first else ()
+    seen = quiet.first if quiet.confidence >= SURE else ""
+    if first is None or (seen and first.how not in STRONG and seen not in mine):
+        node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen) if seen else ""
+        return node, (seen,) if seen else (), quiet.confidence if seen else 0.0, False if first and seen else None
+    if not seen or not mine:
+        return first.name, mine, first.confidence, None
+    if seen in mine:
+        sure = 1 - (1 - first.confidence) * (1 - quiet.confidence)
+        return first.name, mine, round(min(sure, 0.99), 3), True
+    if first.how == "silent" and quiet.confidence > first.confidence:
+        node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen)
+        return node, (seen,), round(quiet.confidence / 2, 3), False
+    return first.name, mine, round(first.confidence * (1 - quiet.confidence / 2), 3), False
+
+
+def _cause(said: LogDiagnosis, quiet: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
+    """The cause of the logs; where they know only that somebody was gone, the flows say how."""
+    if said.cause not in SYMPTOMS or not endpoints:
+        return said.cause, said.why
+    if set(endpoints) & set(quiet.unanswered):
+        return "network", "others sent to it again and again without an answer: its NIC, link or host was gone"
+    if set(endpoints) & set(quiet.closed):
+        return "killed", "its connections closed before any other: its process ended"
+    if said.cause == "peer":
+        return "peer", "it fell silent with its connections open: its program or its GPU hangs, the network answered"
+    return said.cause, said.why
+
+
+def _witnesses(said: LogDiagnosis, quiet: Silence, placed: Places) -> list[str]:
+    out = [f"logs: {one.name} ({one.how}, {one.confidence:.0%}): {one.why}" for one in said.suspects[:3]]
+    if quiet.order:
+        rank = placed.rank.get(quiet.first)
+        who = quiet.first + (f", rank {rank}" if rank is not None else "")
+        ahead = quiet.margin_ns / 1e6
+        out.append(f"flows: {who} sent its last payload {ahead:.3g} ms before any other ({quiet.confidence:.0%})")
+    out += [f"flows: what was sent to {one} was sent again without an answer" for one in quiet.unanswered]
+    out += [f"flows: {one} closed its connections first" for one in quiet.closed]
+    return out

@@ -1,0 +1,114 @@
+"""Find who fell silent first when a job stopped, and whose traffic was sent again and again without an answer.
+
+When a rank stops, the others go on until they need it: so the rank whose last payload is the earliest stopped first. How far it
+must be ahead of the second is read from the job itself: in a healthy step ranks finish sending in some order, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.record import FIN, RST, Flows
+from prism.model import JobDiagnosis
+
+UNANSWERED = 3  # retransmissions to an endpoint after its last payload: TCP doubles its time-out, so three take a second
+APART = 3.0  # times those to any other endpoint
+FEWEST = 3  # healthy steps
+STEPS = 60  # the last steps
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Endpoints by their last payload, ns; the first of them stopped first with `confidence` 0 … 1.
+
+    `unanswered` are endpoints to which others sent again in vain: the NIC, the link or the host is gone. `closed` are endpoints
+    that ended a connection before anybody else did: their process ended.
+    """
+
+    order: tuple[tuple[str, int], ...]
+    margin_ns: int
+    confidence: float
+    unanswered: tuple[str, ...]
+    closed: tuple[str, ...]
+
+    @property
+    def first(self) -> str:
+        """The endpoint that stopped first, or empty."""
+        return self.order[0][0] if self.order else ""
+
+
+def fell_silent(flows: Flows, job: JobDiagnosis) -> Silence:
+    """Who of a job stopped first, at the end of its traffic. The empty answer where nobody sends payload."""
+    members = {address: code for code, address in enumerate(flows.endpoints)}
+    codes = np.array([members[one] for one in job.job.endpoints if one in members], np.int64)
+    if not len(codes):
+        return Silence((), 0, 0.0, (), ())
+    inside = np.isin(flows.src, codes) & np.isin(flows.dst, codes)
+    paid = np.flatnonzero(inside & (flows.octets > 0))
+    last = _last(flows.end_ns[paid], flows.src[paid], len(flows.endpoints))[codes]
+    known = last > 0
+    codes, last = codes[known], last[known]
+    order = np.argsort(last, kind="stable")
+    if len(order) < 2:
+        return Silence(tuple((flows.endpoints[codes[i]], int(last[i])) for i in order), 0, 0.0, (), ())
+    margin = int(last[order[1]] - last[order[0]])
+    usual = _usual_margins(flows, paid, codes, job)
+    confidence = float((usual < margin).mean()) if len(usual) >= FEWEST else 0.5
+    return Silence(
+        tuple((flows.endpoints[codes[i]], int(last[i])) for i in order),
+        margin,
+        round(min(confidence, 0.95), 3),
+        _unanswered(flows, inside, codes, last),
+        _closed(flows, inside),
+    )
+
+
+def _last(times: NDArray[np.int64], src: NDArray[np.int32], endpoints: int) -> NDArray[np.int64]:
+    out = np.zeros(endpoints, np.int64)
+    np.maximum.at(out, src, times)
+    return out
+
+
+def _usual_margins(flows: Flows, paid: NDArray[np.intp], codes: NDArray[np.int64], job: JobDiagnosis) -> NDArray[np.int64]:
+    """By how much the first rank that had sent all was ahead of the second in each step that ended."""
+    ends = next((own[:, 1] for own in job.timeline.steps if len(own)), np.zeros(0, np.int64))[-STEPS - 1 :]
+    out = []
+    for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        rows = paid[(flows.end_ns[paid] > low) & (flows.end_ns[paid] <= high)]
+        last = np.sort(_last(flows.end_ns[rows], flows.src[rows], len(flows.endpoints))[codes])
+        if len(last) > 1 and last[0] > 0:
+            out.append(int(last[1] - last[0]))
+    return np.array(out, np.int64)
+
+
+def _unanswered(flows: Flows, inside: NDArray[np.bool_], codes: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[str, ...]:
+    """Endpoints that others sent to again and again after they had sent their last."""
+    again = []
+    for code, after in zip(codes.tolist(), last.tolist(), strict=True):
+        rows = inside & (flows.dst == code) & (flows.end_ns > after)
+        again.append(int(flows.retransmits[rows].clip(0).sum()))
+    counts = np.array(again)
+    out = []
+    for place, count in enumerate(again):
+        rest = np.delete(counts, place)
+        if count >= UNANSWERED and count > APART * rest.max(initial=0):
+            out.append(flows.endpoints[int(codes[place])])
+    return tuple(out)
+
+
+def _closed(flows: Flows, inside: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The endpoint that closed or reset a connection first."""
+    rows = np.flatnonzero(inside & ((flows.tcp_flags & (FIN | RST)) != 0))
+    if not len(rows):
+        return ()
+    first = rows[np.argmin(flows.end_ns[rows])]
+    return (flows.endpoints[int(flows.src[first])],)
+
+
+def joined(parts: Sequence[Silence]) -> Silence | None:
+    """Of several jobs, the one that is surest."""
+    return max((one for one in parts if one.order), key=lambda one: one.confidence, default=None)

@@ -1,0 +1,38 @@
+"""Diagnose the logs in files and folders: the edge that reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from prism.logs.diagnosis import LogDiagnosis, diagnose
+from prism.logs.healthy import Healthy
+from prism.logs.prefixes import of_path
+from prism.logs.reading import files, read
+from prism.logs.scanning import Kinds, Scanner, scan
+
+
+def scan_files(paths: Sequence[str]) -> list[Scanner]:
+    """One scanner for each file; names are relative to what all have in common."""
+    found = files(paths)
+    kinds = Kinds()
+    base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in found]) if found else ""
+    out = []
+    for path in found:
+        name = os.path.relpath(os.path.abspath(path), base)
+        rank, host = of_path(name)
+        out.append(scan(name, read(path), kinds, rank=rank, host=host))
+    return out
+
+
+def scanner_of(path: str, name: str, kinds: Kinds) -> Scanner:
+    """An empty scanner for a file that will be read bit by bit."""
+    rank, host = of_path(path)
+    return Scanner(name, kinds, rank=rank, host=host)
+
+
+def diagnose_files(
+    paths: Sequence[str], *, healthy: Healthy | None = None, addresses: Mapping[str, str] | None = None
+) -> LogDiagnosis:
+    """Read and diagnose the logs of one run."""
+    return diagnose(scan_files(paths), healthy=healthy, addresses=addresses)

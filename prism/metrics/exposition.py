@@ -1,0 +1,113 @@
+"""Read Prometheus metrics of other tools beside traffic: DCGM exporter, xpu_timer, NCCL Inspector, node exporter.
+
+Format: Prometheus text exposition 0.0.4. Counters of faults that are not 0 are named; of gauges the series that differs from
+its peers is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+_LINE = re.compile(r"^([A-Za-z_:][\w:]{0,199})(?:\{(.{0,4000}?)\})? +([-+.\dA-Za-z]{1,40})(?: +-?\d{1,20})?\s*$")
+_LABEL = re.compile(r'([A-Za-z_]\w{0,99})="((?:[^"\\]|\\.){0,1000})"')
+PEERS = 4
+SIGMAS = 8.0
+APART = 0.1  # share by which a series differs from its peers at least
+
+FAULTS = {  # what is a fault when it is not 0
+    "DCGM_FI_DEV_XID_ERRORS": "hardware",
+    "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": "hardware",
+    "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL": "hardware",
+    "DCGM_FI_DEV_ROW_REMAP_FAILURE": "hardware",
+    "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": "hardware",
+    "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": "hardware",
+    "XPU_TIMER_COMMON_HANG": "hang",
+}
+COMPARED = (  # gauges of which ranks of a job should have alike values
+    "DCGM_FI_DEV_SM_CLOCK",
+    "DCGM_FI_DEV_MEM_CLOCK",
+    "DCGM_FI_DEV_GPU_TEMP",
+    "DCGM_FI_DEV_POWER_USAGE",
+    "DCGM_FI_PROF_SM_ACTIVE",
+    "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
+    "DCGM_FI_PROF_DRAM_ACTIVE",
+    "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
+    "nccl_bus_bandwidth_gbs",
+    "nccl_collective_exec_time_microseconds",
+)
+_WHO = ("Hostname", "hostname", "host", "instance", "node", "ip")
+_WHICH = ("gpu", "gpu_device_id", "rank", "local_rank", "device", "GPU_I_ID")
+_APART = ("kernel_name", "kernel", "collective", "message_size", "comm_id", "quantile", "le", "type")
+
+
+class Sample(NamedTuple):
+    """One series' value."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+    @property
+    def place(self) -> str:
+        """Host and GPU or rank that the labels name."""
+        own = dict(self.labels)
+        who = next((own[name] for name in _WHO if name in own), "")
+        which = next((f"{name} {own[name]}" for name in _WHICH if name in own), "")
+        return " ".join(filter(None, (who, which))) or "?"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A series that says something: a fault, or one that differs from its peers by `ratio`."""
+
+    name: str
+    place: str
+    value: float
+    what: str
+    ratio: float | None
+
+
+def parse(lines: Iterable[str]) -> Iterator[Sample]:
+    """Samples of an exposition; comments and lines of other forms are left out."""
+    for line in lines:
+        found = _LINE.match(line)
+        if found is None or line.startswith("#"):
+            continue
+        try:
+            value = float(found[3])
+        except ValueError:
+            continue
+        labels = tuple((name, text) for name, text in _LABEL.findall(found[2] or ""))
+        yield Sample(found[1], labels, value)
+
+
+def remarks(samples: Iterable[Sample]) -> tuple[Remark, ...]:
+    """Faults first, then series that differ from their peers."""
+    rows: dict[tuple[str, tuple[str, ...]], list[Sample]] = defaultdict(list)
+    out = []
+    for one in samples:
+        if one.name in FAULTS and one.value > 0:
+            out.append(Remark(one.name, one.place, one.value, FAULTS[one.name], None))
+        elif (one.name in COMPARED or one.name.startswith("XPU_TIMER_")) and np.isfinite(one.value):
+            rows[one.name, tuple(text for name, text in one.labels if name in _APART)].append(one)
+    for own in rows.values():
+        out += _apart(own)
+    return tuple(out)
+
+
+def _apart(own: list[Sample]) -> Iterator[Remark]:
+    if len(own) < PEERS:
+        return
+    values = np.array([one.value for one in own])
+    middle = float(np.median(values))
+    spread = max(1.4826 * float(np.median(np.abs(values - middle))), APART / SIGMAS * abs(middle), 1e-12)
+    for one in own:
+        if abs(one.value - middle) > SIGMAS * spread:
+            ratio = round(one.value / middle, 3) if middle else None
+            yield Remark(one.name, one.place, one.value, "differs from its peers", ratio)

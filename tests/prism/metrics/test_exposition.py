@@ -1,0 +1,26 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.metrics.exposition import parse, remarks
+
+TEXT = """# HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).
+# TYPE DCGM_FI_DEV_SM_CLOCK gauge
+""" + "".join(f'DCGM_FI_DEV_SM_CLOCK{{gpu="{i}",UUID="GPU-{i}",Hostname="n1"}} {1980 if i != 3 else 1200}\n' for i in range(8))
+
+
+def test_dcgm():
+    samples = list(parse(TEXT.splitlines()))
+    assert len(samples) == 8
+    [one] = remarks(samples)
+    assert (one.place, one.value, one.ratio) == ("n1 gpu 3", 1200, 0.606)
+
+
+def test_faults_come_first():
+    text = 'DCGM_FI_DEV_XID_ERRORS{gpu="1",Hostname="n2"} 79\nXPU_TIMER_COMMON_HANG{ip="10.0.0.1",rank="4"} 1 1700000000000\n'
+    found = remarks(parse((text + TEXT).splitlines()))
+    assert [(one.place, one.what) for one in found[:2]] == [("n2 gpu 1", "hardware"), ("10.0.0.1 rank 4", "hang")]
+
+
+@given(st.text(max_size=200))
+def test_anything(text):
+    remarks(parse([text, *text.splitlines(), "XPU_TIMER_X " + text]))
