@@ -136,7 +136,28 @@ def demo(
                         typer.echo("prism: the incident has ended; the page stays available until Ctrl-C", err=True)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo}
+def topology(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Topology to complete: JSON, YAML or CSV; hosts must be named.")],
+    lldp: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Output of lldpctl -f json, DEVICE=FILE or DEVICE.json; repeatable."),
+    ] = None,
+) -> None:
+    """Complete a topology with the leaves, ports and links that LLDP shows, and print it as JSON."""
+    with complaints("prism"):
+        from json import dumps
+
+        from prism.cli import _text, _topology
+        from prism.names import lldp as read
+
+        found = [one for path, device in read.devices(lldp or ()).items() for one in read.parse(_text(path), path, device)]
+        made, words = read.completed(_topology(file), found)
+        typer.echo(dumps(read.to_json(made), indent=1))
+        for text in words:
+            typer.echo(f"prism: {text}", err=True)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo, "topology": topology}
 
 
 def add_to(app: typer.Typer) -> None:

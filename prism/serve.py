@@ -31,6 +31,8 @@ from collectors.warming import Warming, compiled_beside
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.hints import Hints
+from prism.names.keeping import known_names
+from prism.names.sources import Names
 from prism.pulse import Pulse
 from prism.records import Records
 from prism.scheduling import Scheduled
@@ -51,7 +53,7 @@ class Wish:
 
     Records on their way to the store wait in the folder `spool`. Jobs are looked at by the workers of the Dask `scheduler`
     if there is one: what is collected here is sent to them, what others keep on a server they read there. Without, processes
-    beside this one look at what it collects, so that what comes in does not wait for that.
+    beside this one look at what it collects, so that what comes in does not wait for that. `names`: jobs of schedulers.
     """
 
     store: str
@@ -65,6 +67,7 @@ class Wish:
     rate: float | None = MOST_RATE
     buffer: int = 32 << 20
     scheduler: str = ""
+    names: Names | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,10 @@ def serve(
         apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
         executor = undo.enter_context(apart)
         kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
-        read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints)
+        names = wish.names or Names(())
+        read = StoredRecords(database)
+        watch = Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints, bookings=names.bookings)
+        undo.enter_context(known_names(names, database))
         listener: Listener | None = None
         sink: Storing | None = None
         if places:
@@ -139,13 +145,15 @@ def serve(
         def counts() -> Iterator[Count]:
             yield from analysis.counts()
             yield from _compiled(warming)
+            yield from names.counts()
             if listener is not None:
                 yield from listener.counts()
 
         def health() -> Mapping[str, Any]:
             store = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
             away = {"scheduler": executor.health()} if isinstance(executor, Scheduled) else {}
-            return {"analysis": analysis.health(), **store, **away, "compiling": warming.health()}
+            listed = {"schedulers": names.health()} if wish.names is not None else {}
+            return {"analysis": analysis.health(), **store, **away, **listed, "compiling": warming.health()}
 
         parts = Parts(watch, analysis, database, read, counts, health)
         stop = threading.Event()

@@ -1,7 +1,7 @@
 """Where endpoints stand: address → host, rail, leaf; and which switches are joined.
 
-A document is JSON, YAML or CSV (columns address, host, rail, leaf). What a site does not know it leaves out: every field of an
-endpoint is optional, and endpoints that are not named are simply unknown. Reading the file is the caller's business.
+A document is JSON, YAML or CSV (columns address, host, rail, leaf, rack, port). What a site does not know it leaves out: every
+field of an endpoint is optional, and endpoints that are not named are simply unknown. The caller reads the file.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from typing import Any, TypeGuard
 
 from collectors.documents import Object, load_json, load_yaml
 
-_FIELDS = ("host", "rail", "leaf")
-_FIELDS_SET = frozenset(_FIELDS)
+_FIELDS = ("host", "rail", "leaf", "rack", "port")
+_FIELDS_SET = frozenset(_FIELDS[:3])  # one of them beside `address` makes a table a topology
 _BEGINNING = re.compile(r"""(?:\{\s*)?["']?(?:endpoints|links)["']?\s*:\s*(?:[\[{]|$)""", re.MULTILINE)
 _UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where an address stands; None where unknown. `rail` counts the NICs of a host from 0."""
+    """Where an address stands; None where unknown. `rail` counts the NICs of a host from 0; `port` is the leaf's."""
 
     host: str | None
     rail: int | None
     leaf: str | None
+    rack: str | None = None
+    port: str | None = None
 
 
 @dataclass(frozen=True)
@@ -197,8 +199,8 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
             other = f", once as {spelt[address]}" if spelt[address] != written else ""
             raise ValueError(f"{where}: {written} is given twice{other}")
         spelt[address] = written
-        host, leaf = (_name(fields.get(key), key, where) for key in ("host", "leaf"))
-        found[address] = Endpoint(host, _rail(fields.get("rail"), where), leaf)
+        host, leaf, rack, port = (_name(fields.get(key), key, where) for key in ("host", "leaf", "rack", "port"))
+        found[address] = Endpoint(host, _rail(fields.get("rail"), where), leaf, rack, port)
     if not found:
         raise ValueError(f"{name}: contains no endpoints")
     return found

@@ -44,6 +44,7 @@ prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histo
 prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
+prism.api.search prism.names.keeping prism.names.sources
 prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.workers
 """,
     )

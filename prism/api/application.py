@@ -9,7 +9,7 @@ from functools import cache, partial
 from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from prism.api import boards, events, findings, index, ops, pages, parameters, problems, replays, session
+from prism.api import boards, events, findings, index, ops, pages, parameters, problems, replays, search, session
 from prism.api.described import described
 from prism.api.guard import Guard
 from prism.api.heads import Heads
@@ -46,7 +46,8 @@ def app(service: Service) -> FastAPI:
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     made.add_middleware(Heads)
     made.add_middleware(Guard, service=service)
-    for router in (boards.router, findings.router, replays.router(), events.router, ops.router, session.router):
+    parts = (boards.router, findings.router, search.router, replays.router(), events.router, ops.router, session.router)
+    for router in parts:
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)
     made.include_router(index.router)

@@ -36,6 +36,8 @@ from prism.model import (
     Spans,
     Timeline,
 )
+from prism.names.bookings import Booking
+from prism.names.search import search
 from prism.topology import Endpoint, Topology
 from prism.views import Json
 
@@ -133,6 +135,7 @@ def examples() -> dict[str, Json]:
         "findings": views_findings.told(board, [case])[0],
         "finding": views_findings.finding(board, case.id) or {},
         "hosts": views_findings.hosts(board)[0],
+        "search": search(board, "server1")[0],
         "replay": replay | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
         "health": {
             "ok": True,
@@ -193,5 +196,7 @@ def _board() -> Board:
         isolate=Isolation(("server1",), (), 0.93, ((("server1",), 0.93), (("server0",), 0.07))),
     )
     source = Source(("leaf0.pcap.gz",), 171_767, 9_312, {"not IP": 12}, START, START + 2000 * MS)
-    board = told(Diagnosis(source, (found,), (finding,)), Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0"))))
+    topology = Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0")))
+    booking = Booking("4711", "llama-70b", "ada", "gpu", tuple(f"server{r}" for r in range(4)), start_ns=START, source="slurm")
+    board = told(Diagnosis(source, (found,), (finding,)), topology, (booking,))
     return replace(board, gaps=(Gap(START - 9000 * MS, START - 4000 * MS, "restart"),))

@@ -4,6 +4,7 @@ import { finding, findings } from "./pages/findings.js";
 import { health } from "./pages/health.js";
 import { job } from "./pages/job.js";
 import { overview } from "./pages/overview.js";
+import { place } from "./pages/place.js";
 import { replay } from "./pages/replay.js";
 import { switches } from "./pages/switches.js";
 import { run } from "./shell.js";
@@ -20,6 +21,6 @@ const PLACES = [
 
 run(
   service("api/v1", () => here().query.replay ?? null),
-  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), switches, replay, health },
+  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), switches, places: place, replay, health },
   PLACES,
 );

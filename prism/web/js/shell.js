@@ -6,6 +6,7 @@ import { released } from "./keep.js";
 import { listenKeys } from "./keys.js";
 import { signIn } from "./pages/signin.js";
 import { redraw } from "./patch.js";
+import { searchBox } from "./search.js";
 import { here, link } from "./state.js";
 
 const STALE_S = 120; // an analysis that came so long ago is said to be stale, unless windows are longer
@@ -24,7 +25,7 @@ export function run(source, pages, places) {
   const help = listenKeys(places, { theme: turn, pause });
   const halt = button("❚❚", "Pause live updates (p)", pause);
   const tools = h("div", { class: "tools" }, status, source.live ? halt : null, button("◐", "Change between light and dark (t)", turn), button("?", "Keys (?)", help));
-  const head = h("header", { class: "top" }, h("a", { class: "skip", href: "#main", onclick: skip }, "To the content"), h("a", { class: "brand", href: "#/" }, mark(), "Prism"), nav, tools);
+  const head = h("header", { class: "top" }, h("a", { class: "skip", href: "#main", onclick: skip }, "To the content"), h("a", { class: "brand", href: "#/" }, mark(), "Prism"), nav, source.live ? searchBox(source) : null, tools);
   document.body.append(head, notice, news, main);
   const shown = { board: null, at: 0, connected: true, visit: 0, timer: null, stop: null, place: null, drawn: 0, paused: null, held: 0 };
 
@@ -158,7 +159,7 @@ function where() {
   return [query.replay ?? "", ...parts].join("/");
 }
 
-const placeOf = (name) => ({ jobs: "overview", missing: "" })[name] ?? name;
+const placeOf = (name) => ({ jobs: "overview", places: "", missing: "" })[name] ?? name;
 
 async function boardOf(source, shown) {
   try {

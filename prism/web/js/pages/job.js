@@ -64,6 +64,7 @@ function told(found, board) {
     ["GPU time lost", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
     ["Open findings", tally(found.findings)],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
+    ["Scheduler", found.scheduler ? [`${found.scheduler.source} ${found.scheduler.id}`, found.scheduler.user ? h("small", {}, ` ${found.scheduler.user}${found.scheduler.queue ? ` in ${found.scheduler.queue}` : ""}`) : null] : null],
     ["A rank's time", shares(found.phases, { named: true })],
   ];
 }
