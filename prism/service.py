@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +12,10 @@ from prism.records import Records
 if TYPE_CHECKING:
     from collectors.metrics import Count
     from collectors.retention import Status
+    from prism.alerts.model import Notification
+    from prism.alerts.settings import Settings
+    from prism.feedback.desk import Desk
+    from prism.feedback.journal import Journal
     from prism.tokens import Tokens
     from prism.uploads import Uploads
 
@@ -34,6 +38,20 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Feedback:
+    """What people do about findings: `journal` keeps their remarks, `desk` their actions, silences are in a `folder`.
+
+    `settings` are those of alerts; `notifications` gives those that were made last, at most so many.
+    """
+
+    journal: Journal
+    desk: Desk
+    settings: Settings
+    folder: str = ""
+    notifications: Callable[[int], Sequence[Notification]] = lambda _most: ()
+
+
+@dataclass(frozen=True)
 class Service:
     """Where the REST interface finds what it shows.
 
@@ -41,7 +59,7 @@ class Service:
     mapping that may have `ok`. Without `tokens` everybody may read and upload, which is for loopback alone (`api.serving`
     refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in Host headers besides
     loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that reads, in a file of
-    whoever runs the service (`servicefile`).
+    whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding.
     """
 
     boards: Boards
@@ -55,3 +73,4 @@ class Service:
     names: tuple[str, ...] = ()
     store: Callable[[], Iterable[Status]] | None = None
     owner: str = ""
+    feedback: Feedback | None = None

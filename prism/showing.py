@@ -18,9 +18,11 @@ from prism.alertfile import read_alerts
 from prism.alerting import Alerts
 from prism.alerts.settings import Settings
 from prism.api.serving import Wish, shown
+from prism.feedback.desk import Desk
+from prism.feedback.journal import Journal
 from prism.outbox import Outbox
 from prism.serve import Parts, Shown
-from prism.service import Service
+from prism.service import Feedback, Service
 from prism.servicefile import Running, near, noted
 
 
@@ -29,21 +31,26 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
 
     In the `folder` is noted where the pages are, for commands on this host (`servicefile`).
     """
-    settings = read_alerts(alerts) if alerts else Settings(())
+    settings = read_alerts(alerts) if alerts else Settings(folder=str(folder or "."))
 
     @contextmanager
     def lasting(parts: Parts) -> Iterator[None]:
-        alerting = Alerts(settings, Outbox(parts.database) if settings.receivers else None)
+        outbox, journal = Outbox(parts.database), Journal(parts.database)
+        alerting = Alerts(settings, outbox if settings.receivers else None, journal=journal)
+        desk = Desk(settings.actions, parts.database, limits=settings.limits)
+        feedback = Feedback(journal, desk, settings, settings.folder, outbox.newest)
 
         def counts() -> Iterator[Count]:
             yield from parts.counts()
             yield from alerting.counts()
 
         with ExitStack() as undo:
+            undo.callback(desk.close)
             undo.enter_context(_telling(alerting, parts))
             if pages is not None:
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
+                given["feedback"] = feedback
                 url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
                     running = Running(near(url), os.getpid(), parts.database.where, owner)

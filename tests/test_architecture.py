@@ -45,6 +45,8 @@ prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
 prism.api.search prism.names.keeping prism.names.sources
+prism.api.remarks prism.api.alerts prism.api.actions prism.api.schemas_feedback prism.feedback.desk prism.feedback.journal
+prism.notify.mail prism.notify.sending
 prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.workers
 """,
     )

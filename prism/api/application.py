@@ -9,7 +9,22 @@ from functools import cache, partial
 from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from prism.api import boards, events, findings, index, ops, pages, parameters, problems, replays, search, session
+from prism.api import (
+    actions,
+    alerts,
+    boards,
+    events,
+    findings,
+    index,
+    ops,
+    pages,
+    parameters,
+    problems,
+    remarks,
+    replays,
+    search,
+    session,
+)
 from prism.api.described import described
 from prism.api.guard import Guard
 from prism.api.heads import Heads
@@ -46,7 +61,8 @@ def app(service: Service) -> FastAPI:
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     made.add_middleware(Heads)
     made.add_middleware(Guard, service=service)
-    parts = (boards.router, findings.router, search.router, replays.router(), events.router, ops.router, session.router)
+    told_of = (boards.router, findings.router, search.router, replays.router(), events.router, ops.router, session.router)
+    parts = (*told_of, remarks.router, alerts.router, actions.router)
     for router in parts:
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)

@@ -17,6 +17,8 @@ from prism.api.moments import with_times
 from prism.api.problems import PROBLEM
 from prism.api.schemas import Problem
 from prism.board import Board, Gap, told
+from prism.feedback.remarks import Remark, labelled
+from prism.feedback.remarks import to_json as remark_json
 from prism.model import (
     PHASES,
     Alternative,
@@ -51,7 +53,7 @@ REASONS = {
     403: "The token may only read, or the request is from a page of another site.",
     404: "Nothing has this id, or the service keeps no such data. The detail names what is known.",
     406: "Accept names no form that this answer has. The detail names those it has.",
-    409: "The upload is being replayed.",
+    409: "It is not possible as things are now, or would mean nothing. The detail says why.",
     413: "The body is larger than allowed.",
     421: "The service does not have the name of the Host header.",
     422: "A form or body is not valid. The detail names the field.",
@@ -153,7 +155,38 @@ def examples() -> dict[str, Json]:
             "docs": "/docs",
             "metrics": "/metrics",
         },
+        **feedback_examples(),
         "session": {"needed": True, "scope": "read"},
+    }
+
+
+def feedback_examples() -> dict[str, Json]:
+    """Examples of what people do about the finding of the board."""
+    at, case = {"at_ns": str(START)}, "323230027bb9"
+    mark = Remark("0123456789abcdef", case, "right", START, "ada", "replaced the fan")
+    known = {"finding": views_findings.finding(_board(), _board().cases[0].id) or {}}
+    label = labelled([replace(mark, known=known["finding"])])[0]
+    trail = [{"state": "proposed", **at, "by": "ada", "text": ""}, {"state": "done", **at, "by": "hook", "text": "HTTP 200"}]
+    times = {"start_ns": str(START), "end_ns": str(START + 2 * 3600 * 1000 * MS)}
+    sent = {"made_ns": str(START), "next_ns": None, "done_ns": str(START + MS), "error": ""}
+    matches = [{"finding": case, "summary": "Slow rank 10.10.1.1 (server1): job job-1 is 1.42× slower"}]
+    action = {"id": "act_0123456789abcdef", "hook": "drain", "finding": case, "targets": ["server1"], "dry_run": True}
+    return {
+        "remarks": remark_json(mark) | {"finding": case},
+        "labels": label,
+        "notifications": {"id": "prism_01", "receiver": "oncall", "state": "sent", "summary": matches[0]["summary"]}
+        | {"reason": "new group: 1", "findings": [case], "tries": 1, **sent},
+        "silences": {
+            "id": "0a1b2c3d",
+            "state": "active",
+            "matchers": ['host="server1"'],
+            **times,
+            "by": "ada",
+            "why": "new fan",
+        }
+        | {"matches": matches},
+        "hooks": {"name": "drain", "title": "Drain the host", "dry_run": True, "findings": [case]},
+        "actions": action | {"state": "done", "trail": trail},
     }
 
 

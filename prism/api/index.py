@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.routing import compile_path
 
@@ -22,11 +24,19 @@ LINKS = (
     "switches",
     "links",
     "replays",
+    "remarks",
+    "labels",
+    "notifications",
+    "silences",
+    "hooks",
+    "actions",
     "health",
     "store",
     "events",
     "session",
 )
+
+FEEDBACK = ["remarks", "labels", "notifications", "silences", "hooks", "actions"]
 
 router = APIRouter()
 root = APIRouter(include_in_schema=False)
@@ -46,13 +56,15 @@ class Index(schemas.Model):
 @router.get(BASE, response_model=Index, responses=one("index"))
 @root.get(f"{BASE}/", response_model=Index)
 def index(request: Request, service: ServiceAsked) -> Response:
-    """Version of the API and links to everything it offers; `store` where records are kept in one."""
-    return Response(encoded(contents(request.app.version, stored=service.store is not None)), media_type=JSON)
+    """Version of the API and links to everything it offers; `store` and remarks only where they are kept."""
+    absent = [] if service.store is not None else ["store"]
+    absent += [] if service.feedback is not None else FEEDBACK
+    return Response(encoded(contents(request.app.version, without=absent)), media_type=JSON)
 
 
-def contents(version: str, *, stored: bool = True) -> dict[str, object]:
-    """What the index answers; `stored`: the service keeps records in a store."""
-    links = {name: f"{BASE}/{name}" for name in LINKS if stored or name != "store"}
+def contents(version: str, *, without: Collection[str] = ()) -> dict[str, object]:
+    """What the index answers, without what this service does not keep."""
+    links = {name: f"{BASE}/{name}" for name in LINKS if name not in without}
     return {
         "name": "Prism",
         "version": version,

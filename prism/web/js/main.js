@@ -1,5 +1,6 @@
 // The dashboard: pages of what a service knows.
 
+import { alerts } from "./pages/alerts.js";
 import { finding, findings } from "./pages/findings.js";
 import { health } from "./pages/health.js";
 import { job } from "./pages/job.js";
@@ -14,6 +15,7 @@ import { here } from "./state.js";
 const PLACES = [
   ["overview", "Overview", "o"],
   ["findings", "Findings", "f"],
+  ["alerts", "Alerts", "a"],
   ["switches", "Switches", "s"],
   ["replay", "Replay", "r"],
   ["health", "Health", "h"],
@@ -21,6 +23,6 @@ const PLACES = [
 
 run(
   service("api/v1", () => here().query.replay ?? null),
-  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), switches, places: place, replay, health },
+  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, switches, places: place, replay, health },
   PLACES,
 );

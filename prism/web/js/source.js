@@ -24,6 +24,7 @@ export function service(base = "api/v1", replay = () => null) {
       const place = answer.headers.get("Location");
       return { place, body: await answered(answer) };
     },
+    say: async (path, value) => answered(await sent(address(path), { method: "POST", body: JSON.stringify(value), headers: { Accept: "application/json", "Content-Type": "application/json" } })),
     drop: async (path) => answered(await sent(`${base}${path}`, { method: "DELETE" })),
     signIn: async (token) => answered(await sent(`${base}/session`, { method: "POST", headers: { Authorization: `Bearer ${token}` } })),
     listen: ({ board, replay: progress, state }) => {

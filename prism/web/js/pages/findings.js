@@ -10,6 +10,7 @@ import { reach } from "../shell.js";
 import { link, note } from "../state.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
+import { badges, optional, remarksBar } from "./remarks.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
 const MOST = 200;
@@ -49,6 +50,7 @@ export async function findings({ source, board, query, fill }) {
 export async function finding({ source, board, parts, fill }) {
   const one = await source.get(`/findings/${encodeURIComponent(parts[1])}`);
   const found = one.finding;
+  const doing = source.live ? await doings(source, one.id) : null;
   const drawn = h("div", { class: "box" }, h("p", { class: "wait" }, "…"));
   const related = h("div", { class: "box" });
   if (one.job) fill(drawn, pictures(source, one, board), (made) => made);
@@ -57,15 +59,22 @@ export async function finding({ source, board, parts, fill }) {
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
-    h("header", { class: "title" }, h("p", {}, severity(found.severity), one.state === "closed" ? " over" : " open", " · job ", h("a", { href: link(["jobs", found.job]) }, found.job)), h("h1", {}, title(found)), h("p", { class: "lead" }, found.message), share()),
+    h("header", { class: "title" }, h("p", {}, severity(found.severity), one.state === "closed" ? " over" : " open", doing ? [" ", badges(doing.remarks)] : null, " · job ", h("a", { href: link(["jobs", found.job]) }, found.job)), h("h1", {}, title(found)), h("p", { class: "lead" }, found.message), share()),
     facts(told(one, board)),
     h("div", { class: "columns" },
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
+    doing ? remarksBar(source, one.id, doing) : null,
     section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
+}
+
+/** What people do about it, and what they could do; null where the service keeps no such things. */
+async function doings(source, id) {
+  const [remarks, hooks, actions] = await Promise.all([optional(source.get("/remarks", { finding: id })), optional(source.get("/hooks")), optional(source.get("/actions"))]);
+  return remarks && hooks && actions ? { remarks: remarks.items, hooks: hooks.items, actions: actions.items.filter((one) => one.finding === id) } : null;
 }
 
 function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board) {
