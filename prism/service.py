@@ -35,6 +35,7 @@ class Limits:
     clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
     streams: int = 64  # event streams at a time
     looked_at: int = 2_000_000  # flow records looked at for an answer
+    diagnosed: int = 4_000_000  # flow records of one diagnosis of the past: what --upload-memory holds by default
 
 
 @dataclass(frozen=True)

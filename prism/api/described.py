@@ -40,6 +40,7 @@ from prism.model import (
 )
 from prism.names.bookings import Booking
 from prism.names.search import search
+from prism.past.comparing import compared
 from prism.topology import Endpoint, Topology
 from prism.views import Json
 
@@ -138,7 +139,10 @@ def examples() -> dict[str, Json]:
         "finding": views_findings.finding(board, case.id) or {},
         "hosts": views_findings.hosts(board)[0],
         "search": search(board, "server1")[0],
-        "replay": replay | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
+        "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
+        "replay": replay
+        | {"start_ns": None, "end_ns": None}
+        | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
         "health": {
             "ok": True,
             "mode": "live",

@@ -1,6 +1,7 @@
 // The dashboard: pages of what a service knows.
 
 import { alerts } from "./pages/alerts.js";
+import { compare } from "./pages/compare.js";
 import { finding, findings } from "./pages/findings.js";
 import { health } from "./pages/health.js";
 import { job } from "./pages/job.js";
@@ -23,6 +24,6 @@ const PLACES = [
 
 run(
   service("api/v1", () => here().query.replay ?? null),
-  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, switches, places: place, replay, health },
+  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, compare, switches, places: place, replay, health },
   PLACES,
 );
