@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
@@ -22,6 +22,7 @@ from collectors.documents import Object, load_json, load_yaml
 _FIELDS = ("host", "rail", "leaf", "rack", "port")
 _FIELDS_SET = frozenset(_FIELDS[:3])  # one of them beside `address` makes a table a topology
 _BEGINNING = re.compile(r"""(?:\{\s*)?["']?(?:endpoints|links)["']?\s*:\s*(?:[\[{]|$)""", re.MULTILINE)
+FASTEST = 1e6  # Gbit/s that can be meant
 _UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
 
 
@@ -42,6 +43,7 @@ class Topology:
 
     endpoints: Mapping[str, Endpoint]
     links: tuple[tuple[str, str], ...] = ()
+    gbit: Mapping[str, float] = field(default_factory=dict)  # speeds, Gbit/s, by address or "switch|switch" (in order of name)
 
     def host(self, address: str) -> str | None:
         """The host an address belongs to; None where unknown."""
@@ -100,12 +102,13 @@ def parse(text: str, name: str) -> Topology:
     if kind == "csv":
         return Topology(_endpoints(_csv_rows(text, name), name))
     document = load_json(text, name) if kind == "json" else load_yaml(text, name)
-    _check_object(document, name, ("endpoints", "links"))
+    _check_object(document, name, ("endpoints", "links", "gbit"))
     if "endpoints" not in document:
         raise ValueError(f'{name}: "endpoints" is missing')
     return Topology(
         _endpoints(_document_rows(document["endpoints"], name, as_text=kind == "yaml"), name),
         _links(document.get("links", []), name),
+        _speeds(document.get("gbit", {}), name),
     )
 
 
@@ -244,6 +247,23 @@ def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
             raise ValueError(f"{name}: links[{i}]: must be a pair of two switches, not {shown(link)}")
         links.setdefault(frozenset(ends), (ends[0], ends[1]))
     return tuple(links.values())
+
+
+def _speeds(value: Any, name: str) -> dict[str, float]:
+    """Gbit/s of addresses and of links, written switch|switch."""
+    _check_object(value, f"{name}: gbit")
+    found: dict[str, float] = {}
+    for key, given in value.items():
+        where = f'{name}: gbit["{key}"]'
+        try:
+            number = float(given) if not isinstance(given, bool) else 0.0
+        except (TypeError, ValueError):
+            number = 0.0
+        if not 0 < number <= FASTEST:
+            raise ValueError(f"{where}: must be a speed in Gbit/s, not {shown(given)}")
+        ends = key.split("|")
+        found["|".join(sorted(ends)) if len(ends) == 2 else normal_address(key, where)] = number
+    return found
 
 
 def shown(value: Any) -> str:

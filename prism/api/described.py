@@ -139,6 +139,7 @@ def examples() -> dict[str, Json]:
         "finding": views_findings.finding(board, case.id) or {},
         "hosts": views_findings.hosts(board)[0],
         "search": search(board, "server1")[0],
+        **rate_examples(),
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
         "replay": replay
         | {"start_ns": None, "end_ns": None}
@@ -161,6 +162,27 @@ def examples() -> dict[str, Json]:
         },
         **feedback_examples(),
         "session": {"needed": True, "scope": "read"},
+    }
+
+
+def rate_examples() -> dict[str, Json]:
+    """Examples of rates."""
+    speeds = {"speed_gbit_s": 400.0, "learnt": True, "mean_utilisation": 0.1, "peak_utilisation": 0.175}
+    rate = {"id": "10.10.0.1", "way": "out", "gbit_s": [12.5, 70.0], "mean_gbit_s": 41.25, "peak_gbit_s": 70.0, **speeds}
+    times = {"start_ns": str(START), "end_ns": str(START + 2000 * MS), "bin_ms": 1000.0}
+    sending = {"usual": 190.0, "now": 48.0, "peers": 188.0}
+    series = {"culprit": [41.0, 12.0], "peers": [40.0, 39.5], "peers_number": 7, "sending": sending}
+    edge = {"pair": "10.10.0.1>10.10.2.1", "octets": 4 << 20, "usual": 190.0, "now": 48.0}
+    begun = {
+        "by": "endpoint",
+        "ids": ["10.10.0.1"],
+        "start_ns": str(START),
+        "bin_ms": 1000.0,
+        "begin_ns": str(START + 1000 * MS),
+    }
+    return {
+        "rates": {"by": "endpoint", **times, "truncated": False, "items": [rate]},
+        "beside": {**begun, **series, "edges": [edge]},
     }
 
 

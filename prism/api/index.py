@@ -23,6 +23,7 @@ LINKS = (
     "gaps",
     "switches",
     "links",
+    "rates",
     "replays",
     "remarks",
     "labels",
@@ -56,8 +57,9 @@ class Index(schemas.Model):
 @router.get(BASE, response_model=Index, responses=one("index"))
 @root.get(f"{BASE}/", response_model=Index)
 def index(request: Request, service: ServiceAsked) -> Response:
-    """Version of the API and links to everything it offers; `store` and remarks only where they are kept."""
+    """Version of the API and links to everything it offers; `store`, `rates` and remarks only where they are kept."""
     absent = [] if service.store is not None else ["store"]
+    absent += [] if service.records is not None else ["rates"]
     absent += [] if service.feedback is not None else FEEDBACK
     return Response(encoded(contents(request.app.version, without=absent)), media_type=JSON)
 

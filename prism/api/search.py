@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 class Result(schemas.Model):
-    """Something that fits. `jobs` and `findings`: ids of those that it has to do with, at most 40 each."""
+    """Something that fits. `jobs`, `findings` and `endpoints`: those that it has to do with, at most 40 each."""
 
     type: Kind
     id: str
@@ -25,6 +25,7 @@ class Result(schemas.Model):
     detail: str
     jobs: list[str]
     findings: list[str]
+    endpoints: list[str]
 
 
 @router.get("/search", response_model=schemas.Listed[Result], responses=many("search", 404))

@@ -118,7 +118,7 @@ def completed(topology: Topology, neighbours: Sequence[Neighbour]) -> tuple[Topo
                 words.append(f"{address} ({host}) is at {before.leaf} in the topology, at {leaf} by LLDP: the topology is kept")
                 continue
             endpoints[address] = replace(before, leaf=leaf, port=before.port or port or None)
-    return Topology(endpoints, tuple(links.values())), tuple(words)
+    return replace(topology, endpoints=endpoints, links=tuple(links.values())), tuple(words)
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
@@ -128,7 +128,8 @@ def _natural(text: str) -> list[tuple[int, str]]:
 def to_json(topology: Topology) -> dict[str, Any]:
     """The topology as the document that `prism.topology.parse` reads."""
     endpoints = {address: _known(place) for address, place in topology.endpoints.items()}
-    return {"endpoints": endpoints, "links": [list(link) for link in topology.links]}
+    speeds = {"gbit": dict(topology.gbit)} if topology.gbit else {}
+    return {"endpoints": endpoints, "links": [list(link) for link in topology.links], **speeds}
 
 
 def _known(place: Endpoint) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MOST = 40  # of jobs and findings that a result names
 
 @dataclass(frozen=True)
 class Thing:
-    """Something with names: `jobs` and `findings` are those that it has to do with."""
+    """Something with names: `jobs`, `findings` and `endpoints` are those that it has to do with."""
 
     kind: Kind
     id: str
@@ -30,11 +30,13 @@ class Thing:
     names: tuple[str, ...]
     jobs: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         """As REST answers it."""
         own = {"type": self.kind, "id": self.id, "title": self.title, "detail": self.detail}
-        return own | {"jobs": list(self.jobs[:MOST]), "findings": list(self.findings[:MOST])}
+        lists = {"jobs": self.jobs, "findings": self.findings, "endpoints": self.endpoints}
+        return own | {name: list(ids[:MOST]) for name, ids in lists.items()}
 
 
 def search(shown: Board, text: str, *, kind: Kind | None = None, limit: int = 20) -> list[Json]:
@@ -119,7 +121,7 @@ def _places(shown: Board) -> Iterator[Thing]:
     for address in dict.fromkeys((*places, *jobs)):
         place = places.get(address)
         said = [f"{word} {value}" for word, value in (vars(place).items() if place else ()) if value is not None]
-        yield Thing("endpoint", address, address, ", ".join(said), (address,), *_own([address], jobs, blamed))
+        yield Thing("endpoint", address, address, ", ".join(said), (address,), *_own([address], jobs, blamed), (address,))
         around: tuple[tuple[Kind, str | None], ...] = ()
         if place is not None:
             around = (("host", place.host), ("rack", place.rack), ("switch", place.leaf))
@@ -129,7 +131,7 @@ def _places(shown: Board) -> Iterator[Thing]:
     for name in shown.topology.switches() if shown.topology else ():
         hosts.setdefault(("switch", name), [])
     for (kind, name), own in hosts.items():
-        yield Thing(kind, name, name, _many(len(own), "endpoint"), (name,), *_own([*own, name], jobs, blamed))
+        yield Thing(kind, name, name, _many(len(own), "endpoint"), (name,), *_own([*own, name], jobs, blamed), tuple(own))
     for ends in shown.topology.links if shown.topology else ():
         found = tuple(case.id for case in shown.cases if case.finding.subject == "link" and set(case.finding.ids) == set(ends))
         yield Thing("link", "|".join(ends), " – ".join(ends), "link", (" – ".join(ends), "|".join(ends)), (), found)

@@ -18,8 +18,14 @@ export function service(base = "api/v1", replay = () => null) {
     const text = new URLSearchParams(known).toString();
     return `${base}${path}${text ? `?${text}` : ""}`;
   };
+  let index = null; // what the service offers
   return {
     live: true,
+    /** Whether the service keeps things of a name, as its index says. */
+    has: async (name) => {
+      index ??= sent(base).then(answered);
+      return name in (await index).links;
+    },
     get: async (path, query) => answered(await sent(address(path, query))),
     send: async (path, body) => {
       const answer = await sent(`${base}${path}`, { method: "POST", body });
@@ -44,6 +50,7 @@ export function service(base = "api/v1", replay = () => null) {
 export function embedded(documents) {
   return {
     live: false,
+    has: async () => false,
     get: async (path, query = {}) => {
       const [name] = ["by", "measure"].filter((one) => query[one]);
       const found = documents[name ? `${path}?${name}=${query[name]}` : path];

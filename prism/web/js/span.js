@@ -17,7 +17,7 @@ export function spanShown() {
 
 /** A dialog that chooses the stretch; returns what opens it. `newest()` is the time of the newest analysis, text of ns. */
 export function spanPicker(newest) {
-  const said = h("p", { class: "notice lost", role: "alert", hidden: true });
+  const said = h("p", { class: "bad", role: "alert", hidden: true });
   const from = h("input", { type: "datetime-local", id: "span-from", step: 1, required: true });
   const to = h("input", { type: "datetime-local", id: "span-to", step: 1, required: true });
   const utc = h("select", { id: "span-zone" }, h("option", { value: "local" }, "local time"), h("option", { value: "utc" }, "UTC"));

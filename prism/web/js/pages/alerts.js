@@ -14,7 +14,7 @@ const STATES = { waiting: "◔ waiting", sent: "● sent", dead: "■ failed" };
 export async function alerts({ source, board, fill }) {
   const [acts, quiet, told] = [0, 1, 2].map(() => h("div", { class: "box" }));
   const said = h("p", { class: "note", role: "status" });
-  const hooks = optional(source.get("/hooks"));
+  const hooks = optional(source, "hooks", "/hooks");
   const none = () => empty("This service keeps no remarks, silences and actions.");
   const showActions = (found, known) => {
     if (!found) return none();
@@ -46,9 +46,9 @@ export async function alerts({ source, board, fill }) {
     const matchers = String(form.get("matchers")).split(/\s*,\s*|\n/).filter(Boolean);
     attempt(() => source.say("/silences", { matchers, minutes: Number(form.get("minutes")), why: String(form.get("why")) }), "Silenced.");
   };
-  fill(acts, Promise.all([optional(source.get("/actions")), hooks]), ([found, known]) => showActions(found, known));
-  fill(quiet, optional(source.get("/silences")), (found) => (found ? silenceTable(found.items, end) : none()));
-  fill(told, optional(source.get("/notifications", { limit: 300 })), (found) => (found ? letters(found.items) : none()));
+  fill(acts, Promise.all([optional(source, "actions", "/actions"), hooks]), ([found, known]) => showActions(found, known));
+  fill(quiet, optional(source, "silences", "/silences"), (found) => (found ? silenceTable(found.items, end) : none()));
+  fill(told, optional(source, "notifications", "/notifications", { limit: 300 }), (found) => (found ? letters(found.items) : none()));
   const form = h("form", { class: "knobs", onsubmit: add },
     h("label", { for: "matchers" }, "Silence"), h("input", { type: "text", id: "matchers", name: "matchers", required: true, placeholder: "host=~server1.*, severity=warning", size: 34 }),
     h("label", { for: "minutes" }, "for"), h("select", { id: "minutes", name: "minutes" }, [[60, "1 hour"], [240, "4 hours"], [1440, "1 day"], [10080, "1 week"]].map(([value, label]) => h("option", { value }, label))),

@@ -10,6 +10,7 @@ import { reach } from "../shell.js";
 import { link, note } from "../state.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
+import { besidePeers } from "./rates.js";
 import { badges, optional, remarksBar } from "./remarks.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
@@ -56,6 +57,9 @@ export async function finding({ source, board, parts, fill }) {
   if (one.job) fill(drawn, pictures(source, one, board), (made) => made);
   else redraw(drawn, empty("The job of this finding is no longer known, so there is no picture."));
   if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), ({ items }) => list(items.filter((other) => one.related.includes(other.id)), board));
+  const moved = h("div", { class: "box" });
+  const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group", "slow_rank"].includes(found.kind);
+  if (shows) fill(moved, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/rates`), (data) => (data ? besidePeers(data, found) : empty("Flow records of this time are not kept.")));
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
@@ -65,6 +69,7 @@ export async function finding({ source, board, parts, fill }) {
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
     doing ? remarksBar(source, one.id, doing) : null,
+    shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual" }, moved) : null,
     section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
@@ -73,7 +78,7 @@ export async function finding({ source, board, parts, fill }) {
 
 /** What people do about it, and what they could do; null where the service keeps no such things. */
 async function doings(source, id) {
-  const [remarks, hooks, actions] = await Promise.all([optional(source.get("/remarks", { finding: id })), optional(source.get("/hooks")), optional(source.get("/actions"))]);
+  const [remarks, hooks, actions] = await Promise.all([optional(source, "remarks", "/remarks", { finding: id }), optional(source, "hooks", "/hooks"), optional(source, "actions", "/actions")]);
   return remarks && hooks && actions ? { remarks: remarks.items, hooks: hooks.items, actions: actions.items.filter((one) => one.finding === id) } : null;
 }
 

@@ -10,6 +10,8 @@ import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
 import { LEVELS, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { rates } from "./rates.js";
+import { optional } from "./remarks.js";
 import { gapsOf, heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
 
 const RANKS = 200;
@@ -24,7 +26,7 @@ export async function job({ source, board, parts, query, fill }) {
   const [known, { items: cases }] = await Promise.all([jobOf(source, id), source.get("/findings", { job: id, limit: 200 })]);
   const own = cases.filter((one) => one.finding.job === id);
   const found = known.job;
-  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
+  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
   const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
   const heat = state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
@@ -35,6 +37,7 @@ export async function job({ source, board, parts, query, fill }) {
     return pairs ?? empty("No communicating pairs were recorded.");
   });
   fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), leaves);
+  if (source.live) fill(room.rates, optional(source, "rates", "/rates", { by: "endpoint", job: id, limit: 12 }), (data) => (data ? rates({ ...data, items: data.items.filter((one) => one.way === "out") }) : empty("This service keeps no flow records.")));
   fill(room.layout, Promise.resolve(found), () => groups(found, own, known.total));
   fill(room.ranks, Promise.resolve(known), () => part({}, mountRanks, { known, own }));
   const node = h(
@@ -46,6 +49,7 @@ export async function job({ source, board, parts, query, fill }) {
     section("Steps", { id: "steps", wide: true, tools }, room.strips),
     section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom" }, room.timeline),
     h("div", { class: "columns" }, section("Communication between ranks", { id: "graph" }, room.graph), section("From leaf to leaf", { id: "leaves" }, room.leaves)),
+    source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window" }, room.rates) : null,
     section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure` }, room.layout),
     section("Ranks", { id: "ranks", wide: true }, room.ranks),
   );

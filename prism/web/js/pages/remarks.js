@@ -9,8 +9,8 @@ const MINUTES = [[60, "1 hour"], [240, "4 hours"], [1440, "1 day"], [10080, "1 w
 const POLL_MS = 700;
 const OVER = ["done", "failed", "rejected"];
 
-/** Nothing where the service keeps no such things. */
-export const optional = (promise) => promise.catch((error) => { if (error.status === 404) return null; throw error; });
+/** What a path answers; null where the service keeps no such things, and is not asked. */
+export const optional = async (source, name, path, query) => ((await source.has(name)) ? source.get(path, query) : null);
 
 /** What remarks come to: {care, mark}, each the newest or null. `items`: the newest first. */
 export function standing(items) {
