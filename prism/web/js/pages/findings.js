@@ -58,7 +58,7 @@ export async function finding({ source, board, parts, fill }) {
   else redraw(drawn, empty("The job of this finding is no longer known, so there is no picture."));
   if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), ({ items }) => list(items.filter((other) => one.related.includes(other.id)), board));
   const moved = h("div", { class: "box" });
-  const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group", "slow_rank"].includes(found.kind);
+  const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group"].includes(found.kind);
   if (shows) fill(moved, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/rates`), (data) => (data ? besidePeers(data, found) : empty("Flow records of this time are not kept.")));
   const node = h(
     "div",
