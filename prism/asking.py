@@ -53,8 +53,11 @@ class Asking:
             return found
         raise ValueError(f"{self._url}: {_reason(found, answer)}")
 
-    def all(self, path: str, *, most: int, **parameters: Any) -> Iterator[Json]:
-        """The first `most` items of a list, page after page. Raises as `get`."""
+    def all(self, path: str, *, most: int, paged: bool = True, **parameters: Any) -> Iterator[Json]:
+        """The first `most` items of a list, page after page; not `paged`: it comes as a whole. Raises as `get`."""
+        if not paged:
+            yield from self.get(path, **parameters)["items"][:most]
+            return
         cursor = None
         while most > 0:
             page = self.get(path, cursor=cursor, limit=min(most, 1000), **parameters)

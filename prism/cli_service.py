@@ -146,7 +146,7 @@ def search(
         from prism.asking import Asking
 
         with Asking(url, token_file) as service:
-            found = list(service.all("/search", most=limit, q=text))
+            found = list(service.all("/search", most=limit, paged=False, q=text, limit=min(limit, 1000)))
         _print_json(found) if json else terminal_service.show_things(found, terminal.console())
 
 

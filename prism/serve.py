@@ -30,6 +30,7 @@ from collectors.storing import Storing
 from collectors.warming import Warming, compiled_beside
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
+from prism.exporters.ports import Survey
 from prism.hints import Hints
 from prism.names.keeping import known_names
 from prism.names.sources import Names
@@ -80,6 +81,7 @@ class Parts:
     records: Records
     counts: Callable[[], Iterator[Count]]
     health: Callable[[], Mapping[str, Any]]
+    survey: Survey | None = None
 
 
 Shown = Callable[[Parts], AbstractContextManager[Any]]  # pages, alerts: what lasts as long as the service
@@ -130,6 +132,7 @@ def serve(
         watch = Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints, bookings=names.bookings)
         undo.enter_context(known_names(names, database))
         listener: Listener | None = None
+        survey = Survey() if places else None
         sink: Storing | None = None
         if places:
             admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
@@ -137,7 +140,7 @@ def serve(
             sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
             sink = Storing(wish.store, wish.spool)
             undo.callback(sink.close, patience_s=0.0)  # where nothing ran it: its thread must not outlive the store
-            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
+            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch, survey=survey))
         pulse = Pulse()
         left = sink.left if sink is not None else lambda: 0
         analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left, pulse=pulse)
@@ -155,7 +158,7 @@ def serve(
             listed = {"schedulers": names.health()} if wish.names is not None else {}
             return {"analysis": analysis.health(), **store, **away, **listed, "compiling": warming.health()}
 
-        parts = Parts(watch, analysis, database, read, counts, health)
+        parts = Parts(watch, analysis, database, read, counts, health, survey)
         stop = threading.Event()
         undo.enter_context(_thread(analysis.run, stop, "prism-analysis"))
         for one in shown:
@@ -166,7 +169,7 @@ def serve(
         try:
             if listener is not None:
                 counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
-                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse))
+                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse, survey=survey))
             while not asked.stop.is_set():
                 stop.wait(0.25)
         finally:

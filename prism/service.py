@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collectors.retention import Status
     from prism.alerts.model import Notification
     from prism.alerts.settings import Settings
+    from prism.exporters.ports import Survey
     from prism.feedback.desk import Desk
     from prism.feedback.journal import Journal
+    from prism.hearing import Heard
     from prism.tokens import Tokens
     from prism.uploads import Uploads
 
@@ -60,7 +62,8 @@ class Service:
     mapping that may have `ok`. Without `tokens` everybody may read and upload, which is for loopback alone (`api.serving`
     refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in Host headers besides
     loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that reads, in a file of
-    whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding.
+    whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding. `survey`
+    is what exporters send, live, and `heard` what is known of them.
     """
 
     boards: Boards
@@ -75,3 +78,5 @@ class Service:
     store: Callable[[], Iterable[Status]] | None = None
     owner: str = ""
     feedback: Feedback | None = None
+    survey: Survey | None = None
+    heard: Callable[[], Mapping[str, Heard]] = dict

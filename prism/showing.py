@@ -50,7 +50,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
             if pages is not None:
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
-                given["feedback"] = feedback
+                given |= {"feedback": feedback, "survey": parts.survey, "heard": lambda: getattr(parts.watch, "heard", {})}
                 url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
                     running = Running(near(url), os.getpid(), parts.database.where, owner)

@@ -92,7 +92,7 @@ class Watch:
 
     def hear(self, heard: Mapping[str, Heard]) -> None:
         """What collectors know of exporters now, all of it. From any thread."""
-        self._heard = dict(heard)
+        self.heard = self._heard = dict(heard)
 
     def resume(
         self,

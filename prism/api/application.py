@@ -14,6 +14,7 @@ from prism.api import (
     alerts,
     boards,
     events,
+    exporters,
     findings,
     index,
     ops,
@@ -64,7 +65,7 @@ def app(service: Service) -> FastAPI:
     made.add_middleware(Heads)
     made.add_middleware(Guard, service=service)
     told_of = (boards.router, findings.router, search.router, replays.router(), events.router, ops.router, session.router)
-    parts = (*told_of, remarks.router, alerts.router, actions.router, past.router, rates.router)
+    parts = (*told_of, remarks.router, alerts.router, actions.router, past.router, rates.router, exporters.router)
     for router in parts:
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)

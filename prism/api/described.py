@@ -17,6 +17,9 @@ from prism.api.moments import with_times
 from prism.api.problems import PROBLEM
 from prism.api.schemas import Problem
 from prism.board import Board, Gap, told
+from prism.exporters.ports import Port
+from prism.exporters.survey import survey
+from prism.exporters.told import exporter
 from prism.feedback.remarks import Remark, labelled
 from prism.feedback.remarks import to_json as remark_json
 from prism.model import (
@@ -139,6 +142,7 @@ def examples() -> dict[str, Json]:
         "finding": views_findings.finding(board, case.id) or {},
         "hosts": views_findings.hosts(board)[0],
         "search": search(board, "server1")[0],
+        "exporters": exporter_example(),
         **rate_examples(),
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
         "replay": replay
@@ -163,6 +167,14 @@ def examples() -> dict[str, Json]:
         **feedback_examples(),
         "session": {"needed": True, "scope": "read"},
     }
+
+
+def exporter_example() -> Json:
+    """An example of an exporter that samples."""
+    columns = {"start_ns": [START], "end_ns": [START + MS], "octets": [1500], "sampling_rate": [4096]}
+    sent = survey(Flows.build(columns | {"src": [0], "dst": [0]}, endpoints=("10.10.0.1",), exporters=("leaf0",)))
+    port = Port(49, 800_000_000_000, True, START, START + MS, 0, 0, 0, 0, 312.5, 298.0)
+    return exporter("leaf0", sent["leaf0"], [port], None, 0)
 
 
 def rate_examples() -> dict[str, Json]:

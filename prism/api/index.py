@@ -24,6 +24,7 @@ LINKS = (
     "switches",
     "links",
     "rates",
+    "exporters",
     "replays",
     "remarks",
     "labels",

@@ -19,7 +19,7 @@ def parts():
     watch = SimpleNamespace(boards=Boards(Board()))
     counts = [Count("prism_own", "A counter.", {(): 7})]
     database = SimpleNamespace(where="store", create=lambda _table: None, query=lambda _sql, _given=None: {})
-    return SimpleNamespace(watch=watch, records=None, database=database, counts=lambda: iter(counts), health=dict)
+    return SimpleNamespace(watch=watch, records=None, database=database, counts=lambda: iter(counts), health=dict, survey=None)
 
 
 def get(url, **headers):

@@ -53,3 +53,9 @@ def test_a_service_without_records_says_so(slow_nic, opened):
     with served(Service(Boards(slow_nic[1]), None, "live", limits=GENEROUS)) as port:
         page = opened(f"http://127.0.0.1:{port}/#/jobs/{slow_nic[1].jobs[0].id}")
         expect(page.locator("#rates .empty")).to_have_text("This service keeps no flow records.")
+
+
+def test_health_says_what_exporters_lack(slow_nic, opened):
+    page = opened(f"{slow_nic[0]}#/health")
+    expect(page.locator("#exporters tbody tr")).to_have_count(3)
+    expect(page.locator("#exporters tbody tr").first).to_contain_text("leaf0")
