@@ -20,6 +20,7 @@ from collectors.cli_given import Commands
 from collectors.memory import keep_freed, seldom_collected
 from prism import cli_alerts, cli_live, cli_ops, cli_service, cli_store
 from prism.past import command as past_command
+from prism.reports import command as reports_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -326,4 +327,5 @@ cli_service.add_to(app)
 cli_live.add_to(app)
 cli_alerts.add_to(app)
 past_command.add_to(app)
+reports_command.add_to(app)
 app.command("warm")(cli_warm.command("prism", ("collectors", "prism")))

@@ -136,6 +136,9 @@ def serve(
     upload_memory: Annotated[
         int, typer.Option(min=256, metavar="MIB", help="Memory limit of the replay of an upload.")
     ] = MEMORY,
+    perfetto: Annotated[
+        str | None, typer.Option(metavar="URL", help="Perfetto that pages open traces in; without, traces are downloaded.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print changes of findings as JSON Lines.")] = False,
     config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
 ) -> None:
@@ -167,7 +170,12 @@ def serve(
         wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
         bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
-        run(wish, shown=[to_all(pages, alerts, noted_in(wish.store, folder))], tell=typer.echo, as_json=json)
+        run(
+            wish,
+            shown=[to_all(pages, alerts, noted_in(wish.store, folder), perfetto=perfetto or "")],
+            tell=typer.echo,
+            as_json=json,
+        )
 
 
 def check_scheduler(address: str) -> None:

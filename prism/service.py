@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from prism.board import Boards
+from prism.board import Boards, Case
 from prism.records import Records
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Limits:
     clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
     streams: int = 64  # event streams at a time
     looked_at: int = 2_000_000  # flow records looked at for an answer
+    traced: int = 1_000_000  # intervals and transfers of one trace
     diagnosed: int = 4_000_000  # flow records of one diagnosis of the past: what --upload-memory holds by default
 
 
@@ -63,7 +64,8 @@ class Service:
     refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in Host headers besides
     loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that reads, in a file of
     whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding. `survey`
-    is what exporters send, live, and `heard` what is known of them.
+    is what exporters send, live, and `heard` what is known of them. `perfetto` is where pages open
+    traces. `history` gives the cases that were open at a time or later, as the store keeps them.
     """
 
     boards: Boards
@@ -80,3 +82,5 @@ class Service:
     feedback: Feedback | None = None
     survey: Survey | None = None
     heard: Callable[[], Mapping[str, Heard]] = dict
+    perfetto: str = ""
+    history: Callable[[int], Sequence[Case]] | None = None

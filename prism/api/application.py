@@ -25,6 +25,7 @@ from prism.api import (
     rates,
     remarks,
     replays,
+    reports,
     search,
     session,
 )
@@ -33,6 +34,7 @@ from prism.api.guard import Guard
 from prism.api.heads import Heads
 from prism.api.hub import Hub
 from prism.service import Service
+from prism.telemetry.jobs import JobMetrics
 
 BASE = index.BASE
 
@@ -59,13 +61,24 @@ def app(service: Service) -> FastAPI:
         dependencies=[Depends(parameters.check)],
     )
     made.state.service, made.state.hub = service, hub
+    url = service.feedback.settings.external_url if service.feedback else ""
+    made.state.job_metrics = JobMetrics(url, service.survey.sent if service.survey is not None else dict)
     told = cache(partial(described, made))
     made.openapi = told  # type: ignore[method-assign]
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     made.add_middleware(Heads)
     made.add_middleware(Guard, service=service)
     told_of = (boards.router, findings.router, search.router, replays.router(), events.router, ops.router, session.router)
-    parts = (*told_of, remarks.router, alerts.router, actions.router, past.router, rates.router, exporters.router)
+    parts = (
+        *told_of,
+        remarks.router,
+        alerts.router,
+        actions.router,
+        past.router,
+        rates.router,
+        exporters.router,
+        reports.router,
+    )
     for router in parts:
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)

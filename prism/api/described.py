@@ -44,6 +44,7 @@ from prism.model import (
 from prism.names.bookings import Booking
 from prism.names.search import search
 from prism.past.comparing import compared
+from prism.reports.lost import lost
 from prism.topology import Endpoint, Topology
 from prism.views import Json
 
@@ -143,6 +144,7 @@ def examples() -> dict[str, Json]:
         "hosts": views_findings.hosts(board)[0],
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
+        "lost": lost([case], "host", START, START + 2000 * MS)[0],
         **rate_examples(),
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
         "replay": replay
@@ -163,6 +165,7 @@ def examples() -> dict[str, Json]:
             "openapi": "/openapi.json",
             "docs": "/docs",
             "metrics": "/metrics",
+            "perfetto": None,
         },
         **feedback_examples(),
         "session": {"needed": True, "scope": "read"},

@@ -25,6 +25,8 @@ LINKS = (
     "links",
     "rates",
     "exporters",
+    "reports/lost",
+    "reports/lost.html",
     "replays",
     "remarks",
     "labels",
@@ -45,7 +47,7 @@ root = APIRouter(include_in_schema=False)
 
 
 class Index(schemas.Model):
-    """`links`: the path of every collection by its name; `metrics`: for Prometheus."""
+    """`links`: the path of every collection by its name; `metrics`: for Prometheus; `perfetto`: where pages open traces."""
 
     name: str
     version: str
@@ -53,6 +55,7 @@ class Index(schemas.Model):
     openapi: str
     docs: str
     metrics: str
+    perfetto: str | None
 
 
 @router.get(BASE, response_model=Index, responses=one("index"))
@@ -62,10 +65,10 @@ def index(request: Request, service: ServiceAsked) -> Response:
     absent = [] if service.store is not None else ["store"]
     absent += [] if service.records is not None else ["rates"]
     absent += [] if service.feedback is not None else FEEDBACK
-    return Response(encoded(contents(request.app.version, without=absent)), media_type=JSON)
+    return Response(encoded(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON)
 
 
-def contents(version: str, *, without: Collection[str] = ()) -> dict[str, object]:
+def contents(version: str, *, without: Collection[str] = (), perfetto: str | None = None) -> dict[str, object]:
     """What the index answers, without what this service does not keep."""
     links = {name: f"{BASE}/{name}" for name in LINKS if name not in without}
     return {
@@ -75,6 +78,7 @@ def contents(version: str, *, without: Collection[str] = ()) -> dict[str, object
         "openapi": "/openapi.json",
         "docs": "/docs",
         "metrics": "/metrics",
+        "perfetto": perfetto,
     }
 
 

@@ -8,6 +8,7 @@ import { job } from "./pages/job.js";
 import { overview } from "./pages/overview.js";
 import { place } from "./pages/place.js";
 import { replay } from "./pages/replay.js";
+import { reports } from "./pages/reports.js";
 import { switches } from "./pages/switches.js";
 import { run } from "./shell.js";
 import { service } from "./source.js";
@@ -18,12 +19,13 @@ const PLACES = [
   ["findings", "Findings", "f"],
   ["alerts", "Alerts", "a"],
   ["switches", "Switches", "s"],
+  ["reports", "Reports", "e"],
   ["replay", "Replay", "r"],
   ["health", "Health", "h"],
 ];
 
 run(
   service("api/v1", () => here().query.replay ?? null),
-  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, compare, switches, places: place, replay, health },
+  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, compare, switches, places: place, reports, replay, health },
   PLACES,
 );

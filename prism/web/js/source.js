@@ -27,10 +27,19 @@ export function service(base = "api/v1", replay = () => null) {
       return name in (await index).links;
     },
     get: async (path, query) => answered(await sent(address(path, query))),
+    /** Where traces are opened; null where they are downloaded. */
+    perfetto: async () => {
+      index ??= sent(base).then(answered);
+      return (await index).perfetto ?? null;
+    },
     send: async (path, body) => {
       const answer = await sent(`${base}${path}`, { method: "POST", body });
       const place = answer.headers.get("Location");
       return { place, body: await answered(answer) };
+    },
+    file: async (path, query, kind) => {
+      const answer = await sent(address(path, query), { headers: { Accept: kind } });
+      return answer.ok ? answer.blob() : answered(answer);
     },
     say: async (path, value) => answered(await sent(address(path), { method: "POST", body: JSON.stringify(value), headers: { Accept: "application/json", "Content-Type": "application/json" } })),
     drop: async (path) => answered(await sent(`${base}${path}`, { method: "DELETE" })),

@@ -2,6 +2,7 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, moment } from "../format.js";
+import { exports } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link } from "../state.js";
@@ -59,7 +60,7 @@ export async function alerts({ source, board, fill }) {
     h("header", { class: "title" }, h("h1", {}, "Alerts"), h("p", { class: "note" }, reach(board)), said),
     section("Actions", { id: "actions", wide: true, note: "nothing is done before somebody approves it" }, acts),
     section("Silences", { id: "silences", wide: true, note: "findings stay on the pages" }, form, quiet),
-    section("Notifications", { id: "notifications", wide: true, note: "the newest first, of 30 days" }, told),
+    section("Notifications", { id: "notifications", wide: true, note: "the newest first, of 30 days", tools: exports(source, "/notifications", { limit: 1000 }) }, told),
   );
   return { title: "Alerts", node };
 }

@@ -6,6 +6,7 @@ import { graph } from "../draw/graph.js";
 import { matrix } from "../draw/matrix.js";
 import { groupsByKind, ranksGrid } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
+import { traceButton } from "../trace.js";
 import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
@@ -43,7 +44,7 @@ export async function job({ source, board, parts, query, fill }) {
   const node = h(
     "div",
     { class: "page", onrank: (event) => { if (pairs) call(pairs, "focus", event.detail); } },
-    h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.name ?? found.id, found.name ? h("small", {}, ` ${found.id}`) : null), source.live ? h("p", { class: "share" }, h("a", { href: link(["compare"], { a: id, at: query.replay }) }, "Compare")) : null, h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
+    h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.name ?? found.id, found.name ? h("small", {}, ` ${found.id}`) : null), source.live ? h("p", { class: "share" }, traceButton(source, id), " ", h("a", { href: link(["compare"], { a: id, at: query.replay }) }, "Compare")) : null, h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
     facts(told(found, board)),
     own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(firstOpen(own).slice(0, 5), board)) : null,
     section("Steps", { id: "steps", wide: true, tools }, room.strips),
