@@ -32,6 +32,7 @@ from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.exporters.ports import Survey
 from prism.hints import Hints
+from prism.names.bookings import Booking
 from prism.names.keeping import known_names
 from prism.names.sources import Names
 from prism.pulse import Pulse
@@ -82,6 +83,7 @@ class Parts:
     counts: Callable[[], Iterator[Count]]
     health: Callable[[], Mapping[str, Any]]
     survey: Survey | None = None
+    bookings: Callable[[], Sequence[Booking]] = tuple
 
 
 Shown = Callable[[Parts], AbstractContextManager[Any]]  # pages, alerts: what lasts as long as the service
@@ -158,7 +160,7 @@ def serve(
             listed = {"schedulers": names.health()} if wish.names is not None else {}
             return {"analysis": analysis.health(), **store, **away, **listed, "compiling": warming.health()}
 
-        parts = Parts(watch, analysis, database, read, counts, health, survey)
+        parts = Parts(watch, analysis, database, read, counts, health, survey, names.bookings)
         stop = threading.Event()
         undo.enter_context(_thread(analysis.run, stop, "prism-analysis"))
         for one in shown:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prism.feedback.desk import Desk
     from prism.feedback.journal import Journal
     from prism.hearing import Heard
+    from prism.names.bookings import Booking
     from prism.tokens import Tokens
     from prism.uploads import Uploads
 
@@ -65,7 +66,8 @@ class Service:
     loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that reads, in a file of
     whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding. `survey`
     is what exporters send, live, and `heard` what is known of them. `perfetto` is where pages open
-    traces. `history` gives the cases that were open at a time or later, as the store keeps them.
+    traces, `bookings` what schedulers said of jobs, also of those that ended. `history` gives the cases that were open at a
+    time or later, as the store keeps them.
     """
 
     boards: Boards
@@ -83,4 +85,5 @@ class Service:
     survey: Survey | None = None
     heard: Callable[[], Mapping[str, Heard]] = dict
     perfetto: str = ""
+    bookings: Callable[[], Sequence[Booking]] = tuple
     history: Callable[[int], Sequence[Case]] | None = None

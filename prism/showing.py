@@ -55,7 +55,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
                 given |= (
-                    {"perfetto": perfetto}
+                    {"perfetto": perfetto, "bookings": getattr(parts, "bookings", tuple)}
                     | {"history": _history(parts)}
                     | {
                         "feedback": feedback,

@@ -111,7 +111,8 @@ class Watch:
         it because nobody listened. `windows` and `known` gaps are those from before, the newest first.
         """
         newest = int(flows.end_ns.max(initial=0))
-        self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
+        self.trails, self._until = tuple(trails), until_ns
+        self.jobs, self.bookings = named(jobs, {}, self._listed(), self.topology, until_ns)
         self._windows.extend(windows)
         self.gaps = gaps.over(tuple(known), flows)
         self._whole_ns = max((gap.end_ns for gap in self.gaps), default=0)
@@ -231,8 +232,11 @@ class Watch:
                 findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
-                final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
-                going_on = seen.state == "running"
+                final, began_ns, going_on = (
+                    last and not one.trusted,
+                    glance.since_ns if glance else now_ns,
+                    seen.state == "running",
+                )
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, going_on, ends, final, began_ns, known_ns)
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
         trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), renewed)
@@ -245,8 +249,8 @@ class Watch:
             self._windows.appendleft(Window(since or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
         self.shelf.forget(min((self._wanted(one, now_ns) for one in going(self.jobs)), default=now_ns - self._search))
-        self.boards.publish(board := self._board(now_ns))
-        return board
+        self.boards.publish(self._board(now_ns))
+        return self.boards.newest
 
     def _hold(self, now_ns: int) -> Collection[str]:
         """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
@@ -321,8 +325,8 @@ class Watch:
         """A job after its window, which told so much of it."""
         one = replace(one, looked_ns=glance.now_ns)
         if told is None or not told.jobs:
-            talked = max(one.talked_ns, glance.job.end_ns)
-            return self._aged(doubted(replace(one, lately=(), talked_ns=talked), glance.now_ns), glance.now_ns)
+            one = replace(one, lately=(), talked_ns=max(one.talked_ns, glance.job.end_ns))
+            return self._aged(doubted(one, glance.now_ns), glance.now_ns)
         self._deaf = self._deaf.learned(one, told.jobs[0], glance.since_ns)
         one = after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
         return self._aged(self._deaf.cleared(one, self.gaps), glance.now_ns)
@@ -332,8 +336,8 @@ class Watch:
         return one if one.state == "ended" else aged(one, self._deaf.spared(one.talked_ns, now_ns))
 
     def _source(self, flows: int) -> Source:
-        skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
-        return Source((), 0, flows, skipped, self._first, self._until)
+        every = (*self.shelf.skipped.items(), (LATE, self._late_in_all))
+        return Source((), 0, flows, {name: count for name, count in every if count}, self._first, self._until)
 
     def _board(self, now_ns: int) -> Board:
         return Board(
