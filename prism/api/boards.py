@@ -20,11 +20,12 @@ from prism.api.asked import (
     cursor_of,
     span,
 )
-from prism.api.described import many, one
+from prism.api.described import errors, many, one
 from prism.api.moments import LAST
 from prism.api.problems import absent
 from prism.board import JobStatus
-from prism.model import PairKind
+from prism.model import Diagnosis, PairKind
+from prism.trace import dumps
 
 router = APIRouter()
 IdPath = Annotated[str, Path(max_length=200, description="The job's id.", examples=["job-1"])]
@@ -111,6 +112,20 @@ def graph(
     """Who sends how much to whom."""
     found = _job(shown, id).found
     return answer(request, shown, lambda: views_graph.graph(found, shown.board.topology, by=by, kind=kind))
+
+
+@router.get("/jobs/{id}/trace", response_class=Response, responses=errors(404, 413))
+def trace(shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
+    """What every rank did, as a Chrome trace that Perfetto opens: tracks by rank, host and GPU, findings as markers."""
+    found = _job(shown, id).found
+    many = len(found.timeline.phases) + len(found.timeline.spans)
+    if many > service.limits.traced:
+        raise HTTPException(413, f"{many:,} intervals are more than {service.limits.traced:,}; use prism diagnose --trace FILE")
+    claims = tuple(case.finding for case in shown.board.cases if case.finding.job == id)
+    text = dumps(Diagnosis(shown.board.source, (found,), claims), shown.board.topology)
+    name = "".join(c for c in id if c.isalnum() or c in "-_")[:60]
+    headers = {"Content-Disposition": f'attachment; filename="job-{name}.json"', "Cache-Control": "no-store"}
+    return Response(text, media_type=JSON, headers=headers)
 
 
 def _job(shown: Shown, id_: str) -> JobStatus:

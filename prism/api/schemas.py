@@ -134,14 +134,28 @@ class StepMs(Model):
     p95: Number
 
 
+class Booking(Model):
+    """What a scheduler says of a job. `end_ns`: null while it goes on; `hosts`: how many it has."""
+
+    source: str
+    id: str
+    name: str | None
+    user: str | None
+    queue: str | None
+    start_ns: Ns | None
+    end_ns: Ns | None
+    hosts: int
+
+
 class JobSummary(Model):
     """A job in brief. `sparkline`: step durations, ms, the greatest of neighbours where they are many.
 
-    `name`: what the operator's hints call it.
+    `name`: what the operator's hints call it, else its scheduler.
     """
 
     id: str
     name: str | None
+    scheduler: Booking | None
     state: JobState
     endpoints: int
     hosts: int
@@ -182,6 +196,8 @@ class Rank(Model):
     host: str | None
     rail: int | None
     leaf: str | None
+    rack: str | None
+    port: str | None
     stage: int | None
     groups: dict[GroupKind, int]
     steps: int

@@ -4,6 +4,7 @@ import { empty, h, section, table } from "../dom.js";
 import { count, lost, names, natural, octets, percent } from "../format.js";
 import { matrix } from "../draw/matrix.js";
 import { bar } from "../draw/parts.js";
+import { exports } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
@@ -37,9 +38,9 @@ export async function switches({ source, board, query, fill }) {
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Switches"), h("p", { class: "note" }, reach(board))),
-    section("Hosts to isolate first", { id: "hosts", wide: true, note: "that open claims suspect, the worst first" }, hosts),
-    h("div", { class: "columns" }, section("From switch to switch", { id: "fabric" }, map), section("Links", { id: "links", note: "the busiest first" }, links)),
-    section("All switches", { id: "switches", wide: true, tools: search }, rows),
+    section("Hosts to isolate first", { id: "hosts", wide: true, note: "that open claims suspect, the worst first", tools: exports(source, "/hosts") }, hosts),
+    h("div", { class: "columns" }, section("From switch to switch", { id: "fabric" }, map), section("Links", { id: "links", note: "the busiest first", tools: exports(source, "/links") }, links)),
+    section("All switches", { id: "switches", wide: true, tools: h("div", { class: "filters" }, exports(source, "/switches"), search) }, rows),
   );
   return { title: "Switches", node };
 }
