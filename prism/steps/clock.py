@@ -52,7 +52,9 @@ def clock_of(voices: Voices, picked: Ints) -> Clock:
     else:
         density = _counted(voices, picked)
     spent, even = np.diff(edges), voices.life / c.BINS
-    pace = np.log(spent + even / 100) if voices.bursts else np.log1p(spent / even) ** 2  # what follows at once does not rest
+    common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other rests
+    # in bursts, what follows at once does not rest
+    pace = np.log(spent + even / 100) if voices.bursts else np.log1p(common / even) ** 2
     return Clock(edges, density, pace, voices.kind[picked], voices.bursts, int(voices.count[picked].max()))
 
 

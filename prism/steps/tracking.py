@@ -7,7 +7,7 @@ import numpy as np
 from prism.steps import constants as c
 from prism.steps.clock import Clock
 from prism.steps.ending import median_known
-from prism.steps.voices import Floats, Ints
+from prism.steps.voices import Floats, Ints, Mask
 
 
 def tracked(clock: Clock, bins: float) -> Ints:
@@ -34,9 +34,9 @@ def tracked(clock: Clock, bins: float) -> Ints:
 def grouped(places: Ints, clock: Clock) -> Ints:
     """Places at which steps end where buckets or layers of one size were taken for steps; else the same places.
 
-    After the last bucket of a step the forward pass follows: each so-manieth rests longer than all in between, without an
-    exception. Layers that are gathered for the forward pass rest otherwise than those of the backward pass: then the rests
-    repeat after as many as a step holds. Buckets may consist of equal rounds themselves.
+    After the last bucket of a step the forward pass follows: each so-manieth rests longer than all in between. Layers that are
+    gathered for the forward pass rest otherwise than those of the backward pass: then the rests repeat after as many as a step
+    holds. Buckets may consist of equal rounds themselves.
     """
     if len(places) < 6:
         return places
@@ -49,27 +49,36 @@ def grouped(places: Ints, clock: Clock) -> Ints:
         return places
     number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
     number = number.astype(np.int64)  # a place may have been missed
+    own = np.array([clock.spent[p - near : p + near + 1].max() for p in inside.tolist()])
+    longer = _longer(own, number)
+    if longer.any():
+        return grouped(inside[longer], clock)
     rest = np.full(number[-1] + 1, np.nan)
-    rest[number] = [clock.spent[p - near : p + near + 1].max() for p in inside.tolist()]
-    count = _longer(rest) or _repeated(rest)
+    rest[number] = own
+    count = _repeated(rest)
     if not count:
         return places
-    return grouped(inside[number % count == int(_usual(rest, count).argmax())], clock)
+    usual = median_known(rest[: len(rest) // count * count].reshape(-1, count))
+    return grouped(inside[number % count == int(usual.argmax())], clock)
 
 
-def _usual(rest: Floats, count: int) -> Floats:
-    """The median rest after each of so many operations; float64[count]."""
-    return median_known(rest[: len(rest) // count * count].reshape(-1, count))
+def _longer(rest: Floats, number: Ints) -> Mask:
+    """Which rests stand out from all others and come after equal numbers of operations, but for a crash or two; else none.
 
-
-def _longer(rest: Floats) -> int:
-    """The least number of operations of which one always rests longer than all others; 0 without any."""
-    for count in range(2, len(rest) // 3 + 1):
-        at = int(_usual(rest, count).argmax())
-        between = np.delete(rest, np.arange(at, len(rest), count))
-        if np.nanquantile(rest[at::count], 0.1, method="lower") > c.LONGER * np.nanquantile(between, 0.9):
-            return count
-    return 0
+    Of several levels that which comes most often. They come from the first to the last: pauses come when they come.
+    """
+    order = np.sort(rest)
+    for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
+        longer = rest > order[m]
+        at = number[longer]
+        if len(at) < 3:
+            break
+        apart = np.diff(at)
+        count = int(np.median(apart))
+        through = at[0] <= number[0] + count and at[-1] >= number[-1] - count
+        if count >= 2 and through and np.mean(apart == count) >= 1 - c.BROKEN:
+            return np.asarray(longer)
+    return np.zeros(len(rest), np.bool_)
 
 
 def _repeated(rest: Floats) -> int:

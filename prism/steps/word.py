@@ -47,7 +47,7 @@ def period_of(clock: Clock) -> Period | None:
     if not len(found):
         return None
     lags, voices, pace, weight = found.T
-    ever = [max(float(own.max()), 0.1) for own in (voices, pace)]
+    ever = [max(float(own.max()), 0.1) ** 2 for own in (voices, pace)]
     weight = weight * ever[0] / (weight * ever[0] + (1 - weight) * ever[1])
     common = weight * voices + (1 - weight) * pace
     best = float(common.max())

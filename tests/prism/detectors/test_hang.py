@@ -179,7 +179,7 @@ def test_a_silence_that_is_usual_in_a_step_is_no_hang():
 
 
 def test_a_job_of_which_few_steps_are_known_is_not_said_to_hang():
-    assert named(hang(silent_for(2.1, after=4.5))) == [(address(3),)]
+    assert named(hang(silent_for(2.1, after=3.5))) == [(address(3),)]
     assert hang(silent_for(2.1, after=5.5)) == []
 
 
