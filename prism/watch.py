@@ -77,8 +77,7 @@ class Watch:
         self._looked = self._until = self._late = self._late_in_all = self._records = 0
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
-        self.known = Board()  # what had been told before it went on from there
-        self.unheard = False  # whether records have stopped coming from where jobs were seen
+        self.known, self.unheard = Board(), False  # what had been told before it went on; whether records have stopped coming
         self.quiet: dict[str, Quiet] = {}  # exporters that have fallen silent while others have not
         self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
         self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # of jobs
@@ -193,8 +192,8 @@ class Watch:
                 self._late, self._late_in_all = self._late + late, self._late_in_all + late
                 self._records += len(records)
                 self._deaf, self.gaps = self._deaf.over(taken), gaps.over(self.gaps, taken)
-                if len(taken) and (not self._first or taken.start_ns.min() < self._first):
-                    self._first = int(taken.start_ns.min())
+                if len(taken):
+                    self._first = min(self._first or int(taken.start_ns.min()), int(taken.start_ns.min()))
 
     def look(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
         """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it.
@@ -232,12 +231,9 @@ class Watch:
                 findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
-                final, began_ns, going_on = (
-                    last and not one.trusted,
-                    glance.since_ns if glance else now_ns,
-                    seen.state == "running",
-                )
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, going_on, ends, final, began_ns, known_ns)
+                final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
+                goes = seen.state == "running"
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
         trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), renewed)
         trails = frozen(follow(trails, findings, looked_at, now_ns, topology=self.topology), analysed(self.jobs))
@@ -254,12 +250,12 @@ class Watch:
 
     def _hold(self, now_ns: int) -> Collection[str]:
         """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
-        going = (one for one in self.jobs if one.trusted and one.state != "ended")
-        since = min((self._wanted(one, now_ns) for one in going), default=now_ns)
+        going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
+        since = min((self._wanted(one, now_ns) for one in going_on), default=now_ns)
         self.quiet = silenced(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
-        held = {job for one in self.quiet.values() for job in one.jobs}
-        self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | dict.fromkeys(held, now_ns)
-        return held
+        held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
+        self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
+        return set(held)
 
     def _know(self, now_ns: int, held: Collection[str]) -> None:
         """See who trains, when there is reason to; those that are `held` stay as they are."""

@@ -205,6 +205,21 @@ class Rank(Model):
     phases: Shares | None
 
 
+class Deviation(Model):
+    """A rank with what it spends per step: before, since, and the median of its stage; `values_ms`: its newest steps."""
+
+    rank: int
+    endpoint: str
+    host: str | None
+    stage: int | None
+    group: int | None
+    usual_ms: Number
+    now_ms: Number
+    peers_ms: Number
+    deviation_ms: Number
+    values_ms: list[Number]
+
+
 class Event(Model):
     """Something a job did that is no fault."""
 

@@ -7,8 +7,6 @@ from typing import Annotated
 import typer
 
 from collectors.cli import complaints
-from prism.reports.letter import text
-from prism.reports.lost import BYS
 
 
 def report(
@@ -31,6 +29,8 @@ def report(
 
         from prism.asking import Asking
         from prism.cli import _write
+        from prism.reports.letter import text
+        from prism.reports.lost import BYS
         from prism.views import Json
 
         with Asking(url, token_file) as service:

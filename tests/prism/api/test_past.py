@@ -12,6 +12,7 @@ def test_a_time_is_diagnosed_again(api, service):
     until(lambda: api.get(f"/replays/{told['id']}").json()["state"] in ("done", "failed"), 300)
     assert api.get("/board", params={"replay": told["id"]}).json()["source"]["flows"] == 40
     assert api.post("/diagnoses", json={"start": source.start_ns, "end": "2026-11-30T00:00:00Z"}).json()["id"] == told["id"]
+    assert api.delete(f"/replays/{told['id']}").status_code == 204  # other tests share the service
 
 
 @pytest.mark.parametrize(

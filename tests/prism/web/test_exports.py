@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from benchmarks.boards import board
 from prism.api.serving import served
 from prism.board import Boards
 from prism.service import Service
@@ -103,3 +104,13 @@ def test_a_verdict_and_its_candidates_are_shown_where_they_are_known(slow_rank, 
         page = opened(f"http://127.0.0.1:{port}/#/findings/{case.id}")
         expect(page.locator("#verdict .verdict")).to_have_text("machine 90\u202f%")
         expect(page.locator("#candidates tbody tr")).to_contain_text("10.10.5.1")
+
+
+def test_of_many_ranks_the_culprit_is_on_top(opened):
+    large = board(1024, 20)
+    with served(Service(Boards(large), None, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/findings/{large.cases[0].id}")
+        first = page.locator("#deviations tbody tr").first
+        expect(first).to_contain_text("▲ 341 server42")
+        expect(first.locator(".spark polyline")).to_have_count(1)
+        assert page.locator("#deviations").bounding_box()["y"] < page.locator("#pictures").bounding_box()["y"]

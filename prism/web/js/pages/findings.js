@@ -6,16 +6,18 @@ import { SIGNS } from "../palette.js";
 import { exports, png } from "../export.js";
 import { part, redraw } from "../patch.js";
 import { bar, suspects } from "../draw/parts.js";
-import { confidence } from "../draw/spark.js";
+import { confidence, spark } from "../draw/spark.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
+import { pathOf, telling } from "./stepdata.js";
 import { besidePeers } from "./rates.js";
 import { badges, optional, remarksBar } from "./remarks.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
 const MOST = 200;
+const LARGE = 256; // ranks
 const UNIT = /_ms(_|$)/;
 
 /** All findings, with filters that are part of the address. */
@@ -59,8 +61,13 @@ export async function finding({ source, board, parts, fill }) {
   else redraw(drawn, empty("The job of this finding is no longer known, so there is no picture."));
   if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), ({ items }) => list(items.filter((other) => one.related.includes(other.id)), board));
   const moved = h("div", { class: "box" });
+  const order = h("div", { class: "box" });
+  const ranked = source.live && one.job && found.kind.startsWith("slow_") && one.job.steps > 0;
+  if (ranked) fill(order, deviations(source, one), (items) => deviationRows(items, one));
   const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group"].includes(found.kind);
   if (shows) fill(moved, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/rates`), (data) => (data ? besidePeers(data, found) : empty("Flow records of this time are not kept.")));
+  const byDeviation = ranked ? section("Ranks by deviation", { id: "deviations", wide: true, note: "from their own past and from the other ranks of their stage" }, order) : null;
+  const large = (one.job?.endpoints ?? 0) >= LARGE; // the strip of so many ranks shows no single one
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
@@ -71,7 +78,9 @@ export async function finding({ source, board, parts, fill }) {
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
     doing ? remarksBar(source, one.id, doing) : null,
     shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual" }, moved) : null,
+    large ? byDeviation : null,
     section("Evidence in pictures", { id: "pictures", wide: true, tools: png(() => document.getElementById("pictures"), "evidence") }, drawn),
+    large ? null : byDeviation,
     found.evidence.candidates?.length ? section("What was compared", { id: "candidates", wide: true, note: "each candidate cause replayed on the graph of waits" }, candidates(found.evidence.candidates)) : null,
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
@@ -116,6 +125,26 @@ function mountShare(root) {
   const draw = (shows) => redraw(root, h("button", { type: "button", class: "link", onclick: copy }, shows));
   draw("Copy link");
   return { update() {} }; // what was copied stays said
+}
+
+/** Ranks in order of deviation, in the measure that shows this finding best. */
+async function deviations(source, { finding: found, job }) {
+  const measure = telling(found, job);
+  const { items } = await source.get(`${pathOf(found.job)}/deviations`, { measure, start_ns: found.start_ns, end_ns: found.end_ns, limit: job.endpoints >= 64 ? 16 : 8 });
+  return items;
+}
+
+function deviationRows(items, { ranks }) {
+  const most = Math.max(1e-9, ...items.map((one) => one.deviation_ms ?? 0));
+  const columns = [
+    { name: "rank", label: "Rank", cell: (one) => [`${ranks.includes(one.rank) ? "▲ " : ""}${one.rank} ${one.host ?? one.endpoint}`, h("small", {}, [one.stage === null ? null : ` stage ${one.stage}`, one.group === null ? null : ` DP group ${one.group}`].filter(Boolean).join(","))] },
+    { name: "steps", label: "Steps", cell: (one) => spark(one.values_ms, { width: 220 }) },
+    { name: "usual", label: "Usually", number: true, cell: (one) => duration(one.usual_ms) },
+    { name: "now", label: "Since", number: true, cell: (one) => duration(one.now_ms) },
+    { name: "peers", label: "Its stage", number: true, cell: (one) => duration(one.peers_ms) },
+    { name: "more", label: "Deviation", number: true, cell: (one) => [bar(Math.max(0, one.deviation_ms ?? 0) / most), duration(one.deviation_ms)] },
+  ];
+  return table(columns, items, { key: (one) => one.rank, marked: (one) => (ranks.includes(one.rank) ? "warning" : null) });
 }
 
 /** Whose fault it is: the network's, a machine's, the job's, or not known; nothing where the finding does not say. */

@@ -2,7 +2,7 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, lost, percent } from "../format.js";
-import { matrix } from "../draw/matrix.js";
+import { podMatrix } from "../draw/pods.js";
 import { confidence, shares, spark } from "../draw/spark.js";
 import { exports } from "../export.js";
 import { redraw } from "../patch.js";
@@ -37,7 +37,7 @@ export async function overview({ source, board, query, fill }) {
   fill(claims, Promise.all([cases, over]), (both) => newest(both.map(({ items }) => items), board));
   fill(map, Promise.all([source.get("/switches"), cases]), ([switches, { items }]) => {
     const data = fabric(switches, items);
-    return data.cells.length ? matrix(data, { label: "Traffic between switches" }) : empty("No traffic between switches is known. Name what each exporter saw, and give a topology.");
+    return data.cells.length ? podMatrix(data, { label: "Traffic between switches" }) : empty("No traffic between switches is known. Name what each exporter saw, and give a topology.");
   });
   const head = h(
     "header",
