@@ -25,15 +25,16 @@ BOUND = 0.01
 SETTLED_NS = 1e8  # a capture may begin so much after the launch that it was made for
 
 
-def truth_of(truth: Mapping[str, Any], name: str, first_ns: int) -> float:
+def truth_of(truth: Mapping[str, Any], name: str, first_ns: int, *, seen: bool = False) -> float:
     """Ratio of a job and its restart, from the records of its ranks; `first_ns` is its first traffic.
 
-    The job begins with its launch if that is on the wire, else with its first step.
+    The job begins with its launch if that is on the wire, else with its first step. With `seen` it begins with its first
+    traffic: what its processes do before that is not on the wire.
     """
     jobs = truth["jobs"]
     parts = [jobs[name], *(jobs[other] for other in jobs if other == f"{name}-restart")]
     begun = _start(parts[0])
-    launch = float(parts[0].get("start_ns", begun))
+    launch = max(float(parts[0].get("start_ns", begun)), first_ns if seen else 0.0)
     captured = launch >= truth.get("capture", {}).get("start_ns", launch) - SETTLED_NS
     ends, start = [], launch if captured and first_ns < begun else begun
     for one in parts:
@@ -64,7 +65,7 @@ def _rows(job: Mapping[str, Any]) -> list[Any]:
     return list(steps.values()) if isinstance(steps, dict) else list(steps)
 
 
-def compare(folder: Path) -> Iterator[tuple[str, float, float]]:
+def compare(folder: Path, *, seen: bool = False) -> Iterator[tuple[str, float, float]]:
     """Name, ratio from traffic and true ratio of each job of a recording that was recognised."""
     truth = json.loads((folder / "truth.json").read_text())
     place = folder / "topology.json"
@@ -77,7 +78,7 @@ def compare(folder: Path) -> Iterator[tuple[str, float, float]]:
         named = {own[address] for address in job.job.endpoints if address in own}
         if len(named) == 1:
             [name] = named
-            right = truth_of(truth, name, job.job.start_ns)
+            right = truth_of(truth, name, job.job.start_ns, seen=seen)
             yield f"{folder.name}/{name}", ettr(job, said.findings, until_ns=said.source.end_ns).ratio, right
 
 
@@ -106,11 +107,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--simulated", type=int, default=0, metavar="N")
+    parser.add_argument("--seen", action="store_true", help="count from a job's first traffic, not from its launch")
     given = parser.parse_args(arguments)
     errors = []
     with tempfile.TemporaryDirectory() as made:
         for folder in [*map(Path, given.folders), *simulated(given.simulated, Path(made))]:
-            for name, ratio, right in compare(folder):
+            for name, ratio, right in compare(folder, seen=given.seen):
                 errors.append(abs(ratio - right))
                 print(f"{name:30} traffic {ratio:.4f} truth {right:.4f} error {ratio - right:+.4f}", flush=True)
     if errors:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 WILD = "<*>"
 SIMILARITY = 0.5  # share of equal tokens from which on a line belongs to a template; the paper's range is 0.4 … 0.6
 CHILDREN = 100  # of a node, as in the paper
+LEAF = 64  # templates of one leaf: lines of rubbish would make each line a template that all others are compared with
 TOKENS = 64  # the rest of a line is one token
 _SPLIT = re.compile(r"[\s=,|]+")
 _NUMBER = re.compile(r"\d")
@@ -44,7 +45,7 @@ class Drain:
         leaf = self._leaf(tokens)
         best = self._best(leaf, tokens)
         if best is None:
-            if len(self.templates) >= self.most:
+            if len(self.templates) >= self.most or len(leaf) >= LEAF:
                 return None
             best = Template(tokens)
             leaf.append(best)
@@ -67,7 +68,7 @@ class Drain:
         for text in templates:
             tokens = text.split(" ")[: TOKENS + 1]
             leaf = self._leaf(tokens)
-            if len(self.templates) < self.most and not any(one.tokens == tokens for one in leaf):
+            if len(self.templates) < self.most and len(leaf) < LEAF and not any(one.tokens == tokens for one in leaf):
                 own = Template(tokens, 1)
                 leaf.append(own)
                 self.templates.append(own)

@@ -1,4 +1,4 @@
-from prism.logs.drain import WILD, Drain, tokenize
+from prism.logs.drain import LEAF, WILD, Drain, tokenize
 
 
 def test_lines_that_differ_in_a_word_share_a_template():
@@ -24,3 +24,10 @@ def test_templates_are_bounded_and_can_be_taken_over():
 def test_numbers_and_long_words_are_wild():
     assert tokenize("step 12 " + "x" * 80) == ["step", WILD, WILD]
     assert tokenize("") == [""]
+
+
+def test_rubbish_does_not_fill_a_leaf():
+    drain = Drain()
+    for i in range(5000):
+        drain.add(" ".join("abcdefghijklmnopqrstuvwxyz"[(i * k) % 26] * (2 + (i >> k) % 9) for k in range(1, 7)))
+    assert max(len(leaf) for leaf in drain._tree.values()) <= LEAF

@@ -1,6 +1,9 @@
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.logs import scanning
 from prism.logs.scanning import FIRST, LAST, Kinds, scan
 
 RUN = "".join(f" [2024-11-26 05:17:{i:02d}] iteration {i:8d}/ 50 | lm loss: 1.0 |\n" for i in range(30)).encode()
@@ -44,3 +47,14 @@ def test_any_octets_are_survived(blocks):
 def test_secrets_are_masked():
     [event] = scan("a", [b"ERROR: login failed: password=hunter22\n"], Kinds()).events()
     assert "hunter22" not in event.text
+
+
+def test_an_error_is_found_in_rubbish(monkeypatch):
+    monkeypatch.setattr(scanning, "CAREFUL", 50)
+    monkeypatch.setattr(scanning, "MOST_LEARNT", 100)
+    draw = random.Random(1)
+    rubbish = b"".join(bytes(draw.choices(b"ghjkmnpqrvwxyz", k=30)) + b"\n" for _ in range(500))
+    kinds = Kinds()
+    events = scan("a", [rubbish + ERROR], kinds).events()
+    assert [event.text for event in events] == ["KeyError: 'x'"]
+    assert len(kinds.of) < 60
