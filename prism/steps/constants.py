@@ -23,3 +23,6 @@ GROUPS = 6  # steps in which rests of layers repeat, at least: of fewer, three o
 UNLIKE = 0.2  # of the logarithm: rests that differ by less are equal. Layers of sharded models: 0.4-0.6, equal steps: 0.01
 SILENT = 2.0  # steps: who is silent for so long hung, or was started anew
 BROKEN = 0.2  # share of the steps that may hold more or fewer buckets than the others, because a job was started anew
+OTHERS = (
+    2.0  # times the longest rest that a forward pass and one part of the backward explain: the optimizer, and loading of data
+)

@@ -41,6 +41,7 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     if len(places) < 6:
         return places
     near = max(int(np.median(np.diff(places))) // 2, 1)
+    lasts = float(np.median(np.diff(np.interp(places, np.arange(c.BINS + 1), clock.edges))))
     shifts = np.arange(-near, near + 1)
     around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)]
     inside = places + shifts[np.argmax(around.mean(0))]
@@ -50,7 +51,7 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
     number = number.astype(np.int64)  # a place may have been missed
     own = np.array([clock.spent[p - near : p + near + 1].max() for p in inside.tolist()])
-    longer = _longer(own, number)
+    longer = _longer(own, number, lasts)
     if longer.any():
         return grouped(inside[longer], clock)
     rest = np.full(number[-1] + 1, np.nan)
@@ -62,10 +63,12 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     return grouped(inside[number % count == int(usual.argmax())], clock)
 
 
-def _longer(rest: Floats, number: Ints) -> Mask:
+def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
     """Which rests stand out from all others and come after equal numbers of operations, but for a crash or two; else none.
 
-    Of several levels that which comes most often. They come from the first to the last: pauses come when they come.
+    Of several levels that which comes most often. They come from the first to the last: pauses come when they come. An
+    operation `lasts` so long, rest included. Backward passes work as long between reductions, a forward pass half as long as
+    all of them.
     """
     order = np.sort(rest)
     for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
@@ -76,7 +79,11 @@ def _longer(rest: Floats, number: Ints) -> Mask:
         apart = np.diff(at)
         count = int(np.median(apart))
         through = at[0] <= number[0] + count and at[-1] >= number[-1] - count
-        if count >= 2 and through and np.mean(apart == count) >= 1 - c.BROKEN:
+        forward = float(np.median(rest[longer])) <= c.OTHERS * (1 + count / 2) * lasts
+        if count >= 2 and through and forward and np.mean(apart == count) >= 1 - c.BROKEN:
+            until = np.append(at[1:], number[-1] + 1) - np.append(at[0] - count, at[:-1])
+            hung = (until <= count) & (np.append(count, apart) < count)  # the step goes on after it
+            longer[np.flatnonzero(longer)[hung]] = False
             return np.asarray(longer)
     return np.zeros(len(rest), np.bool_)
 
