@@ -15,6 +15,8 @@ from prism.causes import settled
 from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
+from prism.diagnosis.case import Case
+from prism.diagnosis.judging import decided
 from prism.events import after_pauses, events, uneven
 from prism.hints import Hints, contradictions
 from prism.identity import distinct
@@ -132,6 +134,7 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
+    raw = decided(Case(view), raw, seen) if steady else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
