@@ -27,7 +27,9 @@ from prism.diagnosis.constants import (
     WORTH,
 )  # fmt: skip
 from prism.diagnosis.stretches import Stretch, stretches
+from prism.graph.delays import Delays
 from prism.kernels.delays import Floats
+from prism.kernels.intervals import union
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,12 +143,24 @@ def _cost(scene: Scene, one: Candidate, during: Mask) -> float:
     own = scene.gone.within if one.cause == "network" else scene.gone.before
     each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
     if scene.always:
-        return float(each.sum())
+        return _longer(delays, one, during) if one.cause == "network" else float(each.sum())
     more = np.maximum(delays.more[during], 0.0)
     if one.cause == "network":
         return float(more.sum())
     saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
     return float(more.sum()) if saved.sum() >= SAVED * more.sum() else 0.0
+
+
+def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
+    """For how much longer than its like the slowest lane of a candidate was busy in some steps, ns: transfers may overlap."""
+    t, most = delays.transfers, 0.0
+    for lane in one.lanes.tolist():
+        mine = np.flatnonzero((t.lane == lane) & during[t.step])
+        if len(mine):
+            begin, end = union(*(column[mine].astype(np.int64) for column in delays.at))
+            share = float(delays.slower[mine].sum()) / max(float(t.busy[mine].sum()), 1.0)
+            most = max(most, share * float((end - begin).sum()))
+    return most
 
 
 def _both(one: Candidate, other: Candidate, always: bool) -> Candidate | None:

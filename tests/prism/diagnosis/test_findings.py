@@ -25,7 +25,7 @@ def test_network_or_machine_first_then_who_and_what_it_costs():
     assert one.evidence["lost_ms_per_step"] == pytest.approx(45, rel=0.1)
     assert one.evidence["gpu_hours_per_hour"] == pytest.approx(RANKS * (1 - 1 / one.slowdown), abs=0.02)
     assert one.lost_gpu_s == pytest.approx(RANKS * len(BAD) * 0.045, rel=0.1)
-    assert " ms, usually " in one.message
+    assert " ms per step, usually " in one.message
     assert one.isolate.hosts == (f"host{RANK}",)
 
 
