@@ -61,6 +61,8 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
             "verdict": _classes(one, sure / max(likely, 1e-9)),
             "candidates": _compared(one),
             "lost_ms_per_step": lost,
+            "what_if": round(one.slowdown, 3),
+            "observed_slowdown": round(view.slowdown(one.start, one.stop), 3),
             "gpu_hours_per_hour": round(ranks * (1 - 1 / max(one.slowdown, 1.0)), 2),
             "counterfactual_error": missed,
             **numbers,

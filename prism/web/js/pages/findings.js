@@ -62,6 +62,7 @@ export async function finding({ source, board, parts, fill }) {
     h("div", { class: "columns" },
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
+    compared(found),
     section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
@@ -79,6 +80,19 @@ function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, b
     ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
     ["How sure", [confidence(found.confidence), weak]],
   ];
+}
+
+/** Who was compared, and how much of the lost time each explains: why it is this one. */
+function compared(found) {
+  const all = found.evidence.candidates;
+  if (!all?.length) return null;
+  const columns = [
+    { name: "who", label: "Candidate", cell: (one) => `${names(one.ids, 4)}${one.way ? ` (${one.way})` : ""}` },
+    { name: "class", label: "Class", cell: (one) => words(one.class) },
+    { name: "explains", label: "Explains of the new delays", number: true, cell: (one) => percent(one.explains) },
+    { name: "probability", label: "Probability", number: true, cell: (one) => percent(one.probability) },
+  ];
+  return section("Why this one?", { id: "compared" }, table(columns, all, { key: (one) => `${one.class} ${one.way} ${one.ids.join(" ")}` }));
 }
 
 function suspectNote(found) {
@@ -104,7 +118,7 @@ function mountShare(root) {
 
 /** Evidence as rows of names and values; lists of words as lists. */
 function evidence(found) {
-  const hidden = new Set(["what_if", "no_what_if", "steps"]);
+  const hidden = new Set(["what_if", "no_what_if", "steps", "candidates"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
   const doubt = found.evidence.no_what_if;
   const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
