@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.detectors.view import View
+from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate, candidates
-from prism.diagnosis.constants import FEWER, MANY
 from prism.diagnosis.weighing import Lost, lost, weigh
 from prism.graph.delays import Delays, against_peers, against_steps
 from prism.graph.transfers import Transfers, transfers_of
@@ -50,10 +50,10 @@ class Scene:
         if self.always:
             return out
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
-        for k in np.argsort(-out, kind="stable")[:MANY].tolist():
+        for k in np.argsort(-out, kind="stable")[: c.MANY].tolist():
             one = self.which[k]
             saved = float(self.delays.saved(one.gone(self.delays.transfers, during))[during].sum()) / max(more, 1.0)
-            out[k] = max(out[k], (out[k] + min(saved, 1.0) - FEWER * one.larger) / 2)
+            out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
 
 

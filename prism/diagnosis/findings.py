@@ -10,9 +10,9 @@ from prism.certainty import Completeness
 from prism.detectors.queues import Hop, queues, waiting
 from prism.detectors.view import View
 from prism.detectors.wording import beside, duration, percent, rate, steps_take
+from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.case import Case, Mask
-from prism.diagnosis.constants import CERTAIN, CRITICAL, LESS, LOSSY, QUEUED, ROUGH, SLOWED, TOLD, UNLIKELY
 from prism.diagnosis.slow import Verdict, verdicts
 from prism.graph.transfers import Transfers
 from prism.model import Finding, Isolation, Severity, SubjectType
@@ -32,15 +32,15 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     work = one.candidate.cause == "work"
     texts, numbers = _work(view, one) if work else _network(view, one)
     subject, ids, queued = (one.candidate.subject, one.candidate.ids, {}) if work else _queued(view, one)
-    severity = Severity.CRITICAL if one.slowdown >= CRITICAL else Severity.WARNING
+    severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
     likely = one.probability
     if queued:
-        likely = QUEUED * likely / (QUEUED * likely + 1 - likely)
+        likely = c.QUEUED * likely / (c.QUEUED * likely + 1 - likely)
         hop = max(queued, key=lambda h: queued[h])
         texts += f"; {waiting(queued, hop)}"
         numbers["queues_ms"] = {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()}
     missed = _missed(one)
-    rough = LESS if missed is not None and missed > ROUGH else 1.0
+    rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
@@ -48,7 +48,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         detector=GRAPH,
         kind="slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
         job=view.job.id,
-        severity=Severity.INFO if sure < CERTAIN else severity,
+        severity=Severity.INFO if sure < c.CERTAIN else severity,
         subject=subject,
         ids=ids,
         start_ns=start,
@@ -137,7 +137,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     t, gone = scene.delays.transfers, scene.gone
     its = np.ix_(one.candidate.lanes, one.during)
     each = gone.within[its].sum(axis=1) / np.maximum(gone.moved[its].sum(axis=1), 1.0)
-    slowed = one.candidate.lanes[np.flatnonzero(each >= SLOWED * max(float(each.max(initial=0.0)), 1e-12))]
+    slowed = one.candidate.lanes[np.flatnonzero(each >= c.SLOWED * max(float(each.max(initial=0.0)), 1e-12))]
     inside = np.isin(t.lane, slowed) & one.during[t.step]
     octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
     now = octets * 8e9 / max(busy, 1.0)
@@ -148,7 +148,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
         f"{percent(one.share)} of the new delays are theirs"
     )
     again, usually = _sent_again(view, t, inside)
-    if again >= LOSSY * usually:
+    if again >= c.LOSSY * usually:
         text += f"; {beside(f'{percent(again)} of their packets', percent(usually), again / usually)} are sent again"
     names = view.job.endpoints
     edges = [[names[a], names[b]] for a, b in t.lanes[slowed].tolist()]
@@ -184,24 +184,27 @@ def _classes(one: Verdict, known: float) -> dict[str, float]:
 
 def _compared(one: Verdict) -> list[dict[str, Any]]:
     """The candidates compared: what each explains of the new delays, and how likely it is."""
-    rows = [(one.candidate, one.share, one.probability), *((c, s, p) for (c, p), s in zip(one.others, one.shares, strict=True))]
+    rows = [
+        (one.candidate, one.share, one.probability),
+        *((other, s, p) for (other, p), s in zip(one.others, one.shares, strict=True)),
+    ]
     return [
         {
-            "class": CLASS[c.cause], "type": c.subject, "ids": list(c.ids), "way": c.way,
+            "class": CLASS[other.cause], "type": other.subject, "ids": list(other.ids), "way": other.way,
             "explains": round(max(s, 0.0), 3), "probability": round(p, 3),
         }
-        for c, s, p in rows[:TOLD]
+        for other, s, p in rows[:c.TOLD]
     ]  # fmt: skip
 
 
 def _isolation(view: View, one: Verdict, ids: tuple[str, ...], sure: float) -> Isolation:
     """The hosts of whom it names, or the parts between switches."""
     by_place: dict[tuple[str, ...], float] = {}
-    for c, p in ((one.candidate, one.probability), *one.others[:TOLD]):
-        place = tuple(dict.fromkeys(map(view.host, c.ids)))
+    for other, p in ((one.candidate, one.probability), *one.others[: c.TOLD]):
+        place = tuple(dict.fromkeys(map(view.host, other.ids)))
         by_place[place] = by_place.get(place, 0.0) + p
     hosts, *more = by_place
-    others = tuple((place, round(by_place[place], 4)) for place in more if by_place[place] >= UNLIKELY)
+    others = tuple((place, round(by_place[place], 4)) for place in more if by_place[place] >= c.UNLIKELY)
     ranked = ((hosts, round(by_place[hosts], 4)), *others)
     if one.candidate.cause == "network" and one.candidate.subject in ("link", "switch"):
         return Isolation((), ids, round(sure, 4), ((ids, round(one.probability, 4)), *others))

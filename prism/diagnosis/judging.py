@@ -9,8 +9,8 @@ import numpy as np
 
 from prism.certainty import Completeness
 from prism.cost import steps_of
+from prism.diagnosis import constants as c
 from prism.diagnosis.case import Case
-from prism.diagnosis.constants import ENOUGH, NEARLY
 from prism.diagnosis.findings import findings
 from prism.model import Finding, Severity
 
@@ -55,5 +55,5 @@ def upheld(case: Case, finding: Finding) -> bool:
         own = np.array([bool(named & {*one.ids, *map(case.view.host, one.ids)}) for one in scene.which])
         if own.any() and not own.all():
             most = float(mine[own].max())
-            best |= most >= float(mine[~own].max()) - NEARLY and most >= ENOUGH / 2
+            best |= most >= float(mine[~own].max()) - c.NEARLY and most >= c.ENOUGH / 2
     return best or not scenes

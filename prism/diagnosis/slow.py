@@ -7,25 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism.detectors.view import View
+from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.case import Case, Mask, Scene
-from prism.diagnosis.constants import (
-    ALWAYS,
-    BEST,
-    CLEAR,
-    DOUBT,
-    ENOUGH,
-    FEWER,
-    GROWN,
-    HIGH,
-    LEAST,
-    LOST,
-    MOST,
-    RARE,
-    SAVED,
-    TIED,
-    WORTH,
-)  # fmt: skip
 from prism.diagnosis.stretches import Stretch, stretches
 from prism.graph.delays import Delays
 from prism.kernels.delays import Floats
@@ -62,62 +46,62 @@ def verdicts(case: Case) -> list[Verdict]:
 def _lately(view: View, scene: Scene) -> list[Verdict]:
     """The causes of stretches of steps that took longer than others, or in which something was slower."""
     out: list[Verdict] = []
-    for one in stretches(view, scene.delays, scene.gone)[:MOST]:
+    for one in stretches(view, scene.delays, scene.gone)[: c.MOST]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
         during = scene.during(one.start, one.stop)
         mine = scene.explained(during)
-        c = int(np.argmax(mine))
-        best = scene.which[c]
-        if mine[c] < ENOUGH - FEWER * best.larger:
+        top = int(np.argmax(mine))
+        best = scene.which[top]
+        if mine[top] < c.ENOUGH - c.FEWER * best.larger:
             continue
         alone = best.cause == "network" and best.subject in ("endpoint", "host")
-        if not alone and (one.chance > RARE or not _stands_out(view, scene, c, during)):
+        if not alone and (one.chance > c.RARE or not _stands_out(view, scene, top, during)):
             continue
         out.append(_verdict(view, scene, mine, one, during))
-    return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + WORTH]
+    return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
 
 
 def _always(view: View, scene: Scene) -> list[Verdict]:
     """What was slow against its peers in all steps: a rank, its host, a NIC. Those `beside` one another are one host's."""
     during = scene.during(0, scene.delays.transfers.steps)
     mine = scene.explained(during)
-    c = int(np.argmax(mine))
-    best = scene.which[c]
+    top = int(np.argmax(mine))
+    best = scene.which[top]
     whole = best.subject == "host" and best.cause == "work" and not scene.beside
-    if mine[c] < ALWAYS or not (best.subject == "endpoint" or whole):
+    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole):
         return []
-    one = Stretch(0, scene.delays.transfers.steps, float(mine[c] / DOUBT), 0.0)
+    one = Stretch(0, scene.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
     found = _verdict(view, scene, mine, one, during)
-    if found.slowdown < 1 + GROWN or (best.cause == "work" and found.probability < ALWAYS):
+    if found.slowdown < 1 + c.GROWN or (best.cause == "work" and found.probability < c.ALWAYS):
         return []
     return [found]
 
 
 def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask) -> Verdict:
     """The verdict on the candidate that explains most, with its probability and the others'."""
-    which, c = scene.which, int(np.argmax(mine))
+    which, top = scene.which, int(np.argmax(mine))
     whole = float(np.nansum(view.durations[during]))
-    cost = min(_cost(scene, which[c], during), (1 - LEAST) * whole)
-    alike = np.exp((mine - mine[c]) / DOUBT)
-    others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[c])}, 1.0
-    for k in np.argsort(-mine, kind="stable")[:BEST].tolist():
+    cost = min(_cost(scene, which[top], during), (1 - c.LEAST) * whole)
+    alike = np.exp((mine - mine[top]) / c.DOUBT)
+    others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
+    for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
-        if place not in seen and which[k].ids != which[c].ids:
+        if place not in seen and which[k].ids != which[top].ids:
             seen.add(place)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
-    best, sure = which[c], 1 / mass
-    if others and others[0][1] / mass >= TIED and (both := _both(best, others[0][0], scene.always)) is not None:
+    best, sure = which[top], 1 / mass
+    if others and others[0][1] / mass >= c.TIED and (both := _both(best, others[0][0], scene.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
     return Verdict(
-        best, one.start, one.stop, float(mine[c]), cost, whole / max(whole - cost, 1.0), scene.always,
+        best, one.start, one.stop, float(mine[top]), cost, whole / max(whole - cost, 1.0), scene.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, scene, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip
 
 
-def _stands_out(view: View, scene: Scene, c: int, during: Mask) -> bool:
+def _stands_out(view: View, scene: Scene, top: int, during: Mask) -> bool:
     """Whether some steps, or a candidate's delays in them, are beyond what others scatter by: some rank is always last.
 
     Delays are compared with the longest of any candidate in nearly all steps that are about as quick as those that are usual.
@@ -127,11 +111,11 @@ def _stands_out(view: View, scene: Scene, c: int, during: Mask) -> bool:
         return True
     more, each = scene.delays.more, scene.share * scene.gone.total
     scatter = 1.4826 * float(np.median(np.abs(more[other] - np.median(more[other]))))
-    if np.median(more[during]) >= CLEAR * scatter:
+    if np.median(more[during]) >= c.CLEAR * scatter:
         return True
-    calm = other & (more < LOST * float(np.median(view.durations[scene.delays.model])))
-    alike = np.array([one.cause == scene.which[c].cause for one in scene.which])
-    return bool(calm.any() and np.median(each[c, during]) >= CLEAR * np.quantile(each[alike][:, calm].max(axis=0), HIGH))
+    calm = other & (more < c.LOST * float(np.median(view.durations[scene.delays.model])))
+    alike = np.array([one.cause == scene.which[top].cause for one in scene.which])
+    return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
 
 
 def _cost(scene: Scene, one: Candidate, during: Mask) -> float:
@@ -148,7 +132,7 @@ def _cost(scene: Scene, one: Candidate, during: Mask) -> float:
     if one.cause == "network":
         return float(more.sum())
     saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
-    return float(more.sum()) if saved.sum() >= SAVED * more.sum() else 0.0
+    return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
 
 
 def _longer(delays: Delays, one: Candidate, during: Mask) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.detectors.view import View
-from prism.diagnosis.constants import LOST, OFTEN, SIGMAS
+from prism.diagnosis import constants as c
 from prism.diagnosis.weighing import Lost
 from prism.graph.delays import Delays
 from prism.kernels.delays import Floats
@@ -59,9 +59,9 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
 def _standing_out(rows: Floats, least: int) -> list[Stretch]:
     out = list[Stretch]()
     sigma = spread(rows)
-    for row, noise in standing_out(rows, sigma, least=least, height=LOST, score=SIGMAS).items():
-        found = shifts(rows[row], noise, least=least, height=LOST, score=SIGMAS)
-        lasting = (one for one in found if held(rows[row], one, one.height / 2) >= OFTEN and even(rows[row], one, noise))
+    for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
+        found = shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS)
+        lasting = (one for one in found if held(rows[row], one, one.height / 2) >= c.OFTEN and even(rows[row], one, noise))
         out += [Stretch(max(one.start, 1), one.stop, one.score, by_chance(rows, row, one)) for one in lasting]
     return out
 

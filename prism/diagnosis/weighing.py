@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate
-from prism.diagnosis.constants import FEWER, GROWN, LEAST, SAVED, SLOWED, TIMES
 from prism.graph.delays import Delays
 from prism.kernels.delays import Floats
 from prism.kernels.intervals import Ints
@@ -33,7 +33,7 @@ class Lost:
     def network(self) -> Floats:
         """How far transfers that lasted longer explain what each step lost, 0 … 1: the slowest lane's a good part of it."""
         own = self.within.max(axis=0, initial=0.0)
-        known = np.where(self.more > 0, SAVED * self.more, np.inf)
+        known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
     @property
@@ -52,7 +52,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
     within = np.minimum(within, delays.slower) if usual else delays.slower
-    ends = [np.clip(TIMES * rested / np.maximum(before, 1.0), LEAST, 1.0) for rested in delays.rested]
+    ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
     ends[1] *= receivers
     values = [before * np.maximum(*ends), before * ends[0], before * ends[1], within]
     out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
@@ -60,7 +60,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
         out = [np.maximum(each - each[:, delays.model].mean(axis=1, keepdims=True), 0.0) for each in out]
     first, sender, receiver, inside = out
     return Lost(
-        first, sender, receiver, inside, t.moved, usual, delays.more if usual else np.full(t.steps, GROWN * delays.took)
+        first, sender, receiver, inside, t.moved, usual, delays.more if usual else np.full(t.steps, c.GROWN * delays.took)
     )
 
 
@@ -70,17 +70,19 @@ def weigh(which: list[Candidate], gone: Lost) -> Floats:
     float64[candidates, steps].
     """
     lanes = len(gone.moved)
-    sends, hears, whole = (_table(own, lanes) for own in zip(*((c.sends, c.hears, c.lanes) for c in which), strict=True))
-    network = np.array([c.cause == "network" for c in which])[:, None]
-    larger = np.array([c.subject != "endpoint" for c in which])[:, None]
+    sends, hears, whole = (
+        _table(own, lanes) for own in zip(*((one.sends, one.hears, one.lanes) for one in which), strict=True)
+    )
+    network = np.array([one.cause == "network" for one in which])[:, None]
+    larger = np.array([one.subject != "endpoint" for one in which])[:, None]
     known = np.maximum(gone.total, 1.0)
     each = gone.within / np.maximum(gone.moved, 1.0)
-    bad = each >= SLOWED * np.maximum(each.max(axis=0), 1e-9)
+    bad = each >= c.SLOWED * np.maximum(each.max(axis=0), 1e-9)
     exact = (whole @ (gone.moved * bad)) / np.maximum(whole @ gone.moved, 1.0)
     cover = (whole @ gone.within) / np.maximum(gone.within.sum(axis=0), 1.0)
     fit = 2 * cover * exact / np.maximum(cover + exact, 1e-9) * gone.network
     share = np.where(network, fit, (sends @ gone.sender + hears @ gone.receiver) / known)
-    return np.asarray(share - FEWER * larger)
+    return np.asarray(share - c.FEWER * larger)
 
 
 def _table(lanes: Sequence[Ints], n: int) -> csr_array:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.detectors.steps import Steps
-from prism.graph.constants import ALIKE, CLOSE, FEW, MANY, MODEL, NEAR, PEERS, SOON
+from prism.graph import constants as c
 from prism.graph.transfers import Transfers
 from prism.kernels.delays import Codes, Floats, follow, idle, usual, usually
 from prism.kernels.intervals import Ints
@@ -68,7 +68,7 @@ class Delays:
         """
         t = self.transfers
         sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
-        soon, long = 4 * SOON * view.period, 40 * SOON * view.period
+        soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
         waits = (sends > long) & np.isfinite(sends)
         told = waits & (_called(view, t, self.at[0]) < soon)
         late = int(np.count_nonzero(waits & (hears < soon)))
@@ -95,7 +95,7 @@ def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
     """Delays against the job's own quickest steps; None where too few are known."""
     took = view.durations
     known = np.flatnonzero(np.isfinite(took) & (took > 0))
-    if len(known) < 2 * FEW:
+    if len(known) < 2 * c.FEW:
         return None
     model = known[_quick(took[known])].astype(np.int64)
     return _delays(view, transfers, model, np.nan_to_num(took - np.median(took[model])))
@@ -103,19 +103,19 @@ def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
 
 def _quick(took: Floats) -> Ints:
     """Which steps say what is usual: about as long as at the quantile `MODEL` of all, half of what that share is at least."""
-    far = np.abs(np.log(took / np.quantile(took, MODEL, method="lower")))
-    enough = max(FEW, int(np.ceil(MODEL * len(took))))
+    far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
+    enough = max(c.FEW, int(np.ceil(c.MODEL * len(took))))
     near = np.argsort(far, kind="stable")
-    return np.sort(near[: min(max(enough, int(np.count_nonzero(far <= CLOSE))), MANY)])
+    return np.sort(near[: min(max(enough, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
 
 
 def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
-    late = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), NEAR)
+    late = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), c.NEAR)
     began = (view.begins - view.begins[0]).astype(np.float64)
     order, at, around = t.order(began), t.at(began), around_of(view, t)
     new = follow(order, at, (t.src, t.dst), t.lane, t.step, late, more, *around, *NONE)
     rested = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
-    rested = usually(t.begin, t.steps, model, (t.low, t.high), rested, NEAR)
+    rested = usually(t.begin, t.steps, model, (t.low, t.high), rested, c.NEAR)
     return Delays(t, late, new, more, model, order, at, rested, slower(t, model, np.arange(len(t.lanes))), around)
 
 
@@ -142,7 +142,7 @@ def around_of(view: Steps, t: Transfers) -> Around:
         inside = np.zeros(n, np.bool_)
         inside[[place[member] for member in group.members]] = True
         circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
-    return Around(mates_of(view), circle, SOON * view.period)
+    return Around(mates_of(view), circle, c.SOON * view.period)
 
 
 def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
@@ -201,7 +201,7 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     order = np.argsort(kinds, kind="stable")
     place[order] = np.arange(len(kinds)) - np.repeat(np.concatenate([[0], np.cumsum(count)[:-1]]), count)
     most = int(count.max())
-    inside = np.flatnonzero(np.isin(t.step, steps) & (count[kinds[t.lane]] >= PEERS))
+    inside = np.flatnonzero(np.isin(t.step, steps) & (count[kinds[t.lane]] >= c.PEERS))
     if not len(inside):
         return None
     row = np.searchsorted(steps, t.step[inside])
@@ -211,14 +211,14 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     begin = np.searchsorted(cell, np.arange(len(count) * len(steps) * most + 1)).astype(np.int64)
     shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
     late = np.full((2, len(t.rows)), np.nan)
-    late[:, order] = usual(begin, most, np.arange(most), shares, times, NEAR)
+    late[:, order] = usual(begin, most, np.arange(most), shares, times, c.NEAR)
     began = (view.begins - view.begins[0]).astype(np.float64)
     moments, at, around = t.order(began), t.at(began), around_of(view, t)
     more = np.zeros(t.steps)
     new = follow(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *around, *NONE)
     own = idle(moments, at, (t.src, t.dst), len(view.job.endpoints))
     rested = np.zeros((2, len(t.rows)))
-    rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], NEAR)
+    rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
     model = np.asarray(steps, np.int64)
     return Delays(t, late, new, more, model, moments, at, rested, slower(t, model, _sizes(t)), around)
 
@@ -226,7 +226,7 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
     """A number for each lane, the same for peers; `beside` one another only between the same hosts."""
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
-    octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / ALIKE).astype(np.int64)
+    octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
     codes = view.codes
     kinds = [view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()]
     names = {kind: i for i, kind in enumerate(sorted(set(kinds)))}

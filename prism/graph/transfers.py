@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.detectors.steps import Steps
-from prism.graph.constants import WHOLE
+from prism.graph import constants as c
 from prism.kernels.delays import Codes, Floats
 from prism.kernels.intervals import Ints
 
@@ -96,7 +96,7 @@ def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> 
     moved = np.zeros((lanes, steps + 1))
     np.add.at(moved, (lane, step), octets)
     each = np.median(moved[:, :steps], axis=1)
-    even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= WHOLE * each)
+    even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     gone = np.cumsum(octets)
     begins = np.searchsorted(lane, np.arange(lanes))
     before = np.concatenate([[0.0], gone])[begins]
