@@ -9,3 +9,4 @@ ALIKE = 0.05  # of the logarithm of what lanes move per step: peers differ by no
 CLOSE = 0.01  # of the logarithm of durations: steps so close to usual ones are usual, too; medians of healthy steps vary so
 SOON = 0.0005  # of a step: what begins so soon after something is at once with it
 MANY = 16  # steps at most that say what is usual: their median is known well enough, and each is a look at every transfer
+CROWD = 24  # peers that are compared at once at most

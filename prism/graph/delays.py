@@ -195,7 +195,7 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     if not len(steps):
         return None
     t = transfers
-    kinds = _alike(view, t, beside)
+    kinds = _split(_alike(view, t, beside))
     count = np.bincount(kinds)
     place = np.zeros(len(kinds), np.int64)
     order = np.argsort(kinds, kind="stable")
@@ -243,6 +243,17 @@ def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
 def _numbered(keys: NDArray[np.int64]) -> Codes:
     """A number for each row, the same for rows that are equal."""
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
+def _split(kinds: Codes) -> Codes:
+    """Peers in groups of no more than `CROWD`, drawn by chance: of more the median is no better known."""
+    count = np.bincount(kinds)
+    order = np.random.default_rng(0).permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    place = np.empty(len(kinds), np.int64)
+    place[order] = np.arange(len(kinds)) - np.repeat(np.cumsum(count) - count, count)
+    groups = -(-count // c.CROWD)
+    return _numbered(np.stack([kinds.astype(np.int64), place % groups[kinds]], axis=1))
 
 
 def _sizes(t: Transfers) -> Codes:
