@@ -62,8 +62,8 @@ export async function finding({ source, board, parts, fill }) {
     h("div", { class: "columns" },
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
-    compared(found),
     section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
+    compared(found),
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
