@@ -31,7 +31,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     chance = 0.5 ** (one.stop - one.start + 1)
     work = one.candidate.cause == "work"
     texts, numbers = _work(view, one) if work else _network(view, one)
-    subject, ids, queued = (one.candidate.subject, one.candidate.ids, {}) if work else _queued(view, one)
+    subject, ids, queued = (*_unseen(view, one.candidate), {}) if work else _queued(view, one)
     severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
     likely = one.probability
     if queued:
@@ -72,6 +72,13 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         lost_gpu_s=round(one.lost / 1e9 * ranks, 1),
         isolate=_isolation(view, one, ids, sure),
     )
+
+
+def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
+    """Whom a verdict on work names: the host of a rank that waits for others there, which nobody sees."""
+    among = any(one.ids[0] in members for members in view.parallelism.unseen)
+    host = view.host(one.ids[0])
+    return ("host", (host,)) if among and one.subject == "endpoint" and host != one.ids[0] else (one.subject, one.ids)
 
 
 def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dict[Hop, float]]:

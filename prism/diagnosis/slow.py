@@ -55,6 +55,8 @@ def _lately(view: View, scene: Scene) -> list[Verdict]:
         best = scene.which[top]
         if mine[top] < c.ENOUGH - c.FEWER * best.larger:
             continue
+        if best.cause == "work" and _hidden(view):
+            continue
         alone = best.cause == "network" and best.subject in ("endpoint", "host")
         if not alone and (one.chance > c.RARE or not _stands_out(view, scene, top, during)):
             continue
@@ -70,6 +72,8 @@ def _always(view: View, scene: Scene) -> list[Verdict]:
     best = scene.which[top]
     whole = best.subject == "host" and best.cause == "work" and not scene.beside
     if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole):
+        return []
+    if best.cause == "work" and _hidden(view):
         return []
     one = Stretch(0, scene.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
     found = _verdict(view, scene, mine, one, during)
@@ -145,6 +149,12 @@ def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
             share = float(delays.slower[mine].sum()) / max(float(t.busy[mine].sum()), 1.0)
             most = max(most, share * float((end - begin).sum()))
     return most
+
+
+def _hidden(view: View) -> bool:
+    """Whether stages hand on inside hosts, where nobody sees it: who waits for a stage of its host seems to work."""
+    stages = view.parallelism.stages
+    return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)
 
 
 def _both(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
