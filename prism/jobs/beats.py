@@ -101,7 +101,7 @@ def _marks_of_levels(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
 def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
     """Step boundaries at the period at which most edges repeat."""
     origin = int(min(edge.start[0] for edge in edges))
-    steps = steps_of([_stream(edge, origin) for edge in edges])
+    steps = steps_of([_stream(part, origin) for edge in edges for part in parts_by_size(edge) or [edge]])
     if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
         yield -1, steps.bounds[1:-1].astype(np.int64) + origin
 
