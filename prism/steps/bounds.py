@@ -40,6 +40,8 @@ def steps_of(voices: Voices) -> Steps | None:
     places = tracked(shown, period.bins)
     if not _mixed(voices):
         places = grouped(places, clock)
+    if _rounds(voices, len(places)):
+        return None
     bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
     if voices.bursts:
         places = settled(places, clock, bins)
@@ -71,6 +73,16 @@ def _mixed(voices: Voices) -> bool:
     told = ~voices.signals[voices.of]
     octets = np.bincount(voices.reduces[voices.of[told]], voices.octets[told], 2)
     return bool(octets[0] > c.SMALL * octets.sum())
+
+
+def _rounds(voices: Voices, count: int) -> bool:
+    """Whether what comes so often is one round of a ring: one equal message of each pair, one way. A step has more."""
+    own = np.flatnonzero(voices.lasting())
+    pair, back = ((a[own] << 32) + b[own] for a, b in ((voices.src, voices.dst), (voices.dst, voices.src)))
+    if voices.bursts or len(np.unique(voices.kind[own])) > 1 or np.isin(pair, back).any():
+        return False
+    moved = np.bincount(voices.of, voices.weight, len(voices))[own]
+    return bool(np.abs(np.median(moved) / max(count, 1) - 1) < c.WHOLE / 2)
 
 
 def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
