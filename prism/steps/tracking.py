@@ -103,30 +103,37 @@ def _repeated(rest: Floats) -> int:
 def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     """Places moved to where the job usually rests near them: evenly spaced ones together, then each by itself.
 
-    Steps hold the same traffic, so their places are even unless something came between.
+    Steps hold the same traffic, so their places are even unless something came between. What waits for a late rank in the
+    middle of a transfer rests there in some steps, between steps in all.
     """
     near = max(int(c.NEAR * bins), 1)
-    number = np.arange(len(places))
-    slope = float(np.median(np.diff(places)))
-    even = number * slope + np.median(places - number * slope)
-    if len(places) > 2:
-        close = np.abs(places - even) <= 2 * near
-        if 4 * close.sum() >= 3 * len(places):
-            slope, first = np.polyfit(number[close], places[close], 1)
-            even = first + number * slope
     shifts = np.arange(-near, near + 1)
-    if np.abs(places - even).max() <= 3 * near:
-        around = np.clip(np.round(even).astype(np.int64)[:, None] + shifts[None, :], 0, c.BINS - 1)
-        longest = np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)]
-        shift = int(shifts[np.argmax(np.minimum(clock.pace[around], longest).mean(0))])
-        places = np.round(even).astype(np.int64) + shift
+    longest = float(np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)])
+    capped = np.minimum(clock.pace, longest)
+    even = _even(capped, bins)
     around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
+    if len(places) > 2 and abs(len(even) - len(places)) <= 1 and capped[even].mean() >= capped[around].max(1).mean():
+        places = even
+        around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
     pace = clock.pace[around]
     usual = float(np.quantile(pace.max(1), 0.1))  # nine of ten rests are as long: then the nearest counts
     if usual - np.median(clock.pace) < 3:
         return np.unique(np.clip(places, 0, c.BINS - 1))
     pace = np.minimum(pace, usual) - np.abs(shifts) / near
     return np.unique(around[np.arange(len(places)), pace.argmax(1)])
+
+
+def _even(pace: Floats, bins: float) -> Ints:
+    """The evenly spaced places at which a job rests longest, of distances within a fiftieth of `bins`."""
+    wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
+    best, found = -np.inf, np.zeros(0, np.int64)
+    for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
+        number = np.arange(int(c.BINS / apart))
+        at = np.arange(0.0, apart)[:, None] + number[None, :] * apart
+        mean = wide[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
+        if mean.max() > best:
+            best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
+    return np.minimum(found, c.BINS - 1)
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
