@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from prometheus_client.samples import Exemplar
+
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +18,14 @@ from prometheus_client.registry import Collector
 PREFIX = "prism_collect_"
 
 
+class Example(NamedTuple):
+    """An exemplar of a counter (OpenMetrics 1.0): labels of at most 128 characters, a value, and when that was, s."""
+
+    labels: Mapping[str, str]
+    value: float
+    at_s: float
+
+
 class Count(NamedTuple):
     """A number by the values of its labels. A `level` goes up and down, other numbers only up."""
 
@@ -23,6 +34,7 @@ class Count(NamedTuple):
     values: Mapping[tuple[str, ...], float]
     labels: tuple[str, ...] = ()
     level: bool = False
+    examples: Mapping[tuple[str, ...], Example] = MappingProxyType({})
 
 
 def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
@@ -82,9 +94,17 @@ class _Asked(Collector):
     def collect(self) -> Iterator[Metric]:
         """All counts now."""
         for count in self.counts():
-            family = (GaugeMetricFamily if count.level else CounterMetricFamily)(count.name, count.meaning, labels=count.labels)
+            if count.level:
+                gauge = GaugeMetricFamily(count.name, count.meaning, labels=count.labels)
+                for values, number in count.values.items():
+                    gauge.add_metric(values, number)
+                yield gauge
+                continue
+            family = CounterMetricFamily(count.name, count.meaning, labels=count.labels)
             for values, number in count.values.items():
-                family.add_metric(values, number)
+                one = count.examples.get(values)
+                shown = Exemplar(dict(one.labels), one.value, one.at_s) if one is not None else None
+                family.add_metric(values, number, exemplar=shown)
             yield family
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from prism.alerts.settings import (
     GROUPABLE,
     KINDS,
     Grouping,
+    Hook,
     Limits,
     Network,
     Receiver,
@@ -33,7 +35,11 @@ from prism.model import Severity
 TABLES: Mapping[str, type[Any]] = {"telling": Telling, "grouping": Grouping, "retrying": Retrying, "limits": Limits}
 PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
 BIGGEST = 65536  # octets of a secret's file
-NEEDS = {"signed": "secrets", "pagerduty": "routing_key"}
+NEEDS = {"signed": ("secrets",), "pagerduty": ("routing_key",), "opsgenie": ("token",), "email": ("to", "sender")}
+OPSGENIE = "https://api.opsgenie.com"
+WEB = ("http", "https")
+ADDRESS = re.compile(r"[!-?A-~]+@[A-Za-z0-9.-]+")  # printable ASCII without blanks
+SCHEMES = {"email": ("smtp", "smtps")}
 
 
 def read_alerts(path: str | Path) -> Settings:
@@ -59,6 +65,10 @@ def _settings(document: Any, folder: Path) -> Settings:
     if not isinstance(receivers, list):
         raise ValueError("receivers: must be a list")
     made["receivers"] = tuple(_receiver(fields, i, folder) for i, fields in enumerate(receivers))
+    made["actions"] = tuple(_hook(fields, i, folder) for i, fields in enumerate(_many(found.get("actions") or [], "actions")))
+    hooks = [one.name for one in made["actions"]]
+    if again := next((name for name in hooks if hooks.count(name) > 1), None):
+        raise ValueError(f"actions: the name {again!r} is given twice")
     names = [one.name for one in made["receivers"]]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -103,12 +113,24 @@ def _table(value: Any, kind: type[Any], where: str) -> Any:
     return kind(**{name: READ[types[name]](text, f"{where}.{name}") for name, text in given.items()})
 
 
-def _receiver(value: Any, number: int, folder: Path) -> Receiver:
-    where = f"receivers[{number}]"
+def _hook(value: Any, number: int, folder: Path) -> Hook:
+    """A hook: read and checked as a signed receiver, with what only hooks have."""
+    where = f"actions[{number}]"
+    given = dict(_known(value, Hook, where))
+    title = _text(given.pop("title", ""), f"{where}: title")
+    dry_run = _yes(given.pop("dry_run", "true"), f"{where}: dry_run")
+    read = _receiver({**given, "kind": "signed"}, number, folder, of="actions")
+    return Hook(read.name, read.url, read.secrets, title, dry_run, read.match, read.allow, read.ca_file)
+
+
+def _receiver(value: Any, number: int, folder: Path, *, of: str = "receivers") -> Receiver:
+    where = f"{of}[{number}]"
     given = dict(_known(value, Receiver, where))
     where = f"{where} ({given['name']})" if isinstance(given.get("name"), str) else where
     if given.get("kind") == "pagerduty":
         given.setdefault("url", PAGERDUTY)
+    if given.get("kind") == "opsgenie":
+        given.setdefault("url", OPSGENIE)
     for name in ("name", "kind", "url"):
         if not given.get(name):
             raise ValueError(f"{where}: {name} is missing")
@@ -129,9 +151,12 @@ def _receiver(value: Any, number: int, folder: Path) -> Receiver:
 
 def _fitting(receiver: Receiver, where: str, folder: Path) -> Receiver:
     """The receiver, if it has what its kind needs."""
-    needed = NEEDS.get(receiver.kind)
-    if needed and not getattr(receiver, needed):
-        raise ValueError(f"{where}: kind {receiver.kind} needs {needed}")
+    for needed in NEEDS.get(receiver.kind, ()):
+        if not getattr(receiver, needed):
+            raise ValueError(f"{where}: kind {receiver.kind} needs {needed}")
+    for address in (*receiver.to, *([receiver.sender] if receiver.sender else [])):
+        if not ADDRESS.fullmatch(address):
+            raise ValueError(f"{where}: {address!r} is not an email address")
     for secret in receiver.secrets:
         try:
             key(secret)
@@ -143,18 +168,19 @@ def _fitting(receiver: Receiver, where: str, folder: Path) -> Receiver:
         receiver = replace(receiver, ca_file=str(folder / receiver.ca_file))
         with open(receiver.ca_file, "rb"):  # told now, not when it is needed
             pass
-    return replace(receiver, url=Secret(_url(receiver.url, f"{where}: url")))
+    schemes = SCHEMES.get(receiver.kind, WEB)
+    return replace(receiver, url=Secret(_url(receiver.url, f"{where}: url", schemes)))
 
 
-def _url(text: str, where: str) -> str:
+def _url(text: str, where: str, schemes: tuple[str, ...] = WEB) -> str:
     """The address itself. Raises ValueError, which does not show it."""
     try:
         parts = urlsplit(text)
-        fit = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        fit = parts.scheme in schemes and parts.hostname and parts.port != 0
     except ValueError:
         fit = None
     if not fit or not text.isascii() or any(c.isspace() or not c.isprintable() for c in text):
-        raise ValueError(f"{where}: must be http://… or https://…, in ASCII, without spaces")
+        raise ValueError(f"{where}: must be {' or '.join(f'{scheme}://…' for scheme in schemes)}, in ASCII, without spaces")
     if "@" in parts.netloc:
         raise ValueError(f"{where}: must not contain a user and password; use token")
     return text

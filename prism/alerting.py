@@ -28,8 +28,9 @@ from prism.alerts.model import REFRESH, Alert, Notification
 from prism.alerts.planning import planned
 from prism.alerts.settings import Settings
 from prism.board import Board, Boards
+from prism.feedback.journal import Journal
+from prism.notify.sending import sent
 from prism.outbox import Outbox
-from prism.webhooks import deliver
 
 S = 1_000_000_000
 FOREVER = 1 << 63
@@ -39,7 +40,7 @@ class Alerts:
     """Tells each receiver what changes on boards, one thing at a time; with an `outbox`, also after a restart.
 
     While the store is away it tells nevertheless, and keeps what it told once the store is back. `clock` gives ns since the
-    epoch, `chance` 0 … 1 for jitter.
+    epoch, `chance` 0 … 1 for jitter. What somebody acknowledged in the `journal` is not repeated.
     """
 
     def __init__(
@@ -49,10 +50,11 @@ class Alerts:
         *,
         clock: Callable[[], int] = time.time_ns,
         chance: Callable[[], float] = random.random,
+        journal: Journal | None = None,
         turn_s: float = 0.5,
         pause_s: float = 5.0,
     ) -> None:
-        self.settings = settings
+        self.settings, self._journal, self._noted = settings, journal or Journal(), -1
         self._outbox, self._clock, self._chance = outbox, clock, chance
         self._turn_s, self._pause_s = turn_s, pause_s
         self._boxes = {one.name: Mailbox(one) for one in settings.receivers}
@@ -93,7 +95,7 @@ class Alerts:
 
     def turn(self, board: Board, pool: ThreadPoolExecutor) -> None:
         """Look once: what came back, what is new, what is due."""
-        landed, changed = self._land(), self._silences_changed()
+        landed, changed = self._land(), self._silences_changed() | self._remarks_changed()
         if board.revision and (changed or board is not self._board or self._clock() >= min(self._looks.values())):
             self._see(board)
             landed = set(self._boxes)
@@ -127,14 +129,20 @@ class Alerts:
             self._victims = inhibited(board.cases, board.topology)
             told = settings.telling.severities
             self._alerts = alerts(board, severities=told, added=settings.labels, external_url=settings.external_url)
-        muted = {}
+        muted, cared = {}, self._journal.acknowledged()
         for alert in self._alerts:
             covering = silenced(alert.labels, self._silences, now)
             if covering is not None:
                 muted[alert.fingerprint] = f"silenced ({covering.id})"
+            elif cared.get(alert.case) == alert.labels["severity"]:  # what has become worse since is told
+                muted[alert.fingerprint] = "acknowledged"
             elif alert.case in self._victims:
                 muted[alert.fingerprint] = self._victims[alert.case]
         self._muted = muted
+
+    def _remarks_changed(self) -> bool:
+        before, self._noted = self._noted, self._journal.revision
+        return before != self._noted
 
     def _silences_changed(self) -> bool:
         """Silences anew where the file changed; one that cannot be read leaves them as they were."""
@@ -195,14 +203,7 @@ class Alerts:
             told = None if name in self._flights or box.disabled else box.next(now)
             if told is not None:
                 made = post(told, box.receiver, external_url=self.settings.external_url, now_ns=now)
-                job = pool.submit(
-                    deliver,
-                    made,
-                    allow=box.receiver.allow,
-                    limits=self.settings.limits,
-                    ca_file=box.receiver.ca_file,
-                    hidden=box.receiver.hidden,
-                )
+                job = pool.submit(sent, made, box.receiver, self.settings.limits)
                 self._flights[name] = told, job
 
     def _land(self) -> set[str]:

@@ -11,7 +11,7 @@ from prism.alerts.bodies import post
 from prism.alerts.grouping import group_key
 from prism.alerts.model import Alert, Notification
 from prism.alerts.settings import Receiver, Settings
-from prism.webhooks import deliver
+from prism.notify.sending import sent
 
 
 def tried(receiver: Receiver, settings: Settings) -> Delivery:
@@ -34,13 +34,8 @@ def tried(receiver: Receiver, settings: Settings) -> Delivery:
     over = replace(going, id=f"{going.id}_over", alerts=(replace(alert, ended_ns=now),), reason="test resolved")
     went = Delivery(False, "no attempt was made")
     for told in (going, over) if receiver.resolved else (going,):
-        went = deliver(
-            post(told, receiver, external_url=settings.external_url, now_ns=time.time_ns()),
-            allow=receiver.allow,
-            limits=settings.limits,
-            ca_file=receiver.ca_file,
-            hidden=receiver.hidden,
-        )
+        made = post(told, receiver, external_url=settings.external_url, now_ns=time.time_ns())
+        went = sent(made, receiver, settings.limits)
         if not went.ok:
             break
     return went

@@ -17,6 +17,7 @@ from collectors.record import Flows, concatenated
 from collectors.sinks import Sink
 from collectors.testimony import Witness
 from prism.board import Board, Gap
+from prism.exporters.ports import Survey
 from prism.hearing import Heard
 from prism.pulse import Pulse, hole
 from prism.records import Records
@@ -45,6 +46,7 @@ def witnessing(
     *,
     every_s: float = 0.25,
     pulse: Pulse | None = None,
+    survey: Survey | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> Callable[[], None]:
     """A function that hands on to a watch what exporters told of delays and losses since it was called last, and who is heard.
@@ -60,6 +62,8 @@ def witnessing(
         told, now = drain(), clock()
         if pulse is not None:
             pulse.beat(now)
+        if survey is not None and told.counters:
+            survey.count(told.counters)
         if told.delays or told.drops or told.counters:
             watch.add(witness.transits(told), now)
         if now >= due:
@@ -83,12 +87,17 @@ def _heard(tally: Mapping[str, int], before: tuple[int, Heard] | None, now_ns: i
 class Watched:
     """A sink that hands records on to another one and to a watch: both have them the moment they come in."""
 
-    def __init__(self, sink: Sink, watch: Watch, *, clock: Callable[[], int] = time.time_ns) -> None:
-        self.sink, self._watch, self._clock = sink, watch, clock
+    def __init__(
+        self, sink: Sink, watch: Watch, *, survey: Survey | None = None, clock: Callable[[], int] = time.time_ns
+    ) -> None:
+        self.sink, self._watch, self._survey, self._clock = sink, watch, survey, clock
 
     def write(self, flows: Flows) -> None:
         """Take records."""
-        self._watch.add(flows, self._clock())
+        now = self._clock()
+        self._watch.add(flows, now)
+        if self._survey is not None:
+            self._survey.add(flows, now)
         self.sink.write(flows)
 
     def tick(self, now_ns: int) -> None:

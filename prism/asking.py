@@ -53,8 +53,21 @@ class Asking:
             return found
         raise ValueError(f"{self._url}: {_reason(found, answer)}")
 
-    def all(self, path: str, *, most: int, **parameters: Any) -> Iterator[Json]:
-        """The first `most` items of a list, page after page. Raises as `get`."""
+    def text(self, path: str, **parameters: Any) -> str:
+        """What a path answers that is no JSON. Raises ValueError with what went wrong."""
+        try:
+            answer = self._client.get(path, params=parameters)
+        except httpx.HTTPError as error:
+            raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}; is the service running?") from None
+        if not answer.is_success:
+            raise ValueError(f"{self._url}: {_reason({}, answer)}")
+        return answer.text
+
+    def all(self, path: str, *, most: int, paged: bool = True, **parameters: Any) -> Iterator[Json]:
+        """The first `most` items of a list, page after page; not `paged`: it comes as a whole. Raises as `get`."""
+        if not paged:
+            yield from self.get(path, **parameters)["items"][:most]
+            return
         cursor = None
         while most > 0:
             page = self.get(path, cursor=cursor, limit=min(most, 1000), **parameters)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from prism.model import Diagnosis, Finding, JobDiagnosis, Source
+from prism.names.bookings import Booking
+from prism.names.joining import joined
 from prism.topology import Topology
 
 JobState = Literal["running", "silent", "ended"]
@@ -80,7 +82,10 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """What is known; `at_ns` is up to when records were analysed, 0 where there were none."""
+    """What is known; `at_ns` is up to when records were analysed, 0 where there were none.
+
+    `bookings`: what a scheduler says of jobs, by the job's id.
+    """
 
     revision: int = 0
     at_ns: int = 0
@@ -91,6 +96,7 @@ class Board:
     gaps: tuple[Gap, ...] = ()  # in collection, the newest first
     unexplained: tuple[str, ...] = ()
     topology: Topology | None = None
+    bookings: Mapping[str, Booking] = field(default_factory=dict)
 
 
 def case_id(finding: Finding) -> str:
@@ -99,8 +105,11 @@ def case_id(finding: Finding) -> str:
     return hashlib.blake2s(told.encode(), digest_size=6).hexdigest()
 
 
-def told(diagnosis: Diagnosis, topology: Topology | None = None) -> Board:
-    """The board of a replay, which is one window: all that was found is open, as nobody knows what came after."""
+def told(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Sequence[Booking] = ()) -> Board:
+    """The board of a replay, which is one window: all that was found is open, as nobody knows what came after.
+
+    `bookings` are what schedulers say of jobs.
+    """
     source = diagnosis.source
     cases = [Case(case_id(f), f, "open", source.end_ns, source.end_ns) for f in diagnosis.findings]
     return Board(
@@ -112,6 +121,7 @@ def told(diagnosis: Diagnosis, topology: Topology | None = None) -> Board:
         windows=(Window(source.start_ns, source.end_ns, source.flows),) if source.flows else (),
         unexplained=diagnosis.unexplained,
         topology=topology,
+        bookings=joined((found.job for found in diagnosis.jobs), bookings, topology),
     )
 
 

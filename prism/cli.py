@@ -30,9 +30,11 @@ from prism import (
     cli_stacks,
     cli_store,
 )
+from prism.past import command as past_command
+from prism.reports import command as reports_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.progress import Progress, TaskID
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from prism.hints import Hints
     from prism.identity import Marks
     from prism.model import Diagnosis
+    from prism.names.bookings import Booking
     from prism.topology import Topology
 
 
@@ -96,6 +99,7 @@ def replay(
     hints: Annotated[
         str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
     ] = None,
+    jobs: cli_live.JobsOption = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report (JSON); - for standard output.")] = None,
     trace: Annotated[
         str | None,
@@ -136,6 +140,7 @@ def replay(
         cli_live.check_scheduler(scheduler)
         placed = _topology(topology) if topology else None
         given = _hints(hints) if hints else None
+        bookings = _bookings(jobs)
 
         earlier = _known(known) if known else {}
 
@@ -157,11 +162,13 @@ def replay(
 
         with _progress(quiet=quiet) as progress, bounded(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
-            diagnosis = run(inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, **where)
+            diagnosis = run(
+                inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, bookings=bookings, **where
+            )
         diagnosis = renamed(diagnosis, earlier)
         if html:
-            _write(html, _page(diagnosis, placed, flows[0]))
-        _tell(diagnosis, placed, json, trace, quiet=quiet)
+            _write(html, _page(diagnosis, placed, flows[0], bookings))
+        _tell(diagnosis, placed, json, trace, quiet=quiet, bookings=bookings)
 
 
 def show_presets(asked: bool) -> None:
@@ -220,12 +227,12 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
             raise ValueError(f"{name}: is given for two outputs; --json, --trace and --html need different files")
 
 
-def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows) -> str:
+def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, bookings: Sequence[Booking] = ()) -> str:
     from prism import page
     from prism.board import told
     from prism.records import Memory
 
-    return page.dumps(told(diagnosis, topology), Memory(flows))
+    return page.dumps(told(diagnosis, topology, bookings), Memory(flows))
 
 
 def _topology(path: str) -> Topology:
@@ -238,6 +245,12 @@ def _hints(path: str) -> Hints:
     from prism.hints import parse
 
     return parse(_text(path), path)
+
+
+def _bookings(paths: Sequence[str] | None) -> tuple[Booking, ...]:
+    from prism.names.sources import once
+
+    return once(paths) if paths else ()
 
 
 def _known(path: str) -> Mapping[str, Marks]:
@@ -287,19 +300,29 @@ def _bars() -> Progress:
     return Progress(console=Console(stderr=True), transient=True)
 
 
-def _tell(diagnosis: Diagnosis, topology: Topology | None, json: str | None, trace: str | None, *, quiet: bool) -> None:
+def _tell(
+    diagnosis: Diagnosis,
+    topology: Topology | None,
+    json: str | None,
+    trace: str | None,
+    *,
+    quiet: bool,
+    bookings: Sequence[Booking] = (),
+) -> None:
     """The files first, so that they are there when the tables are."""
     from prism import report, terminal, traces
+    from prism.names.joining import joined
 
     warnings: list[str] = []
+    known = joined((found.job for found in diagnosis.jobs), bookings, topology)
     if json and json != "-":
-        _write(json, report.dumps(diagnosis, topology))
+        _write(json, report.dumps(diagnosis, topology, known))
     if trace:
         warnings += traces.write(trace, diagnosis, topology)
     if json != "-":
         terminal.show(diagnosis, terminal.console(), topology)
     else:
-        sys.stdout.write(report.dumps(diagnosis, topology))
+        sys.stdout.write(report.dumps(diagnosis, topology, known))
         warnings += diagnosis.source.warnings
     for warning in () if quiet else warnings:
         typer.echo(f"prism: {warning}", err=True)
@@ -319,4 +342,6 @@ cli_stacks.add_to(app)
 cli_counters.add_to(app)
 cli_metrics.add_to(app)
 cli_incident.add_to(app)
+past_command.add_to(app)
+reports_command.add_to(app)
 app.command("warm")(cli_warm.command("prism", ("collectors", "prism")))

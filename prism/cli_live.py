@@ -19,6 +19,14 @@ HintsOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
 ]
 
+JobsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Jobs of the scheduler: JSON of Slurm or of Kubernetes pods, a list of jobs, or where to ask; repeatable.",
+    ),
+]
+
 
 def watch(
     files: Annotated[
@@ -95,6 +103,7 @@ def serve(
     ] = None,
     topology: TopologyOption = None,
     hints: HintsOption = None,
+    jobs: JobsOption = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(metavar="CIDR", help="Accept exports from this network only; repeatable. Default: from anywhere."),
@@ -134,6 +143,9 @@ def serve(
     upload_memory: Annotated[
         int, typer.Option(min=256, metavar="MIB", help="Memory limit of the replay of an upload.")
     ] = MEMORY,
+    perfetto: Annotated[
+        str | None, typer.Option(metavar="URL", help="Perfetto that pages open traces in; without, traces are downloaded.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print changes of findings as JSON Lines.")] = False,
     config: ConfigOption = None,  # noqa: ARG001 - its callback has done the work
 ) -> None:
@@ -146,6 +158,7 @@ def serve(
         from collectors import logs
         from prism.api.serving import Wish as Pages
         from prism.cli import _hints, _topology
+        from prism.names.sources import Names, origins
         from prism.serve import Shown, Wish, made, place
         from prism.serve import serve as run
         from prism.showing import to_all
@@ -161,10 +174,11 @@ def serve(
         placed = _topology(topology) if topology else None
         known = _hints(hints) if hints else None
         where = store or str(folder / "store")
-        wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "")
+        names = Names(origins(jobs)) if jobs else None
+        wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
         bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
-        shown: list[Shown] = [to_all(pages, alerts, noted_in(wish.store, folder))]
+        shown: list[Shown] = [to_all(pages, alerts, noted_in(wish.store, folder), perfetto=perfetto or "")]
         if on_hang is not None:
             command_of(on_hang)
             command, stacks, dry = on_hang, folder / "stacks", not act

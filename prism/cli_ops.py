@@ -35,6 +35,11 @@ def doctor(
         typer.Option(metavar="PORT/udp|tcp", help=f"Port that must be free; repeatable. Default: {', '.join(PORTS)}."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    exporters: Annotated[
+        bool, typer.Option("--exporters", help="Instead, say what each exporter of a running service lacks for which analysis.")
+    ] = False,
+    url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of that service.")] = "http://127.0.0.1:8080",
+    token_file: Annotated[str | None, typer.Option(metavar="FILE", help="File with its token, if it needs one.")] = None,
 ) -> None:
     """Check whether this machine is ready for Prism.
 
@@ -42,6 +47,8 @@ def doctor(
     Changes nothing, except that --store writes one row, unless a service uses that store.
     """
     with complaints("prism"):
+        if exporters:
+            raise typer.Exit(_exporters(url, token_file, json=json))
         from collectors.clickhouse import folder_of
         from prism.doctor import Asked, examine, worst
         from prism.facts import read
@@ -61,6 +68,28 @@ def doctor(
         checks = examine(read(asked), asked)
         _tell(checks, asked, json=json)
         raise typer.Exit({"warning": 1, "error": 2}.get(worst(checks), 0))
+
+
+def _exporters(url: str, token_file: str | None, *, json: bool) -> int:
+    """Print what each exporter of a service lacks; 1 where one lacks anything. Raises ValueError."""
+    from prism.asking import Asking
+
+    with Asking(url, token_file) as service:
+        found = list(service.all("/exporters", most=100_000, paged=False))
+    if json:
+        from json import dumps
+
+        sys.stdout.write(dumps(found, indent=1) + "\n")
+    for one in () if json else found:
+        rate = f"{one['records_per_s']:,.3g} records/s, sampling 1:{one['sampling'] or '?'}, last {one['last_time'] or 'never'}"
+        typer.echo(f"{'warning' if one['lacks'] else 'fine':8}{one['name']}: {rate}")
+        for lack in one["lacks"]:
+            typer.echo(f"{'':8}-> {lack['what']}; affects {lack['analysis']}")
+            for vendor, lines in lack["lines"].items():
+                typer.echo(f"{'':11}{vendor}: " + " ; ".join(line.strip() for line in lines.splitlines()))
+    if not json and not found:
+        typer.echo("warning exporters: no records have been received; check --listen and the exporters' destination")
+    return int(not found or any(one["lacks"] for one in found))
 
 
 def _port(text: str) -> tuple[Literal["udp", "tcp"], int]:
@@ -136,7 +165,28 @@ def demo(
                         typer.echo("prism: the incident has ended; the page stays available until Ctrl-C", err=True)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo}
+def topology(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Topology to complete: JSON, YAML or CSV; hosts must be named.")],
+    lldp: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Output of lldpctl -f json, DEVICE=FILE or DEVICE.json; repeatable."),
+    ] = None,
+) -> None:
+    """Complete a topology with the leaves, ports and links that LLDP shows, and print it as JSON."""
+    with complaints("prism"):
+        from json import dumps
+
+        from prism.cli import _text, _topology
+        from prism.names import lldp as read
+
+        found = [one for path, device in read.devices(lldp or ()).items() for one in read.parse(_text(path), path, device)]
+        made, words = read.completed(_topology(file), found)
+        typer.echo(dumps(read.to_json(made), indent=1))
+        for text in words:
+            typer.echo(f"prism: {text}", err=True)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo, "topology": topology}
 
 
 def add_to(app: typer.Typer) -> None:

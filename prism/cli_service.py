@@ -12,6 +12,7 @@ import typer
 
 from collectors.bounded import MEMORY, MemoryOption, bounded
 from collectors.cli import complaints, named_inputs
+from prism import cli_live
 
 GLANCE = 0.1  # seconds
 
@@ -40,6 +41,7 @@ def open_(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
     topology: TopologyOption = None,
     hints: HintsOption = None,
+    jobs: cli_live.JobsOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 for any free one.")] = 8080,
     columns: Annotated[
         str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
@@ -54,7 +56,7 @@ def open_(
         from collectors.compiling import begin
         from collectors.live import signals
         from prism.api.serving import Wish, shown
-        from prism.cli import _hints, _progress, _topology
+        from prism.cli import _bookings, _hints, _progress, _topology
         from prism.opening import opened
 
         undo.enter_context(begin("prism", quiet=quiet))
@@ -62,7 +64,7 @@ def open_(
         placed = _topology(topology) if topology else None
         given = _hints(hints) if hints else None
         with _progress(quiet=quiet) as progress, bounded(memory, files):
-            service = opened(inputs, placed, progress, columns, hints=given)
+            service = opened(inputs, placed, progress, columns, hints=given, bookings=_bookings(jobs))
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,
@@ -131,6 +133,23 @@ def job(
         _print_json(found) if json else terminal_service.show_job(found, cases, terminal.console())
 
 
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name: a host, a job, a user, an address, a switch.")],
+    url: UrlOption = AT,
+    token_file: TokenFileOption = None,
+    json: JsonOption = False,
+    limit: LimitOption = 20,
+) -> None:
+    """Find jobs, users, hosts, racks, addresses, switches and findings of a running service by name."""
+    with complaints("prism"), needed():
+        from prism import terminal, terminal_service
+        from prism.asking import Asking
+
+        with Asking(url, token_file) as service:
+            found = list(service.all("/search", most=limit, paged=False, q=text, limit=min(limit, 1000)))
+        _print_json(found) if json else terminal_service.show_things(found, terminal.console())
+
+
 def _print_json(found: object) -> None:
     from json import dumps
 
@@ -187,6 +206,6 @@ def revoke_token(
 def add_to(app: typer.Typer) -> None:
     """Give a program these commands."""
     app.command("open")(open_)
-    for command in (jobs, job, findings):
+    for command in (jobs, job, findings, search):
         app.command()(command)
     app.add_typer(tokens, name="token")

@@ -10,6 +10,9 @@ from collectors.record import Flows
 from prism.board import Board, Boards, told
 from prism.diagnose import diagnose
 from prism.hints import Hints
+from prism.model import Diagnosis
+from prism.names.bookings import Booking
+from prism.names.division import diagnosed
 from prism.records import Memory
 from prism.replay import Progress, read
 from prism.service import Service
@@ -23,6 +26,7 @@ def replayed(
     columns: Columns | None = None,
     *,
     hints: Hints | None = None,
+    bookings: Sequence[Booking] = (),
 ) -> tuple[Board, Flows]:
     """The board of files, each with the name of the switch that saw it, and their records. Raises as `replay.replay`."""
     flows, transits, source = read(inputs, topology, progress, columns)
@@ -30,8 +34,10 @@ def replayed(
     def tell(done: int, total: int) -> None:
         progress("jobs", done, total)
 
-    found = diagnose(flows, source, topology=topology, transits=transits, progress=tell, hints=hints)
-    return told(found, topology), flows
+    def diagnosis(own: Flows) -> Diagnosis:
+        return diagnose(own, source, topology=topology, transits=transits, progress=tell, hints=hints)
+
+    return told(diagnosed(flows, bookings, topology, diagnosis), topology, bookings), flows
 
 
 def opened(
@@ -41,7 +47,9 @@ def opened(
     columns: str | None = None,
     *,
     hints: Hints | None = None,
+    bookings: Sequence[Booking] = (),
 ) -> Service:
     """A service that shows a replay of files; `columns` names a file. Raises as `replayed`."""
-    board, flows = replayed(inputs, topology, progress, read_columns(columns) if columns else None, hints=hints)
+    asked = read_columns(columns) if columns else None
+    board, flows = replayed(inputs, topology, progress, asked, hints=hints, bookings=bookings)
     return Service(Boards(board), Memory(flows), "replay")

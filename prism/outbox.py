@@ -50,6 +50,18 @@ class Outbox:
                 self.unread += 1
         return sorted(found, key=lambda one: (one.made_ns, one.number, one.id))
 
+    def newest(self, most: int) -> list[Notification]:
+        """What was made last, at most so many, the newest first."""
+        sql = "SELECT argMax(told, version) AS newest, max(made_ns) AS made FROM outbox GROUP BY id"
+        sql += " ORDER BY made DESC, id LIMIT {most:UInt64}"
+        found = []
+        for told in self._database.query(sql, {"most": most}).get("newest", ()):
+            try:
+                found.append(from_json(json.loads(told)))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                self.unread += 1
+        return found
+
     def save(self, told: Iterable[Notification]) -> None:
         """Keep notifications as they are now; what is kept already stays as it is."""
         days: dict[int, list[Notification]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from collectors.testimony import together
 from prism.diagnose import diagnose
 from prism.hints import Hints
 from prism.model import Diagnosis, Source
+from prism.names.bookings import Booking
+from prism.names.division import diagnosed
 from prism.records import Memory
 from prism.spread import Kept, diagnose_over
 from prism.topology import Topology, is_topology
@@ -35,13 +38,15 @@ def replay(
     columns: Columns | None = None,
     *,
     hints: Hints | None = None,
+    bookings: Sequence[Booking] = (),
     kept: Callable[[Flows], Flows] = lambda flows: flows,
     processes: int | None = None,
     scheduler: str = "",
     store: str = "",
 ) -> Diagnosis:
     """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
-    `kept` is given the flow records, and gives those that are looked at. `hints` are what the operator knows.
+    `kept` is given the flow records, and gives those that are looked at. `hints` are what the operator knows, `bookings` what
+    schedulers say of jobs.
 
     In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. A server that is the `store` of the
     records sums them up by pair, and each worker reads those of its job there. Raises DecodeError (a ValueError) with the
@@ -55,11 +60,12 @@ def replay(
         tell("jobs", done, total)
 
     with workers(worth(len(flows)) if processes is None else processes, scheduler) as executor:
-        if executor is None:
-            return diagnose(flows, source, topology=topology, transits=transits, hints=hints, progress=jobs)
         given: dict[str, Any] = {"topology": topology, "transits": transits, "hints": hints, "progress": jobs}
-        if not (scheduler and "://" in store and len(flows)):
-            return diagnose_over(executor, Memory(flows), source, **given)
+        if executor is None:
+            return diagnosed(flows, bookings, topology, lambda own: diagnose(own, source, **given))
+        if bookings or not (scheduler and "://" in store and len(flows)):
+            over = partial(diagnose_over, executor)
+            return diagnosed(flows, bookings, topology, lambda own: over(Memory(own), source, **given))
         away, (first, last) = Kept(store), flows.window
         return diagnose_over(executor, away, source, pairs=away.pairs(first, last + 1), **given)
 

@@ -8,8 +8,9 @@ saw), `lost_gpu_seconds` what that cost the job's GPUs so far, `confidence` the 
 something is wrong. Numbers of steps are those of the job (prism.numbering), also in messages; evidence `steps` is [first, after
 the last].
 
-`name` of a job is what the operator's hints call it, else its id; `silent` are those of its endpoints whose payload stays
-inside their host.
+`name` of a job is what the operator's hints or a scheduler call it, else its id. `scheduler`, where one lists the job, has its
+`source`, `id`, `name`, `user`, `queue`, `hosts`, `endpoints`, `start_ns` and `end_ns` (0: it goes on). `silent` are those of
+its endpoints whose payload stays inside their host.
 
 Of a job and of each of its ranks, `phases` are the shares of the time in steps, by the words of `model.PHASES` (prism.phases);
 those that took none are left out. When which was is in the Chrome trace.
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.model import PHASES, Diagnosis, Finding, Group, JobDiagnosis, Layout, Pair, Phase, Source
+from prism.names.bookings import Booking
 from prism.titles import title
 from prism.topology import Topology
 
@@ -37,17 +39,19 @@ class Rows(dict[str, Sequence[Any]]):
     """Many things of one kind, by column: told one by one, though what each is made of is written only once."""
 
 
-def to_json(diagnosis: Diagnosis, topology: Topology | None = None) -> dict[str, Any]:
+def to_json(
+    diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapping[str, Booking] | None = None
+) -> dict[str, Any]:
     """The report as plain dicts, lists, text, ints and finite floats; a number that is not finite becomes None.
 
-    `topology` gives the hosts that titles of findings name.
+    `topology` gives the hosts that titles of findings name, `bookings` are what schedulers say of jobs, by the job's id.
     """
-    return {key: _plain(value) for key, value in _report(diagnosis, topology).items()}
+    return {key: _plain(value) for key, value in _report(diagnosis, topology, bookings or {}).items()}
 
 
-def dumps(diagnosis: Diagnosis, topology: Topology | None = None) -> str:
+def dumps(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapping[str, Booking] | None = None) -> str:
     """The report as text: indented, with every pair of numbers (a step) on one line, and a newline at its end."""
-    return _text(_report(diagnosis, topology), "\n") + "\n"
+    return _text(_report(diagnosis, topology, bookings or {}), "\n") + "\n"
 
 
 def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
@@ -58,12 +62,12 @@ def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
     return {"median": float(np.median(durations)), "p95": float(np.percentile(durations, 95))}
 
 
-def _report(diagnosis: Diagnosis, topology: Topology | None) -> dict[str, Any]:
+def _report(diagnosis: Diagnosis, topology: Topology | None, bookings: Mapping[str, Booking]) -> dict[str, Any]:
     """What is told, as it is in the diagnosis."""
     return {
         "schema": SCHEMA,
         "input": _input(diagnosis.source),
-        "jobs": [_job(found) for found in diagnosis.jobs],
+        "jobs": [_job(found, bookings.get(found.job.id)) for found in diagnosis.jobs],
         "findings": [_finding(found, topology) for found in diagnosis.findings],
         "unexplained": list(diagnosis.unexplained),
     }
@@ -81,7 +85,7 @@ def _input(source: Source) -> dict[str, Any]:
     }
 
 
-def _job(found: JobDiagnosis) -> dict[str, Any]:
+def _job(found: JobDiagnosis, booking: Booking | None) -> dict[str, Any]:
     job, parallelism, timeline = found.job, found.parallelism, found.timeline
     layout = parallelism.layout
     unknown = 0 if layout.pp == 1 else None
@@ -89,6 +93,7 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": job.name or job.id,
+        **({"scheduler": vars(booking)} if booking is not None else {}),
         "endpoints": job.endpoints,
         "silent": job.silent,
         "hosts": job.hosts,

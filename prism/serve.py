@@ -30,7 +30,11 @@ from collectors.storing import Storing
 from collectors.warming import Warming, compiled_beside
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
+from prism.exporters.ports import Survey
 from prism.hints import Hints
+from prism.names.bookings import Booking
+from prism.names.keeping import known_names
+from prism.names.sources import Names
 from prism.pulse import Pulse
 from prism.records import Records
 from prism.scheduling import Scheduled
@@ -51,7 +55,7 @@ class Wish:
 
     Records on their way to the store wait in the folder `spool`. Jobs are looked at by the workers of the Dask `scheduler`
     if there is one: what is collected here is sent to them, what others keep on a server they read there. Without, processes
-    beside this one look at what it collects, so that what comes in does not wait for that.
+    beside this one look at what it collects, so that what comes in does not wait for that. `names`: jobs of schedulers.
     """
 
     store: str
@@ -65,6 +69,7 @@ class Wish:
     rate: float | None = MOST_RATE
     buffer: int = 32 << 20
     scheduler: str = ""
+    names: Names | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ class Parts:
     records: Records
     counts: Callable[[], Iterator[Count]]
     health: Callable[[], Mapping[str, Any]]
+    survey: Survey | None = None
+    bookings: Callable[[], Sequence[Booking]] = tuple
 
 
 Shown = Callable[[Parts], AbstractContextManager[Any]]  # pages, alerts: what lasts as long as the service
@@ -122,8 +129,12 @@ def serve(
         apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
         executor = undo.enter_context(apart)
         kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
-        read, watch = StoredRecords(database), Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints)
+        names = wish.names or Names(())
+        read = StoredRecords(database)
+        watch = Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints, bookings=names.bookings)
+        undo.enter_context(known_names(names, database))
         listener: Listener | None = None
+        survey = Survey() if places else None
         sink: Storing | None = None
         if places:
             admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
@@ -131,7 +142,7 @@ def serve(
             sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
             sink = Storing(wish.store, wish.spool)
             undo.callback(sink.close, patience_s=0.0)  # where nothing ran it: its thread must not outlive the store
-            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch))
+            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch, survey=survey))
         pulse = Pulse()
         left = sink.left if sink is not None else lambda: 0
         analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left, pulse=pulse)
@@ -139,15 +150,17 @@ def serve(
         def counts() -> Iterator[Count]:
             yield from analysis.counts()
             yield from _compiled(warming)
+            yield from names.counts()
             if listener is not None:
                 yield from listener.counts()
 
         def health() -> Mapping[str, Any]:
             store = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
             away = {"scheduler": executor.health()} if isinstance(executor, Scheduled) else {}
-            return {"analysis": analysis.health(), **store, **away, "compiling": warming.health()}
+            listed = {"schedulers": names.health()} if wish.names is not None else {}
+            return {"analysis": analysis.health(), **store, **away, **listed, "compiling": warming.health()}
 
-        parts = Parts(watch, analysis, database, read, counts, health)
+        parts = Parts(watch, analysis, database, read, counts, health, survey, names.bookings)
         stop = threading.Event()
         undo.enter_context(_thread(analysis.run, stop, "prism-analysis"))
         for one in shown:
@@ -158,7 +171,7 @@ def serve(
         try:
             if listener is not None:
                 counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
-                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse))
+                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse, survey=survey))
             while not asked.stop.is_set():
                 stop.wait(0.25)
         finally:

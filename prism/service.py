@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from prism.board import Boards
+from prism.board import Boards, Case
 from prism.records import Records
 
 if TYPE_CHECKING:
     from collectors.metrics import Count
     from collectors.retention import Status
+    from prism.alerts.model import Notification
+    from prism.alerts.settings import Settings
+    from prism.exporters.ports import Survey
+    from prism.feedback.desk import Desk
+    from prism.feedback.journal import Journal
+    from prism.hearing import Heard
+    from prism.names.bookings import Booking
     from prism.tokens import Tokens
     from prism.uploads import Uploads
 
@@ -31,6 +38,22 @@ class Limits:
     clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
     streams: int = 64  # event streams at a time
     looked_at: int = 2_000_000  # flow records looked at for an answer
+    traced: int = 1_000_000  # intervals and transfers of one trace
+    diagnosed: int = 4_000_000  # flow records of one diagnosis of the past: what --upload-memory holds by default
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What people do about findings: `journal` keeps their remarks, `desk` their actions, silences are in a `folder`.
+
+    `settings` are those of alerts; `notifications` gives those that were made last, at most so many.
+    """
+
+    journal: Journal
+    desk: Desk
+    settings: Settings
+    folder: str = ""
+    notifications: Callable[[int], Sequence[Notification]] = lambda _most: ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +64,10 @@ class Service:
     mapping that may have `ok`. Without `tokens` everybody may read and upload, which is for loopback alone (`api.serving`
     refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in Host headers besides
     loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that reads, in a file of
-    whoever runs the service (`servicefile`).
+    whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding. `survey`
+    is what exporters send, live, and `heard` what is known of them. `perfetto` is where pages open
+    traces, `bookings` what schedulers said of jobs, also of those that ended. `history` gives the cases that were open at a
+    time or later, as the store keeps them.
     """
 
     boards: Boards
@@ -55,3 +81,9 @@ class Service:
     names: tuple[str, ...] = ()
     store: Callable[[], Iterable[Status]] | None = None
     owner: str = ""
+    feedback: Feedback | None = None
+    survey: Survey | None = None
+    heard: Callable[[], Mapping[str, Heard]] = dict
+    perfetto: str = ""
+    bookings: Callable[[], Sequence[Booking]] = tuple
+    history: Callable[[int], Sequence[Case]] | None = None

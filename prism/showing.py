@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,32 +18,51 @@ from prism.alertfile import read_alerts
 from prism.alerting import Alerts
 from prism.alerts.settings import Settings
 from prism.api.serving import Wish, shown
+from prism.board import Case
+from prism.feedback.desk import Desk
+from prism.feedback.journal import Journal
 from prism.outbox import Outbox
 from prism.serve import Parts, Shown
-from prism.service import Service
+from prism.service import Feedback, Service
 from prism.servicefile import Running, near, noted
 
 
-def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | None = None) -> Shown:
+def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | None = None, *, perfetto: str = "") -> Shown:
     """Pages where they are wished for, and alerts as a settings file says. Raises OSError, ValueError at once.
 
-    In the `folder` is noted where the pages are, for commands on this host (`servicefile`).
+    `perfetto` is where pages open traces. In the `folder` is noted where the pages are, for commands on this host
+    (`servicefile`).
     """
-    settings = read_alerts(alerts) if alerts else Settings(())
+    if perfetto and not perfetto.startswith(("http://", "https://")):
+        raise ValueError(f"--perfetto {perfetto}: must be http://… or https://…")
+    settings = read_alerts(alerts) if alerts else Settings(folder=str(folder or "."))
 
     @contextmanager
     def lasting(parts: Parts) -> Iterator[None]:
-        alerting = Alerts(settings, Outbox(parts.database) if settings.receivers else None)
+        outbox, journal = Outbox(parts.database), Journal(parts.database)
+        alerting = Alerts(settings, outbox if settings.receivers else None, journal=journal)
+        desk = Desk(settings.actions, parts.database, limits=settings.limits)
+        feedback = Feedback(journal, desk, settings, settings.folder, outbox.newest)
 
         def counts() -> Iterator[Count]:
             yield from parts.counts()
             yield from alerting.counts()
 
         with ExitStack() as undo:
+            undo.callback(desk.close)
             undo.enter_context(_telling(alerting, parts))
             if pages is not None:
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
+                given |= (
+                    {"perfetto": perfetto, "bookings": getattr(parts, "bookings", tuple)}
+                    | {"history": _history(parts)}
+                    | {
+                        "feedback": feedback,
+                        "survey": parts.survey,
+                        "heard": lambda: getattr(parts.watch, "heard", {}),
+                    }
+                )
                 url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
                     running = Running(near(url), os.getpid(), parts.database.where, owner)
@@ -65,3 +84,8 @@ def _telling(alerts: Alerts, parts: Parts) -> Iterator[None]:
     finally:
         stop.set()
         thread.join()
+
+
+def _history(parts: Parts) -> Callable[[int], Sequence[Case]] | None:
+    state = getattr(parts, "analysis", None)
+    return state.state.cases if state is not None and state.state is not None else None

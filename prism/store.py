@@ -131,6 +131,11 @@ class State:
         self._until = windows[0].end_ns if windows else 0
         return Saved(tuple(jobs), tuple(trails), self._until, windows, self._gaps)
 
+    def cases(self, since_ns: int) -> list[Case]:
+        """The cases that went on at a time or later, each as it was last."""
+        told = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
+        return [one.case for one in told if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
+
     def _put_plain(self, table: Table, rows: Sequence[Window] | Sequence[Gap], versions: Sequence[int]) -> None:
         """Insert rows whose fields are the columns of a table."""
         times = [int(getattr(row, table.time)) for row in rows]

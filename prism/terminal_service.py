@@ -52,6 +52,19 @@ def _open(counts: Json) -> str:
     return ", ".join(f"{n} {severity}" for severity, n in counts.items() if n) or "none"
 
 
+def show_things(found: Sequence[Json], out: Console) -> None:
+    """A row per thing that a search found."""
+    if not found:
+        out.print(line("Nothing has such a name.", "bold"))
+        return
+    table = _table("type", "name", "about", "jobs", "findings")
+    for one in found:
+        named = one["title"] if one["title"] == one["id"] or one["type"] == "link" else f"{one['title']} ({one['id']})"
+        ids = (", ".join(one[name][:4]) for name in ("jobs", "findings"))
+        table.add_row(*map(line, (one["type"], named, one["detail"], *ids)))
+    out.print(table)
+
+
 def show_findings(cases: Sequence[Json], out: Console) -> None:
     """A finding each: who, since when, how much, why, and whom to isolate."""
     if not cases:

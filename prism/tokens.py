@@ -75,11 +75,16 @@ class Tokens:
         self._write(kept)
 
     def scope(self, secret: str) -> Scope | None:
-        """What a token allows; None where it is unknown. Every token is compared, each in constant time."""
+        """What a token allows; None where it is unknown."""
+        found = self.token(secret)
+        return found.scope if found is not None else None
+
+    def token(self, secret: str) -> Token | None:
+        """The token that a secret is; None where it is unknown. Every token is compared, each in constant time."""
         given, found = digest(secret), None
         for token in self.all():
             if hmac.compare_digest(token.digest, given):
-                found = token.scope
+                found = token
         return found
 
     def _write(self, tokens: Iterable[Token]) -> None:

@@ -1,7 +1,7 @@
 """Where endpoints stand: address → host, rail, leaf; and which switches are joined.
 
-A document is JSON, YAML or CSV (columns address, host, rail, leaf). What a site does not know it leaves out: every field of an
-endpoint is optional, and endpoints that are not named are simply unknown. Reading the file is the caller's business.
+A document is JSON, YAML or CSV (columns address, host, rail, leaf, rack, port). What a site does not know it leaves out: every
+field of an endpoint is optional, and endpoints that are not named are simply unknown. The caller reads the file.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
 from collectors.documents import Object, load_json, load_yaml
 
-_FIELDS = ("host", "rail", "leaf")
-_FIELDS_SET = frozenset(_FIELDS)
+_FIELDS = ("host", "rail", "leaf", "rack", "port")
+_FIELDS_SET = frozenset(_FIELDS[:3])  # one of them beside `address` makes a table a topology
 _BEGINNING = re.compile(r"""(?:\{\s*)?["']?(?:endpoints|links)["']?\s*:\s*(?:[\[{]|$)""", re.MULTILINE)
+FASTEST = 1e6  # Gbit/s that can be meant
 _UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where an address stands; None where unknown. `rail` counts the NICs of a host from 0."""
+    """Where an address stands; None where unknown. `rail` counts the NICs of a host from 0; `port` is the leaf's."""
 
     host: str | None
     rail: int | None
     leaf: str | None
+    rack: str | None = None
+    port: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Topology:
 
     endpoints: Mapping[str, Endpoint]
     links: tuple[tuple[str, str], ...] = ()
+    gbit: Mapping[str, float] = field(default_factory=dict)  # speeds, Gbit/s, by address or "switch|switch" (in order of name)
 
     def host(self, address: str) -> str | None:
         """The host an address belongs to; None where unknown."""
@@ -98,12 +102,13 @@ def parse(text: str, name: str) -> Topology:
     if kind == "csv":
         return Topology(_endpoints(_csv_rows(text, name), name))
     document = load_json(text, name) if kind == "json" else load_yaml(text, name)
-    _check_object(document, name, ("endpoints", "links"))
+    _check_object(document, name, ("endpoints", "links", "gbit"))
     if "endpoints" not in document:
         raise ValueError(f'{name}: "endpoints" is missing')
     return Topology(
         _endpoints(_document_rows(document["endpoints"], name, as_text=kind == "yaml"), name),
         _links(document.get("links", []), name),
+        _speeds(document.get("gbit", {}), name),
     )
 
 
@@ -197,8 +202,8 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
             other = f", once as {spelt[address]}" if spelt[address] != written else ""
             raise ValueError(f"{where}: {written} is given twice{other}")
         spelt[address] = written
-        host, leaf = (_name(fields.get(key), key, where) for key in ("host", "leaf"))
-        found[address] = Endpoint(host, _rail(fields.get("rail"), where), leaf)
+        host, leaf, rack, port = (_name(fields.get(key), key, where) for key in ("host", "leaf", "rack", "port"))
+        found[address] = Endpoint(host, _rail(fields.get("rail"), where), leaf, rack, port)
     if not found:
         raise ValueError(f"{name}: contains no endpoints")
     return found
@@ -242,6 +247,23 @@ def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
             raise ValueError(f"{name}: links[{i}]: must be a pair of two switches, not {shown(link)}")
         links.setdefault(frozenset(ends), (ends[0], ends[1]))
     return tuple(links.values())
+
+
+def _speeds(value: Any, name: str) -> dict[str, float]:
+    """Gbit/s of addresses and of links, written switch|switch."""
+    _check_object(value, f"{name}: gbit")
+    found: dict[str, float] = {}
+    for key, given in value.items():
+        where = f'{name}: gbit["{key}"]'
+        try:
+            number = float(given) if not isinstance(given, bool) else 0.0
+        except (TypeError, ValueError):
+            number = 0.0
+        if not 0 < number <= FASTEST:
+            raise ValueError(f"{where}: must be a speed in Gbit/s, not {shown(given)}")
+        ends = key.split("|")
+        found["|".join(sorted(ends)) if len(ends) == 2 else normal_address(key, where)] = number
+    return found
 
 
 def shown(value: Any) -> str:

@@ -1,8 +1,8 @@
 """A diagnosis as a Chrome trace, which Perfetto opens: a process per job, tracks per rank for steps, phases, communication.
 
-Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arrows along pipelines, from who sends), and `C`
-(counters: what a rank sends and is sent). Times are microseconds since `otherData.start_ns`, because the epoch in nanoseconds
-does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
+Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arrows along pipelines, from who sends), `i` (where
+findings begin), `C` (counters: what a rank sends and is sent). Times are microseconds since `otherData.start_ns`, because the
+epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
 
 Arrows and counters are bounded per job: of more transfers the longest have arrows, counters get coarser.
 One file per rank, as PyTorch's profiler writes them: `prism.kineto`.
@@ -65,7 +65,8 @@ def events(
         ends[sent] = np.arange(drawn + 1, drawn + 1 + len(sent))
         ends[given] = -ends[sent]
         drawn += len(sent)
-        _add_ranks(process, found, ends.tolist())
+        _add_ranks(process, found, ends.tolist(), topology)
+        process.mark(mine)
         _add_counters(process, found, values)
         yield from process.events
     rest = [_finding_slice(f, shown) for f, shown in findings if f.job not in known]
@@ -97,6 +98,12 @@ class _Process:
                     ends = {"ph": "s"} if arrow > 0 else {"ph": "f", "bp": "e"}
                     middle = {"ts": ((start + end) // 2 - self.zero_ns) / 1000}
                     self.events.append({**ends, **at, "id": abs(arrow), "name": label, "cat": "transfer", **middle})
+
+    def mark(self, findings: Sequence[Slice]) -> None:
+        """Add a marker across the process where each finding begins."""
+        for one in findings:
+            at = {"ph": "i", "s": "p", "pid": self.pid, "tid": 0, "ts": (one.start_ns - self.zero_ns) / 1000}
+            self.events.append({**at, "name": one.name, "cat": "finding", "args": dict(one.args)})
 
     def count(self, name: str, times_ns: Sequence[int], values: Sequence[Mapping[str, float]]) -> None:
         """Add a counter, which keeps each value until the next time."""
@@ -132,7 +139,7 @@ def _event_slice(event: Event) -> Slice:
     return Slice(event.start_ns, event.end_ns, event.kind, {})
 
 
-def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int]) -> None:
+def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], topology: Topology | None) -> None:
     """Tracks of every rank, by stage: its steps, their phases, its compute, its communication; `arrows` by row of spans."""
     endpoints, stages = found.job.endpoints, found.parallelism.stages
     spans = found.timeline.spans
@@ -140,7 +147,7 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int]) ->
     bounds = np.searchsorted(spans.rank[by_rank], np.arange(len(endpoints) + 1))
     for rank in sorted(range(len(endpoints)), key=lambda r: (stages.get(endpoints[r], 0), r)):
         stage = f" · stage {stages[endpoints[rank]]}" if endpoints[rank] in stages else ""
-        name = f"{endpoints[rank]}{stage}"
+        name = f"{track(found, rank, topology)}{stage}"
         steps = zip(numbers(found.timeline, rank).tolist(), found.timeline.steps[rank].tolist(), strict=True)
         process.add(f"{name} · steps", [Slice(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
         process.add(f"{name} · phases", _phases(found, rank))
@@ -153,6 +160,15 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int]) ->
             into.append(Slice(int(spans.start_ns[row]), int(spans.end_ns[row]), phase, args, arrows[row]))
         process.add(f"{name} · compute", quiet)
         process.add(f"{name} · communication", busy)
+
+
+def track(found: JobDiagnosis, rank: int, topology: Topology | None) -> str:
+    """The name of a rank's tracks: rank · host · GPU; its address where its host is not known."""
+    endpoint = found.job.endpoints[rank]
+    place = topology.endpoints.get(endpoint) if topology is not None else None
+    if place is None or place.host is None:
+        return f"rank {rank} · {endpoint}"
+    return f"rank {rank} · {place.host}" + (f" · GPU {place.rail}" if place.rail is not None else "")
 
 
 def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:

@@ -119,8 +119,24 @@ def past(followed: Iterable[Followed], until_ns: int, search_ns: int, most_ns: i
             yield Wanted(begin, since, one.job.endpoints)
 
 
-def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> tuple[Followed, ...]:
-    """Those followed, after a look at who trains: new ones are added; names and members are kept until several looks agree."""
+def going(followed: Iterable[Followed]) -> tuple[Followed, ...]:
+    """Jobs that have not ended: who has the endpoints of one that has is another job."""
+    return tuple(one for one in followed if one.state != "ended")
+
+
+def over_lately(followed: Iterable[Followed], *, most: int = 200) -> tuple[Followed, ...]:
+    """The jobs that ended last, at most so many."""
+    over = sorted((one for one in followed if one.state == "ended"), key=lambda one: one.talked_ns)
+    return tuple(over[-most:])
+
+
+def known_as(
+    followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int, *, taken: Sequence[str] = ()
+) -> tuple[Followed, ...]:
+    """Those followed, after a look at who trains: new ones are added; names and members are kept until several looks agree.
+
+    No new one has a name that is `taken`.
+    """
     whole = [set(job.endpoints) for job in jobs]
     followed = [one for one in followed if not any(set(one.job.endpoints) < members for members in whole) or one.trusted]
     before = {one.id: marks(one.found) if one.found else Marks(frozenset(one.job.endpoints)) for one in followed}
@@ -129,7 +145,7 @@ def known_as(followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int) -> 
     out = [_seen(one, sighted.get(one.id), now_ns) for one in followed]
     fresh = [job for name, job in zip(names, jobs, strict=True) if name is None]
     return tuple(one for one in out if one is not None) + tuple(
-        Followed(job, now_ns) for job in distinct(fresh, tuple(one.id for one in followed))
+        Followed(job, now_ns) for job in distinct(fresh, (*taken, *(one.id for one in followed)))
     )
 
 

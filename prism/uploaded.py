@@ -64,11 +64,13 @@ def replay(folder: Path) -> None:
     inputs = _named(names)
 
     from prism import boardfile, hints, topology
+    from prism.names import bookings
     from prism.opening import replayed
 
     placed = topology.parse(asked["topology"], "topology") if asked["topology"] else None
     given = hints.parse(asked["hints"], "hints") if asked.get("hints") else None
-    told, flows = replayed(inputs, placed, _Progress().tell, hints=given)
+    jobs = bookings.parse(asked["jobs"], "jobs.json") if asked.get("jobs") else ()
+    told, flows = replayed(inputs, placed, _Progress().tell, hints=given, bookings=jobs)
     source = replace(told.source, files=tuple(names.get(path, path) for path in told.source.files))
     boardfile.save(folder / "board", replace(told, source=source), flows)
 

@@ -50,7 +50,7 @@ class Bounds:
 
 @dataclass
 class Upload:
-    """One upload as it gets on."""
+    """One upload as it gets on. `key` and `span`, ns, are those of a diagnosis of the past (prism.past.again)."""
 
     id: str
     files: tuple[str, ...]
@@ -61,11 +61,15 @@ class Upload:
     total: int = 0
     error: str | None = None
     octets: int = 0
+    key: str = ""
+    span: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As REST tells it."""
+        """As REST tells it. `start_ns` and `end_ns` are those of a diagnosis of the past."""
+        times = [str(at) for at in self.span] if self.span else [None, None]
         fields = {name: getattr(self, name) for name in ("id", "state", "stage", "done", "total", "error")}
-        return fields | {"files": list(self.files), "octets": self.octets, "board": f"?replay={self.id}"}
+        span = {"start_ns": times[0], "end_ns": times[1]}
+        return fields | span | {"files": list(self.files), "octets": self.octets, "board": f"?replay={self.id}"}
 
 
 class Uploads:
@@ -140,13 +144,22 @@ class Uploads:
             self._path(made).mkdir(mode=0o700)
             return Incoming(made, self._path(made), self.bounds.octets - used)
 
-    def start(self, incoming: Incoming, topology: str | None = None, hints: str | None = None) -> Upload:
-        """Have an upload replayed, with the texts of a topology and of hints. Raises OSError."""
+    def start(
+        self,
+        incoming: Incoming,
+        topology: str | None = None,
+        hints: str | None = None,
+        *,
+        jobs: str | None = None,
+        key: str = "",
+        span: tuple[int, int] | None = None,
+    ) -> Upload:
+        """Have an upload replayed, with the texts of a topology, of hints and of jobs of schedulers. Raises OSError."""
         octets = sum(path.stat().st_size for path in incoming.folder.iterdir())
-        asked = {"files": incoming.files, "topology": topology, "hints": hints}
+        asked = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs}
         (incoming.folder / ASKED).write_text(json.dumps(asked), "utf-8")
         names = tuple(name for name, _ in incoming.files)
-        upload = Upload(incoming.id, names, time.time(), octets=octets)
+        upload = Upload(incoming.id, names, time.time(), octets=octets, key=key, span=span)
         with self._lock:
             self._uploads[upload.id] = upload
         self._waiting.put(upload.id)

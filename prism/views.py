@@ -16,6 +16,7 @@ import numpy as np
 
 from prism.board import Board, Case, JobStatus, Window
 from prism.model import Alternative, Group, JobDiagnosis, Layout, Severity, shares
+from prism.names.bookings import Booking
 from prism.topology import Endpoint, Topology
 from prism.views_sums import sums
 
@@ -83,7 +84,7 @@ def jobs(shown: Board, some: Iterable[JobStatus] | None = None) -> list[Json]:
     """A summary of every job, in order of start and id; of `some` of them where they are named."""
     by_job = _cases(shown)
     asked = sorted(shown.jobs, key=job_key) if some is None else some
-    return [summary(job, by_job.get(job.id, ())) for job in asked]
+    return [summary(job, by_job.get(job.id, ()), shown.bookings.get(job.id)) for job in asked]
 
 
 def job_key(job: JobStatus) -> tuple[int, str]:
@@ -98,14 +99,15 @@ def _cases(shown: Board) -> Mapping[str, list[Case]]:
     return found
 
 
-def summary(status: JobStatus, cases: Iterable[Case]) -> Json:
-    """A job in brief; `cases` are those of this job."""
+def summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = None) -> Json:
+    """A job in brief; `cases` are those of this job, `booking` what a scheduler says of it."""
     found, cases = status.found, list(cases)
     job, layout = found.job, found.parallelism.layout
     lost = sum(c.finding.lost_gpu_s for c in cases if c.finding.severity is not Severity.INFO)
     return {
         "id": job.id,
-        "name": job.name or None,
+        "name": job.name or (booking.name if booking else "") or None,
+        "scheduler": scheduled(booking) if booking else None,
         "state": status.state,
         "endpoints": len(job.endpoints),
         "hosts": len(job.hosts),
@@ -117,6 +119,13 @@ def summary(status: JobStatus, cases: Iterable[Case]) -> Json:
         "lost_gpu_seconds": finite(lost),
         "findings": severities(cases),
     }
+
+
+def scheduled(booking: Booking) -> Json:
+    """What a scheduler says of a job; `end_ns` is None while it goes on, `start_ns` where it is not known."""
+    texts = {name: getattr(booking, name) or None for name in ("name", "user", "queue")}
+    times = {name: ns(getattr(booking, name)) if getattr(booking, name) else None for name in ("start_ns", "end_ns")}
+    return {"source": booking.source, "id": booking.id, **texts, **times, "hosts": len(booking.hosts)}
 
 
 def _steps(found: JobDiagnosis) -> Json:
@@ -149,7 +158,7 @@ def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json
     found, cases = status.found, _cases(shown).get(id_, [])
     most = len(found.job.endpoints)
     first, last = (min(rank, most) for rank in ranks or (0, most))
-    return summary(status, cases) | {
+    return summary(status, cases, shown.bookings.get(id_)) | {
         "alternatives": [_alternative(one) for one in found.parallelism.alternatives],
         "groups": [_group(group) for group in found.parallelism.groups],
         "ranks": _ranks(found, shown.topology, first, last),
@@ -202,6 +211,8 @@ def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int
                 "host": place.host,
                 "rail": place.rail,
                 "leaf": place.leaf,
+                "rack": place.rack,
+                "port": place.port,
                 "stage": stages.get(endpoint, unknown),
                 "groups": member.get(endpoint, {}),
                 "steps": len(found.timeline.steps[rank]),

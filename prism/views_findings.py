@@ -117,7 +117,7 @@ def finding(shown: Board, id_: str) -> Json | None:
     status = job_of(shown, found.finding.job)
     own = [one for one in shown.cases if one.finding.job == found.finding.job]
     return told(shown, [found])[0] | {
-        "job": summary(status, own) if status else None,
+        "job": summary(status, own, shown.bookings.get(status.id)) if status else None,
         "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
         "advice": advice.steps(found.finding),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -24,6 +24,8 @@ from prism.heartbeat import aged, steps_on, uneasy, unheard
 from prism.hints import Hints
 from prism.jobs import recognize
 from prism.model import Diagnosis, Finding, Job, Source
+from prism.names.bookings import Booking
+from prism.names.following import met, named
 from prism.numbering import known as numbered
 from prism.parted import upheld
 from prism.records import Memory, Records
@@ -31,7 +33,7 @@ from prism.sameness import loud
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import KNOWN_S, Followed, Wanted, after, analysed, around, doubted, known_as, past, sighted, unknown
+from prism.tracking import KNOWN_S, Followed, Wanted, after, analysed, around, doubted, going, past, sighted, unknown
 from prism.windows import NO_FLOWS, SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "arrived after its window"
@@ -59,6 +61,7 @@ class Watch:
         executor: Executor | None = None,
         kept: Records | None = None,
         hints: Hints | None = None,
+        bookings: Callable[[], Sequence[Booking]] = tuple,
     ) -> None:
         self.topology, self.hints, self.boards, self.steps = topology, hints, boards or Boards(), steps
         self.shelf, self.delays = Shelf(), Delays()
@@ -66,15 +69,15 @@ class Watch:
         self.trails: tuple[Trail, ...] = ()
         self._search, self._most = int(search_s * SECOND), int(most_s * SECOND)
         self._every, self._closed = every, closed
-        self._executor, self._kept = executor, kept
+        self._executor, self._kept, self._listed = executor, kept, bookings
+        self.bookings = dict[str, Booking]()  # by the id of the job
         self._windows: deque[Window] = deque(maxlen=windows)
         self._inbox: deque[tuple[Flows | Transits, int]] = deque()
         self._taking = threading.Lock()
         self._looked = self._until = self._late = self._late_in_all = self._records = 0
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
-        self.known = Board()  # what had been told before it went on from there
-        self.unheard = False  # whether records have stopped coming from where jobs were seen
+        self.known, self.unheard = Board(), False  # what had been told before it went on; whether records have stopped coming
         self.quiet: dict[str, Quiet] = {}  # exporters that have fallen silent while others have not
         self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
         self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # of jobs
@@ -88,7 +91,7 @@ class Watch:
 
     def hear(self, heard: Mapping[str, Heard]) -> None:
         """What collectors know of exporters now, all of it. From any thread."""
-        self._heard = dict(heard)
+        self.heard = self._heard = dict(heard)
 
     def resume(
         self,
@@ -107,7 +110,8 @@ class Watch:
         it because nobody listened. `windows` and `known` gaps are those from before, the newest first.
         """
         newest = int(flows.end_ns.max(initial=0))
-        self.jobs, self.trails, self._until = tuple(jobs), tuple(trails), until_ns
+        self.trails, self._until = tuple(trails), until_ns
+        self.jobs, self.bookings = named(jobs, {}, self._listed(), self.topology, until_ns)
         self._windows.extend(windows)
         self.gaps = gaps.over(tuple(known), flows)
         self._whole_ns = max((gap.end_ns for gap in self.gaps), default=0)
@@ -188,8 +192,8 @@ class Watch:
                 self._late, self._late_in_all = self._late + late, self._late_in_all + late
                 self._records += len(records)
                 self._deaf, self.gaps = self._deaf.over(taken), gaps.over(self.gaps, taken)
-                if len(taken) and (not self._first or taken.start_ns.min() < self._first):
-                    self._first = int(taken.start_ns.min())
+                if len(taken):
+                    self._first = min(self._first or int(taken.start_ns.min()), int(taken.start_ns.min()))
 
     def look(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
         """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it.
@@ -199,17 +203,17 @@ class Watch:
         began = time.perf_counter()
         self.take()
         self._deaf = self._deaf.looked(now_ns)
+        self.jobs, self.bookings = named(self.jobs, self.bookings, self._listed(), self.topology, now_ns)
         held = self._hold(now_ns)
         if self._first:
             self._know(now_ns, held)
-        findings: list[Finding] = []
         words = [*unheard(self.shelf.heard_ns, self.jobs, self._deaf.spared(self.shelf.heard_ns, now_ns))]
         self.unheard = bool(words)
         words += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
         self._told_of = self._heard
-        jobs, looked_at = [], dict[str, Watched]()
+        jobs, looked_at, findings = [], dict[str, Watched](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
-        glances = [None if one.id in held else self._glance(one, now_ns) for one in self.jobs]
+        glances = [None if one.id in held or one.state == "ended" else self._glance(one, now_ns) for one in self.jobs]
         for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
             if one.id in held:
                 jobs.append(one)
@@ -228,48 +232,44 @@ class Watch:
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
-                running = seen.state == "running"
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, running, ends, final, began_ns, known_ns)
-        self.jobs = tuple(jobs)
-        trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), {one.id for one in jobs if one.anew_ns == now_ns})
+                goes = seen.state == "running"
+                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
+        self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
+        trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), renewed)
         trails = frozen(follow(trails, findings, looked_at, now_ns, topology=self.topology), analysed(self.jobs))
         self.trails = bounded(told_before(self.trails, trails) if again else trails, closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
         since, self._until = self._until, now_ns
-        took = time.perf_counter() - began
         if now_ns > since:
+            took = time.perf_counter() - began
             self._windows.appendleft(Window(since or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
-        self.shelf.forget(min((self._wanted(one, now_ns) for one in self.jobs), default=now_ns - self._search))
-        board = self._board(now_ns)
-        self.boards.publish(board)
-        return board
+        self.shelf.forget(min((self._wanted(one, now_ns) for one in going(self.jobs)), default=now_ns - self._search))
+        self.boards.publish(self._board(now_ns))
+        return self.boards.newest
 
     def _hold(self, now_ns: int) -> Collection[str]:
         """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
-        going = (one for one in self.jobs if one.trusted and one.state != "ended")
-        since = min((self._wanted(one, now_ns) for one in going), default=now_ns)
+        going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
+        since = min((self._wanted(one, now_ns) for one in going_on), default=now_ns)
         self.quiet = silenced(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
-        held = {job for one in self.quiet.values() for job in one.jobs}
-        self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | dict.fromkeys(held, now_ns)
-        return held
+        held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
+        self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
+        return set(held)
 
     def _know(self, now_ns: int, held: Collection[str]) -> None:
         """See who trains, when there is reason to; those that are `held` stay as they are."""
         lately = self.shelf.between(self._until or self._first, now_ns)
-        settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in self.jobs)
+        settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in going(self.jobs))
         self._looked += 1
-        if settled and self.jobs and self._looked % self._every and unknown(lately, self.jobs) < 0.02:
+        if settled and self.jobs and self._looked % self._every and unknown(lately, going(self.jobs)) < 0.02:
             return
         begins = (self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running")
         longest = now_ns - min(begins, default=now_ns)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
         if len(flows := (within := self.shelf.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
-            kept = tuple(one for one in self.jobs if one.id in held)
-            members = {address for one in kept for address in one.job.endpoints}
             seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
-            jobs = [job for job in seen if members.isdisjoint(job.endpoints)]
-            self.jobs = (*kept, *known_as([one for one in self.jobs if one.id not in held], jobs, now_ns))
+            self.jobs = met(self.jobs, seen, held, self.bookings, now_ns, self._anew)
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
         """Since when records of a job are asked for; its window begins there if they are held since `held_ns`."""
@@ -321,19 +321,19 @@ class Watch:
         """A job after its window, which told so much of it."""
         one = replace(one, looked_ns=glance.now_ns)
         if told is None or not told.jobs:
-            talked = max(one.talked_ns, glance.job.end_ns)
-            return self._aged(doubted(replace(one, lately=(), talked_ns=talked), glance.now_ns), glance.now_ns)
+            one = replace(one, lately=(), talked_ns=max(one.talked_ns, glance.job.end_ns))
+            return self._aged(doubted(one, glance.now_ns), glance.now_ns)
         self._deaf = self._deaf.learned(one, told.jobs[0], glance.since_ns)
         one = after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
         return self._aged(self._deaf.cleared(one, self.gaps), glance.now_ns)
 
     def _aged(self, one: Followed, now_ns: int) -> Followed:
         """A job when time has passed, without the time in which nobody listened."""
-        return aged(one, self._deaf.spared(one.talked_ns, now_ns))
+        return one if one.state == "ended" else aged(one, self._deaf.spared(one.talked_ns, now_ns))
 
     def _source(self, flows: int) -> Source:
-        skipped = {name: count for name, count in (*self.shelf.skipped.items(), (LATE, self._late_in_all)) if count}
-        return Source((), 0, flows, skipped, self._first, self._until)
+        every = (*self.shelf.skipped.items(), (LATE, self._late_in_all))
+        return Source((), 0, flows, {name: count for name, count in every if count}, self._first, self._until)
 
     def _board(self, now_ns: int) -> Board:
         return Board(
@@ -346,4 +346,5 @@ class Watch:
             gaps=self.gaps,
             unexplained=(*self._unexplained, *self.shelf.left_out()),
             topology=self.topology,
+            bookings=self.bookings,
         )

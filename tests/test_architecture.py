@@ -47,6 +47,12 @@ prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histo
 prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.replay prism.serve prism.service prism.showing prism.silencing
 prism.simulate prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
+prism.api.search prism.names.keeping prism.names.sources
+prism.api.remarks prism.api.alerts prism.api.actions prism.api.schemas_feedback prism.feedback.desk prism.feedback.journal
+prism.api.exporters prism.api.reports prism.reports.command prism.telemetry.jobs
+prism.exporters.told
+prism.exporters.ports prism.api.rates prism.api.past prism.past.again prism.past.command
+prism.notify.mail prism.notify.sending
 prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.workers
 """,
     )

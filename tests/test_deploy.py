@@ -29,7 +29,8 @@ RULES = yaml.safe_load((DEPLOY / "rules.yml").read_text())
 DASHBOARD = json.loads((DEPLOY / "grafana" / "prism.json").read_text())
 SOURCES = {s["uid"]: s for s in yaml.safe_load((DEPLOY / "grafana" / "datasources.yml").read_text())["datasources"]}
 EXPRESSIONS = [rule["expr"] for group in RULES["groups"] for rule in group["rules"]]
-PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+BY_JOB = json.loads((DEPLOY / "grafana" / "prism-job.json").read_text())
+PANELS = [panel for board in (DASHBOARD, BY_JOB) for panel in board["panels"] if panel["type"] != "row"]
 EXPRESSIONS += [target["expr"] for panel in PANELS for target in panel["targets"] if "expr" in target]
 SIZES = (DEPLOY / "README.md").read_text()
 QUERIES = [target["rawSql"] for panel in PANELS for target in panel["targets"] if "rawSql" in target]

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from prism.alerts.email import email
 from prism.alerts.model import Alert, Notification
+from prism.alerts.opsgenie import opsgenie
+from prism.alerts.opsgenie import path as opsgenie_path
 from prism.alerts.settings import Kind, Receiver
 from prism.alerts.signing import signature
 from prism.alerts.slack import slack
+from prism.alerts.teams import teams
 
 Json = dict[str, Any]
 NEVER = "0001-01-01T00:00:00Z"  # as Go writes no time
@@ -38,13 +42,18 @@ class Post:
 def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_ns: int) -> Post:
     """What to post to a receiver, of its kind. The body is the same each time but for an Alertmanager's end times."""
     url = str(receiver.url)
+    if receiver.kind == "email":
+        return Post(url, (), email(told, receiver, external_url))
+    if receiver.kind == "opsgenie":
+        url = url.rstrip("/") + opsgenie_path(told)
     if receiver.kind == "alertmanager" and not url.rstrip("/").endswith(PUSH):
         url = url.rstrip("/") + PUSH
     made = BODIES[receiver.kind](told, receiver, external_url, now_ns)
     body = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     headers = [("Content-Type", "application/json"), ("User-Agent", "Prism")]
     if receiver.token:
-        headers.append(("Authorization", f"Bearer {receiver.token!s}"))
+        scheme = "GenieKey" if receiver.kind == "opsgenie" else "Bearer"
+        headers.append(("Authorization", f"{scheme} {receiver.token!s}"))
     if receiver.kind in ("webhook", "signed"):
         seconds = now_ns // 10**9
         headers += [("webhook-id", told.id), ("webhook-timestamp", str(seconds))]
@@ -123,12 +132,22 @@ def _slack(told: Notification, _receiver: Receiver, external_url: str, _now_ns: 
     return slack(told, external_url)
 
 
+def _teams(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return teams(told, external_url)
+
+
+def _opsgenie(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return opsgenie(told, external_url)
+
+
 BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
     "webhook": webhook,
     "signed": signed,
     "alertmanager": pushed,
     "pagerduty": pagerduty,
     "slack": _slack,
+    "teams": _teams,
+    "opsgenie": _opsgenie,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from prism.alerts.matching import Matcher
 
-Kind = Literal["webhook", "signed", "alertmanager", "pagerduty", "slack"]
+Kind = Literal["webhook", "signed", "alertmanager", "pagerduty", "slack", "teams", "opsgenie", "email"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUPABLE = ("job", "severity", "alertname", "subject", "ids", "host", "switch", "cluster")
@@ -79,8 +79,8 @@ class Receiver:
 
     `match`: which alerts, all by default. `resolved`: whether it hears of ends. `most`: alerts in one notification. `allow`:
     networks that are not public and may be posted to. `secrets` sign (Standard Webhooks), several while one is replaced by
-    another; `token` goes into the Authorization header. `ca_file`: who signs its certificate. `refresh_s`: how often an
-    Alertmanager is told what goes on.
+    another; `token` goes into the Authorization header, of email it is the password of `user`; `to` and `sender` are addresses
+    of email. `ca_file`: who signs its certificate. `refresh_s`: how often an Alertmanager is told what goes on.
     """
 
     name: str
@@ -95,6 +95,9 @@ class Receiver:
     routing_key: Secret = NONE
     ca_file: str = ""
     refresh_s: float = 60.0
+    to: tuple[str, ...] = ()
+    sender: str = ""
+    user: str = ""
 
     @property
     def digest(self) -> str:
@@ -112,13 +115,37 @@ class Receiver:
 
 
 @dataclass(frozen=True)
+class Hook:
+    """Where an action on a finding is posted once a person approved it (`prism.feedback`), signed.
+
+    `title` is what the button says. While `dry_run` is set it is never asked to act. `match`: for which findings it is offered.
+    """
+
+    name: str
+    url: Secret
+    secrets: tuple[Secret, ...]
+    title: str = ""
+    dry_run: bool = True
+    match: tuple[Matcher, ...] = ()
+    allow: tuple[Network, ...] = ()
+    ca_file: str = ""
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What must not be shown of it, longest first."""
+        return Receiver(self.name, "signed", self.url, secrets=self.secrets).hidden
+
+
+@dataclass(frozen=True)
 class Settings:
     """All of it. `external_url` is where people find the dashboard; `labels` are added to every alert.
 
-    In `folder` silences are kept, and a copy of what waits and what could not be delivered, for the command line.
+    `actions` are hooks for actions that people approve. In `folder` silences are kept, and a copy of what waits and what could
+    not be delivered, for the command line.
     """
 
     receivers: tuple[Receiver, ...] = ()
+    actions: tuple[Hook, ...] = ()
     external_url: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     folder: str = "."

@@ -9,12 +9,32 @@ from functools import cache, partial
 from fastapi import Depends, FastAPI
 from starlette.middleware.gzip import GZipMiddleware
 
-from prism.api import boards, events, findings, index, ops, pages, parameters, problems, replays, session
+from prism.api import (
+    actions,
+    alerts,
+    boards,
+    events,
+    exporters,
+    findings,
+    index,
+    ops,
+    pages,
+    parameters,
+    past,
+    problems,
+    rates,
+    remarks,
+    replays,
+    reports,
+    search,
+    session,
+)
 from prism.api.described import described
 from prism.api.guard import Guard
 from prism.api.heads import Heads
 from prism.api.hub import Hub
 from prism.service import Service
+from prism.telemetry.jobs import JobMetrics
 
 BASE = index.BASE
 
@@ -41,12 +61,25 @@ def app(service: Service) -> FastAPI:
         dependencies=[Depends(parameters.check)],
     )
     made.state.service, made.state.hub = service, hub
+    url = service.feedback.settings.external_url if service.feedback else ""
+    made.state.job_metrics = JobMetrics(url, service.survey.sent if service.survey is not None else dict)
     told = cache(partial(described, made))
     made.openapi = told  # type: ignore[method-assign]
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     made.add_middleware(Heads)
     made.add_middleware(Guard, service=service)
-    for router in (boards.router, findings.router, replays.router(), events.router, ops.router, session.router):
+    told_of = (boards.router, findings.router, search.router, replays.router(), events.router, ops.router, session.router)
+    parts = (
+        *told_of,
+        remarks.router,
+        alerts.router,
+        actions.router,
+        past.router,
+        rates.router,
+        exporters.router,
+        reports.router,
+    )
+    for router in parts:
         made.include_router(router, prefix=BASE)
     made.include_router(ops.root)
     made.include_router(index.router)

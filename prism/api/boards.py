@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
@@ -20,11 +20,13 @@ from prism.api.asked import (
     cursor_of,
     span,
 )
-from prism.api.described import many, one
+from prism.api.described import errors, many, one
 from prism.api.moments import LAST
 from prism.api.problems import absent
 from prism.board import JobStatus
-from prism.model import PairKind
+from prism.model import Diagnosis, PairKind
+from prism.rankings.deviation import deviations as ranked
+from prism.trace import dumps
 
 router = APIRouter()
 IdPath = Annotated[str, Path(max_length=200, description="The job's id.", examples=["job-1"])]
@@ -111,6 +113,37 @@ def graph(
     """Who sends how much to whom."""
     found = _job(shown, id).found
     return answer(request, shown, lambda: views_graph.graph(found, shown.board.topology, by=by, kind=kind))
+
+
+@router.get("/jobs/{id}/deviations", response_model=schemas.Listed[schemas.Deviation], responses=many("deviations", 404, 409))
+def deviations(
+    request: Request,
+    shown: ShownAsked,
+    id: IdPath,  # noqa: A002
+    measure: Annotated[str, Query(pattern=f"^({'|'.join(cells.MEASURES)})$")] = "work",
+    start_ns: TimeQuery = None,
+    end_ns: TimeQuery = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> Response:
+    """Ranks in order of how much more they spend than before `start_ns` and than the other ranks of their stage."""
+    found, topology = _job(shown, id).found, shown.board.topology
+    start, end = start_ns if start_ns is not None else found.job.start_ns, LAST if end_ns is None else end_ns
+    given: dict[str, Any] = {"measure": measure, "topology": topology, "most": limit}
+    return listed(request, shown, lambda: (ranked(found, start, end, **given), None))
+
+
+@router.get("/jobs/{id}/trace", response_class=Response, responses=errors(404, 413))
+def trace(shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
+    """What every rank did, as a Chrome trace that Perfetto opens: tracks by rank, host and GPU, findings as markers."""
+    found = _job(shown, id).found
+    many = len(found.timeline.phases) + len(found.timeline.spans)
+    if many > service.limits.traced:
+        raise HTTPException(413, f"{many:,} intervals are more than {service.limits.traced:,}; use prism diagnose --trace FILE")
+    claims = tuple(case.finding for case in shown.board.cases if case.finding.job == id)
+    text = dumps(Diagnosis(shown.board.source, (found,), claims), shown.board.topology)
+    name = "".join(c for c in id if c.isalnum() or c in "-_")[:60]
+    headers = {"Content-Disposition": f'attachment; filename="job-{name}.json"', "Cache-Control": "no-store"}
+    return Response(text, media_type=JSON, headers=headers)
 
 
 def _job(shown: Shown, id_: str) -> JobStatus:

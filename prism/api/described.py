@@ -17,6 +17,11 @@ from prism.api.moments import with_times
 from prism.api.problems import PROBLEM
 from prism.api.schemas import Problem
 from prism.board import Board, Gap, told
+from prism.exporters.ports import Port
+from prism.exporters.survey import survey
+from prism.exporters.told import exporter
+from prism.feedback.remarks import Remark, labelled
+from prism.feedback.remarks import to_json as remark_json
 from prism.model import (
     PHASES,
     Alternative,
@@ -36,6 +41,11 @@ from prism.model import (
     Spans,
     Timeline,
 )
+from prism.names.bookings import Booking
+from prism.names.search import search
+from prism.past.comparing import compared
+from prism.rankings.deviation import deviations
+from prism.reports.lost import lost
 from prism.topology import Endpoint, Topology
 from prism.views import Json
 
@@ -49,7 +59,7 @@ REASONS = {
     403: "The token may only read, or the request is from a page of another site.",
     404: "Nothing has this id, or the service keeps no such data. The detail names what is known.",
     406: "Accept names no form that this answer has. The detail names those it has.",
-    409: "The upload is being replayed.",
+    409: "It is not possible as things are now, or would mean nothing. The detail says why.",
     413: "The body is larger than allowed.",
     421: "The service does not have the name of the Host header.",
     422: "A form or body is not valid. The detail names the field.",
@@ -133,7 +143,15 @@ def examples() -> dict[str, Json]:
         "findings": views_findings.told(board, [case])[0],
         "finding": views_findings.finding(board, case.id) or {},
         "hosts": views_findings.hosts(board)[0],
-        "replay": replay | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
+        "search": search(board, "server1")[0],
+        "exporters": exporter_example(),
+        "lost": lost([case], "host", START, START + 2000 * MS)[0],
+        "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
+        **rate_examples(),
+        "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
+        "replay": replay
+        | {"start_ns": None, "end_ns": None}
+        | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
         "health": {
             "ok": True,
             "mode": "live",
@@ -149,8 +167,69 @@ def examples() -> dict[str, Json]:
             "openapi": "/openapi.json",
             "docs": "/docs",
             "metrics": "/metrics",
+            "perfetto": None,
         },
+        **feedback_examples(),
         "session": {"needed": True, "scope": "read"},
+    }
+
+
+def exporter_example() -> Json:
+    """An example of an exporter that samples."""
+    columns = {"start_ns": [START], "end_ns": [START + MS], "octets": [1500], "sampling_rate": [4096]}
+    sent = survey(Flows.build(columns | {"src": [0], "dst": [0]}, endpoints=("10.10.0.1",), exporters=("leaf0",)))
+    port = Port(49, 800_000_000_000, True, START, START + MS, 0, 0, 0, 0, 312.5, 298.0)
+    return exporter("leaf0", sent["leaf0"], [port], None, 0)
+
+
+def rate_examples() -> dict[str, Json]:
+    """Examples of rates."""
+    speeds = {"speed_gbit_s": 400.0, "learnt": True, "mean_utilisation": 0.1, "peak_utilisation": 0.175}
+    rate = {"id": "10.10.0.1", "way": "out", "gbit_s": [12.5, 70.0], "mean_gbit_s": 41.25, "peak_gbit_s": 70.0, **speeds}
+    times = {"start_ns": str(START), "end_ns": str(START + 2000 * MS), "bin_ms": 1000.0}
+    sending = {"usual": 190.0, "now": 48.0, "peers": 188.0}
+    series = {"culprit": [41.0, 12.0], "peers": [40.0, 39.5], "peers_number": 7, "sending": sending}
+    edge = {"pair": "10.10.0.1>10.10.2.1", "octets": 4 << 20, "usual": 190.0, "now": 48.0}
+    begun = {
+        "by": "endpoint",
+        "ids": ["10.10.0.1"],
+        "start_ns": str(START),
+        "bin_ms": 1000.0,
+        "begin_ns": str(START + 1000 * MS),
+    }
+    return {
+        "rates": {"by": "endpoint", **times, "truncated": False, "items": [rate]},
+        "beside": {**begun, **series, "edges": [edge]},
+    }
+
+
+def feedback_examples() -> dict[str, Json]:
+    """Examples of what people do about the finding of the board."""
+    at, case = {"at_ns": str(START)}, "323230027bb9"
+    mark = Remark("0123456789abcdef", case, "right", START, "ada", "replaced the fan")
+    known = {"finding": views_findings.finding(_board(), _board().cases[0].id) or {}}
+    label = labelled([replace(mark, known=known["finding"])])[0]
+    trail = [{"state": "proposed", **at, "by": "ada", "text": ""}, {"state": "done", **at, "by": "hook", "text": "HTTP 200"}]
+    times = {"start_ns": str(START), "end_ns": str(START + 2 * 3600 * 1000 * MS)}
+    sent = {"made_ns": str(START), "next_ns": None, "done_ns": str(START + MS), "error": ""}
+    matches = [{"finding": case, "summary": "Slow rank 10.10.1.1 (server1): job job-1 is 1.42× slower"}]
+    action = {"id": "act_0123456789abcdef", "hook": "drain", "finding": case, "targets": ["server1"], "dry_run": True}
+    return {
+        "remarks": remark_json(mark) | {"finding": case},
+        "labels": label,
+        "notifications": {"id": "prism_01", "receiver": "oncall", "state": "sent", "summary": matches[0]["summary"]}
+        | {"reason": "new group: 1", "findings": [case], "tries": 1, **sent},
+        "silences": {
+            "id": "0a1b2c3d",
+            "state": "active",
+            "matchers": ['host="server1"'],
+            **times,
+            "by": "ada",
+            "why": "new fan",
+        }
+        | {"matches": matches},
+        "hooks": {"name": "drain", "title": "Drain the host", "dry_run": True, "findings": [case]},
+        "actions": action | {"state": "done", "trail": trail},
     }
 
 
@@ -193,5 +272,7 @@ def _board() -> Board:
         isolate=Isolation(("server1",), (), 0.93, ((("server1",), 0.93), (("server0",), 0.07))),
     )
     source = Source(("leaf0.pcap.gz",), 171_767, 9_312, {"not IP": 12}, START, START + 2000 * MS)
-    board = told(Diagnosis(source, (found,), (finding,)), Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0"))))
+    topology = Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0")))
+    booking = Booking("4711", "llama-70b", "ada", "gpu", tuple(f"server{r}" for r in range(4)), start_ns=START, source="slurm")
+    board = told(Diagnosis(source, (found,), (finding,)), topology, (booking,))
     return replace(board, gaps=(Gap(START - 9000 * MS, START - 4000 * MS, "restart"),))

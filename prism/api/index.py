@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.routing import compile_path
 
@@ -21,19 +23,31 @@ LINKS = (
     "gaps",
     "switches",
     "links",
+    "rates",
+    "exporters",
+    "reports/lost",
+    "reports/lost.html",
     "replays",
+    "remarks",
+    "labels",
+    "notifications",
+    "silences",
+    "hooks",
+    "actions",
     "health",
     "store",
     "events",
     "session",
 )
 
+FEEDBACK = ["remarks", "labels", "notifications", "silences", "hooks", "actions"]
+
 router = APIRouter()
 root = APIRouter(include_in_schema=False)
 
 
 class Index(schemas.Model):
-    """`links`: the path of every collection by its name; `metrics`: for Prometheus."""
+    """`links`: the path of every collection by its name; `metrics`: for Prometheus; `perfetto`: where pages open traces."""
 
     name: str
     version: str
@@ -41,18 +55,22 @@ class Index(schemas.Model):
     openapi: str
     docs: str
     metrics: str
+    perfetto: str | None
 
 
 @router.get(BASE, response_model=Index, responses=one("index"))
 @root.get(f"{BASE}/", response_model=Index)
 def index(request: Request, service: ServiceAsked) -> Response:
-    """Version of the API and links to everything it offers; `store` where records are kept in one."""
-    return Response(encoded(contents(request.app.version, stored=service.store is not None)), media_type=JSON)
+    """Version of the API and links to everything it offers; `store`, `rates` and remarks only where they are kept."""
+    absent = [] if service.store is not None else ["store"]
+    absent += [] if service.records is not None else ["rates"]
+    absent += [] if service.feedback is not None else FEEDBACK
+    return Response(encoded(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON)
 
 
-def contents(version: str, *, stored: bool = True) -> dict[str, object]:
-    """What the index answers; `stored`: the service keeps records in a store."""
-    links = {name: f"{BASE}/{name}" for name in LINKS if stored or name != "store"}
+def contents(version: str, *, without: Collection[str] = (), perfetto: str | None = None) -> dict[str, object]:
+    """What the index answers, without what this service does not keep."""
+    links = {name: f"{BASE}/{name}" for name in LINKS if name not in without}
     return {
         "name": "Prism",
         "version": version,
@@ -60,6 +78,7 @@ def contents(version: str, *, stored: bool = True) -> dict[str, object]:
         "openapi": "/openapi.json",
         "docs": "/docs",
         "metrics": "/metrics",
+        "perfetto": perfetto,
     }
 
 

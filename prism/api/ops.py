@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import choose_encoder
 
 from collectors.metrics import Count, registry
 from collectors.storeerror import StoreError
@@ -56,9 +56,12 @@ def _ok(parts: dict[str, Any]) -> bool:
 
 
 @root.get("/metrics", response_class=PlainTextResponse, responses=errors())
-def metrics(service: ServiceAsked) -> Response:
-    """Counters of all parts, for Prometheus."""
-    return Response(generate_latest(registry(lambda: [*service.counts(), *_own(service)])), media_type=CONTENT_TYPE_LATEST)
+def metrics(request: Request, service: ServiceAsked) -> Response:
+    """Counters of all parts, of jobs and of exporters, for Prometheus; with exemplars where OpenMetrics is asked for."""
+    known = request.app.state.job_metrics
+    encode, kind = choose_encoder(request.headers.get("accept", ""))
+    found = registry(lambda: [*service.counts(), *_own(service), *known.counts(service.boards.newest)])
+    return Response(encode(found), media_type=kind)
 
 
 def _own(service: Service) -> list[Count]:

@@ -134,14 +134,28 @@ class StepMs(Model):
     p95: Number
 
 
+class Booking(Model):
+    """What a scheduler says of a job. `end_ns`: null while it goes on; `hosts`: how many it has."""
+
+    source: str
+    id: str
+    name: str | None
+    user: str | None
+    queue: str | None
+    start_ns: Ns | None
+    end_ns: Ns | None
+    hosts: int
+
+
 class JobSummary(Model):
     """A job in brief. `sparkline`: step durations, ms, the greatest of neighbours where they are many.
 
-    `name`: what the operator's hints call it.
+    `name`: what the operator's hints call it, else its scheduler.
     """
 
     id: str
     name: str | None
+    scheduler: Booking | None
     state: JobState
     endpoints: int
     hosts: int
@@ -182,11 +196,28 @@ class Rank(Model):
     host: str | None
     rail: int | None
     leaf: str | None
+    rack: str | None
+    port: str | None
     stage: int | None
     groups: dict[GroupKind, int]
     steps: int
     median_ms: Number
     phases: Shares | None
+
+
+class Deviation(Model):
+    """A rank with what it spends per step: before, since, and the median of its stage; `values_ms`: its newest steps."""
+
+    rank: int
+    endpoint: str
+    host: str | None
+    stage: int | None
+    group: int | None
+    usual_ms: Number
+    now_ms: Number
+    peers_ms: Number
+    deviation_ms: Number
+    values_ms: list[Number]
 
 
 class Event(Model):

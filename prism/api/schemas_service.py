@@ -43,7 +43,10 @@ class Flow(Model):
 
 
 class Replay(Model):
-    """An upload and how far it is; `board` is what to add to other addresses once it is done."""
+    """An upload and how far it is; `board` is what to add to other addresses once it is done.
+
+    `start_ns` and `end_ns`: of a diagnosis of the past, else null.
+    """
 
     id: str
     state: State
@@ -53,6 +56,8 @@ class Replay(Model):
     error: str | None
     files: list[str]
     octets: int
+    start_ns: Ns | None
+    end_ns: Ns | None
     board: str
 
 

@@ -32,12 +32,16 @@ def test_the_example_has_every_knob_at_its_default_with_a_comment():
 
 def test_the_example_s_receivers_are_right(tmp_path, monkeypatch):
     text = "\n".join(
-        line[2:] for line in EXAMPLE.read_text().partition("# receivers:")[2].splitlines() if line.startswith("# ")
+        line[2:]
+        for line in EXAMPLE.read_text().partition("# receivers:")[2].partition("# An action")[0].splitlines()
+        if line.startswith("# ")
     )
-    for name, value in (("BRIDGE_URL", "https://bridge.example/x"), ("BRIDGE_TOKEN", "t0k"), ("PAGERDUTY_KEY", "k" * 32)):
+    secrets = {"BRIDGE_URL": "https://bridge.example/x", "BRIDGE_TOKEN": "t0k", "PAGERDUTY_KEY": "k" * 32}
+    for name, value in (secrets | {"OPSGENIE_KEY": "g", "SMTP_PASSWORD": "p"}).items():
         monkeypatch.setenv(name, value)
     (tmp_path / "automation.secret").write_text(f"{SECRET}\n")
     (tmp_path / "slack.url").write_text("https://hooks.slack.example/services/T0/B0/x\n")
+    (tmp_path / "teams.url").write_text("https://teams.example/workflows/x\n")
     found = read_alerts(write(tmp_path, "receivers:\n" + text)).receivers
     assert {one.kind for one in found} == set(KINDS)
     assert (found[0].token, found[1].secrets, found[3].url) == ("t0k", (SECRET,), PAGERDUTY)
@@ -55,7 +59,7 @@ def test_the_example_s_receivers_are_right(tmp_path, monkeypatch):
     ("text", "what"),
     [
         ("grouping: {wiat_s: 5}", "grouping: unknown key 'wiat_s'"),
-        ("group: {}", "unknown key 'group'; known keys: external_url"),
+        ("group: {}", "unknown key 'group'; known keys: actions, external_url"),
         ("grouping: {wait_s: soon}", "grouping.wait_s: must be a number"),
         ("grouping: {wait_s: -1}", "grouping.wait_s: must be a number"),
         ("grouping: {wait_s: nan}", "grouping.wait_s: must be a number"),
@@ -73,6 +77,10 @@ def test_the_example_s_receivers_are_right(tmp_path, monkeypatch):
         ("receivers:\n- {name: x, kind: fax, url: 'http://x'}", "kind must be one of"),
         ("receivers:\n- {name: x, kind: signed, url: 'http://x'}", "signed needs secrets"),
         ("receivers:\n- {name: x, kind: pagerduty}", "pagerduty needs routing_key"),
+        ("receivers:\n- {name: x, kind: opsgenie}", "opsgenie needs token"),
+        ("receivers:\n- {name: x, kind: email, url: 'smtp://a', sender: a@b}", "email needs to"),
+        ("receivers:\n- {name: x, kind: email, url: 'http://a', sender: a@b, to: [a@b]}", "must be smtp"),
+        ("receivers:\n- {name: x, kind: email, url: 'smtp://a', sender: 'a b', to: [a@b]}", "not an email address"),
         (HOOK + ", secrets: [abc]}", "secrets: a secret"),
         (HOOK + ", resolved: maybe}", "true or false"),
         (HOOK + ", most: 0}", "at least 1"),

@@ -8,7 +8,7 @@ SET = settings(limits=Limits(timeout_s=30))
 
 def test_each_kind_hears_a_test_and_its_end():
     with listening() as heard:
-        for kind in KINDS:
+        for kind in (kind for kind in KINDS if kind != "email"):  # that one has a test of its own (notify)
             heard.posts.clear()
             to = receiver(kind=kind, url=f"{heard.url}/", secrets=(Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),))
             assert tried(to, SET).ok

@@ -1,10 +1,14 @@
 import json
 import socket
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from prism import cli
+from prism.api.serving import served
+from prism.cli import app
+from tests.prism.api.conftest import make_service
 
 
 def run(*args):
@@ -36,3 +40,16 @@ def test_what_is_no_port_is_one_line_and_exit_2(text):
     result = run("--port", text)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"prism: {text!r} is not a port")
+
+
+def test_the_doctor_says_what_exporters_lack():
+    service = make_service()
+    with served(service) as port:
+        done = CliRunner().invoke(app, ["doctor", "--exporters", "--url", f"http://127.0.0.1:{port}"])
+        told = CliRunner().invoke(app, ["doctor", "--exporters", "--url", f"http://127.0.0.1:{port}", "--json"])
+    assert done.exit_code == 0, done.output
+    assert "fine    leaf0: 40 records/s" in done.stdout
+    assert json.loads(told.stdout)[0]["name"] == "leaf0"
+    with served(replace(service, records=None)) as port:
+        none = CliRunner().invoke(app, ["doctor", "--exporters", "--url", f"http://127.0.0.1:{port}"])
+    assert (none.exit_code, "no records have been received" in none.stdout) == (1, True)

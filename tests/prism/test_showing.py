@@ -18,9 +18,8 @@ def parts():
     """What the service shows, without a store: nobody is to be told anything."""
     watch = SimpleNamespace(boards=Boards(Board()))
     counts = [Count("prism_own", "A counter.", {(): 7})]
-    return SimpleNamespace(
-        watch=watch, records=None, database=SimpleNamespace(where="store"), counts=lambda: iter(counts), health=dict
-    )
+    database = SimpleNamespace(where="store", create=lambda _table: None, query=lambda _sql, _given=None: {})
+    return SimpleNamespace(watch=watch, records=None, database=database, counts=lambda: iter(counts), health=dict, survey=None)
 
 
 def get(url, **headers):

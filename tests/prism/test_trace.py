@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from prism import trace
 from prism.model import PHASES, Diagnosis, Spans
+from prism.topology import Endpoint, Topology
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def tracks(made):
 
 def test_every_event_is_valid(made):
     for event in made["traceEvents"]:
-        assert event["ph"] in ("X", "M", "C", "s", "f")
+        assert event["ph"] in ("X", "M", "C", "s", "f", "i")
         assert isinstance(event["pid"], int)
         assert isinstance(event["tid"], int) or event["ph"] == "C"
         if event["ph"] == "X":
@@ -54,15 +55,15 @@ def test_a_process_per_job_and_tracks_per_rank_by_stage(diagnosis, make_job):
     assert processes == {1: "job job-1", 2: "job job-2"}
     slices, names = tracks(made)
     by_name = {names[at]: slices[at] for at in slices if at[0] == 1}
-    steps = by_name["10.10.5.1 · stage 2 · steps"]
+    steps = by_name["rank 5 · 10.10.5.1 · stage 2 · steps"]
     assert [s["name"] for s in steps] == [f"step {i}" for i in range(20)]
-    assert {s["name"] for s in by_name["10.10.5.1 · stage 2 · compute"]} == {"compute"}
-    phases = by_name["10.10.5.1 · stage 2 · phases"]
+    assert {s["name"] for s in by_name["rank 5 · 10.10.5.1 · stage 2 · compute"]} == {"compute"}
+    phases = by_name["rank 5 · 10.10.5.1 · stage 2 · phases"]
     assert [s["name"] for s in phases] == ["compute", "dp", "idle"] * 20
     assert [s["args"]["step"] for s in phases[:4]] == [0, 0, 0, 1]
     assert sum(s["dur"] for s in phases) == sum(s["dur"] for s in steps)
-    assert by_name["10.10.0.1 · stage 0 · communication"][0]["args"] == {"peer": "10.10.1.1"}
-    assert len(by_name["10.10.0.1 · stage 0 · communication (2)"]) == 20
+    assert by_name["rank 0 · 10.10.0.1 · stage 0 · communication"][0]["args"] == {"peer": "10.10.1.1"}
+    assert len(by_name["rank 0 · 10.10.0.1 · stage 0 · communication (2)"]) == 20
     assert by_name["events"][0]["name"] == "checkpoint"
     assert by_name["findings"][0]["name"] == "Slow rank 10.10.5.1"
 
@@ -123,7 +124,7 @@ def test_arrows_lead_from_who_sends_to_who_is_sent(piped):
     arrows = {ph: {e["id"]: e for e in made["traceEvents"] if e["ph"] == ph} for ph in "sf"}
     assert set(arrows["s"]) == set(arrows["f"]) == set(range(1, 21))
     for number, begun in arrows["s"].items():
-        for event, endpoint in ((begun, "10.10.0.1"), (arrows["f"][number], "10.10.2.1")):
+        for event, endpoint in ((begun, "rank 0 · 10.10.0.1"), (arrows["f"][number], "rank 2 · 10.10.2.1")):
             at = (event["pid"], event["tid"])
             assert names[at].startswith(endpoint)
             (within,) = [s for s in slices[at] if s["ts"] <= event["ts"] <= s["ts"] + s["dur"] and s["name"] == "pp"]
@@ -157,3 +158,17 @@ def test_counters_hold_all_that_was_moved(piped):
 
 def test_without_octets_there_are_no_counters(made):
     assert not [e for e in made["traceEvents"] if e["ph"] in "Csf"]
+
+
+def test_a_track_is_named_by_rank_host_and_gpu(diagnosis):
+    endpoint = diagnosis.jobs[0].job.endpoints[5]
+    topology = Topology({endpoint: Endpoint("server5", 3, "leaf1")})
+    assert trace.track(diagnosis.jobs[0], 5, topology) == "rank 5 · server5 · GPU 3"
+    assert trace.track(diagnosis.jobs[0], 4, topology) == f"rank 4 · {diagnosis.jobs[0].job.endpoints[4]}"
+
+
+def test_findings_are_markers_where_they_begin(diagnosis):
+    made = json.loads(trace.dumps(diagnosis))
+    marks = [event for event in made["traceEvents"] if event["ph"] == "i"]
+    assert len(marks) == len([one for one in diagnosis.findings if one.job == diagnosis.jobs[0].job.id])
+    assert all(event["s"] == "p" and event["ts"] >= 0 for event in marks)

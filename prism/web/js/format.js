@@ -22,12 +22,38 @@ export function duration(ms) {
   return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
 }
 
-/** A point of time in UTC; `brief` without the date. */
+/** The zone in which times are shown: the reader's own, or UTC where that was chosen. */
+export function zone() {
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem("prism-zone");
+  } catch {
+    // storage may be refused
+  }
+  return chosen ?? Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC";
+}
+
+/** A point of time in the reader's zone; `brief` without date and zone. */
 export function moment(ns, { brief = false } = {}) {
   if (!ns || ns === "0") return "–";
-  const text = new Date(Number(BigInt(ns) / 1_000_000n)).toISOString();
-  return brief ? text.slice(11, 19) : `${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
+  const date = new Date(Number(BigInt(ns) / 1_000_000n));
+  if (zone() === "UTC") {
+    const text = date.toISOString();
+    return brief ? text.slice(11, 19) : `${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
+  }
+  const time = date.toLocaleTimeString("sv-SE");
+  return brief ? time : `${date.toLocaleDateString("sv-SE")} ${time} ${offset(date)}`;
 }
+
+/** How far the reader's zone is from UTC at a time: +02:00. */
+function offset(date) {
+  const minutes = -date.getTimezoneOffset();
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `${minutes < 0 ? "−" : "+"}${String(hours).padStart(2, "0")}:${String(rest).padStart(2, "0")}`;
+}
+
+/** What is said behind a time of day: its zone. */
+export const zoned = () => (zone() === "UTC" ? " UTC" : "");
 
 /** How long after `zero` that was: +9.5 s. */
 export function since(zero, ns) {

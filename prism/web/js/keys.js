@@ -8,6 +8,7 @@ export function listenKeys(places, { theme, pause }) {
   const lines = [
     ...places.map(([, label, key]) => [`g ${key}`, label]),
     ["/", "Filter"],
+    ["Ctrl K", "Search everywhere"],
     ["j  k", "Next, previous row"],
     ["Enter", "Open it"],
     ["+  −", "Zoom the timeline that has the focus"],
@@ -28,12 +29,17 @@ export function listenKeys(places, { theme, pause }) {
     "?": help,
     t: theme,
     p: pause,
-    "/": () => document.querySelector("main input[type=search]")?.focus(),
+    "/": () => (document.querySelector("main input[type=search]") ?? document.getElementById("search"))?.focus(),
     j: () => walk(1),
     k: () => walk(-1),
   };
   let went = 0;
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && document.getElementById("search")) {
+      event.preventDefault();
+      document.getElementById("search").focus();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape" && event.target.matches("input")) return event.target.blur();
     if (event.target.matches("input, select, textarea")) return;

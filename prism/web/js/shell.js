@@ -1,12 +1,14 @@
 // What is around every page: name, places, state of the connection, theme, help; and the page itself, updated in place when it ages.
 
 import { empty, h } from "./dom.js";
-import { count, duration, moment } from "./format.js";
+import { count, duration, moment, zoned } from "./format.js";
 import { released } from "./keep.js";
 import { listenKeys } from "./keys.js";
 import { signIn } from "./pages/signin.js";
 import { redraw } from "./patch.js";
-import { here, link } from "./state.js";
+import { searchBox } from "./search.js";
+import { diagnosedFirst, spanPicker, spanShown } from "./span.js";
+import { here, link, note } from "./state.js";
 
 const STALE_S = 120; // an analysis that came so long ago is said to be stale, unless windows are longer
 const PATIENCE_MS = 150; // boards that follow one another sooner are shown together
@@ -23,8 +25,10 @@ export function run(source, pages, places) {
   const nav = h("nav", { "aria-label": "Pages" });
   const help = listenKeys(places, { theme: turn, pause });
   const halt = button("❚❚", "Pause live updates (p)", pause);
-  const tools = h("div", { class: "tools" }, status, source.live ? halt : null, button("◐", "Change between light and dark (t)", turn), button("?", "Keys (?)", help));
-  const head = h("header", { class: "top" }, h("a", { class: "skip", href: "#main", onclick: skip }, "To the content"), h("a", { class: "brand", href: "#/" }, mark(), "Prism"), nav, tools);
+  const pickTime = source.live ? spanPicker(() => (shown.board && shown.board.mode === "live" && shown.board.at_ns !== "0" ? shown.board.at_ns : String(BigInt(Date.now()) * 1_000_000n))) : null;
+  const clock = h("button", { type: "button", class: "icon clock", title: "Time that is shown", onclick: () => pickTime() }, "◷");
+  const tools = h("div", { class: "tools" }, status, source.live ? [clock, halt] : null, button("◐", "Change between light and dark (t)", turn), button("?", "Keys (?)", help));
+  const head = h("header", { class: "top" }, h("a", { class: "skip", href: "#main", onclick: skip }, "To the content"), h("a", { class: "brand", href: "#/" }, mark(), "Prism"), nav, source.live ? searchBox(source) : null, tools);
   document.body.append(head, notice, news, main);
   const shown = { board: null, at: 0, connected: true, visit: 0, timer: null, stop: null, place: null, drawn: 0, paused: null, held: 0 };
 
@@ -58,6 +62,11 @@ export function run(source, pages, places) {
     const pending = [];
     const context = { source, parts, query, fill: (box, promise, draw) => pending.push(filled(box, promise, draw, () => visit >= shown.drawn)) };
     if (!again) main.setAttribute("aria-busy", "true");
+    if (!again && await diagnosedFirst(source, main, () => visit === shown.visit)) {
+      main.removeAttribute("aria-busy");
+      main.dataset.ready = String(visit);
+      return undefined;
+    }
     const board = await boardOf(source, shown);
     if (visit !== shown.visit) return undefined;
     if (shown.locked) {
@@ -109,9 +118,10 @@ export function run(source, pages, places) {
     const said = [];
     if (stale) said.push(h("p", { key: "stale", class: "notice stale" }, `▲ Stale: the newest analysis is ${duration(age * 1000)} old. Look at `, h("a", { href: link(["health"]) }, "Health"), "."));
     if (!connected) said.push(h("p", { key: "lost", class: "notice lost" }, "▲ The service does not answer. What is shown is what was known last."));
-    if (shown.paused !== null) said.push(h("p", { key: "paused", class: "notice paused" }, `❚❚ Paused: this page is as it was at ${new Date(shown.paused).toISOString().slice(11, 19)} UTC${held}.${shown.held ? " Newer results have come since." : ""} Press p to resume.`));
-    if (replay) said.push(h("p", { key: "replay", class: "notice" }, `This is replay ${replay}, not what runs now. `, h("a", { href: "#/" }, "Back to the newest")));
+    if (shown.paused !== null) said.push(h("p", { key: "paused", class: "notice paused" }, `❚❚ Paused: this page is as it was at ${moment(String(BigInt(shown.paused) * 1_000_000n), { brief: true })}${zoned()}${held}.${shown.held ? " Newer results have come since." : ""} Press p to resume.`));
+    if (replay) said.push(h("p", { key: "replay", class: "notice" }, here().query.from ? `This is what ran from ${moment(here().query.from)} to ${moment(here().query.to)}, diagnosed again. ` : `This is replay ${replay}, not what runs now. `, h("a", { href: "#/" }, "Back to the newest")));
     redraw(notice, said);
+    redraw(clock, `◷ ${spanShown()}`);
   }
 
   /** Says new findings to screen readers, one by its title; never the same words twice, which would not be heard. */
@@ -158,7 +168,7 @@ function where() {
   return [query.replay ?? "", ...parts].join("/");
 }
 
-const placeOf = (name) => ({ jobs: "overview", missing: "" })[name] ?? name;
+const placeOf = (name) => ({ jobs: "overview", places: "", compare: "", missing: "" })[name] ?? name;
 
 async function boardOf(source, shown) {
   try {
@@ -166,6 +176,11 @@ async function boardOf(source, shown) {
     shown.at = performance.now();
     shown.locked = false;
   } catch (error) {
+    const { replay, from, to } = here().query;
+    if (error.status === 404 && replay && from && to) { // its result is no longer kept: it is made again
+      note({ replay: null });
+      window.dispatchEvent(new HashChangeEvent("hashchange"));
+    }
     shown.locked = error.status === 401;
     shown.connected = error.status !== 0;
   }

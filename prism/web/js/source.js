@@ -8,22 +8,40 @@ export class Refused extends Error {
   }
 }
 
+const NEWEST = ["/diagnoses", "/compare", "/remarks", "/actions", "/notifications"]; // these know no replay
+
 /** The service. `get(path, query)` gives JSON; `listen({board, replay, state})` calls back until it is closed. */
 export function service(base = "api/v1", replay = () => null) {
   const address = (path, query = {}) => {
-    const asked = { ...query, ...(replay() ? { replay: replay() } : {}) };
+    const asked = { ...(replay() && !path.startsWith("/replays") && !NEWEST.includes(path) ? { replay: replay() } : {}), ...query };
     const known = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined && value !== "");
     const text = new URLSearchParams(known).toString();
     return `${base}${path}${text ? `?${text}` : ""}`;
   };
+  let index = null; // what the service offers
   return {
     live: true,
+    /** Whether the service keeps things of a name, as its index says. */
+    has: async (name) => {
+      index ??= sent(base).then(answered);
+      return name in (await index).links;
+    },
     get: async (path, query) => answered(await sent(address(path, query))),
+    /** Where traces are opened; null where they are downloaded. */
+    perfetto: async () => {
+      index ??= sent(base).then(answered);
+      return (await index).perfetto ?? null;
+    },
     send: async (path, body) => {
       const answer = await sent(`${base}${path}`, { method: "POST", body });
       const place = answer.headers.get("Location");
       return { place, body: await answered(answer) };
     },
+    file: async (path, query, kind) => {
+      const answer = await sent(address(path, query), { headers: { Accept: kind } });
+      return answer.ok ? answer.blob() : answered(answer);
+    },
+    say: async (path, value) => answered(await sent(address(path), { method: "POST", body: JSON.stringify(value), headers: { Accept: "application/json", "Content-Type": "application/json" } })),
     drop: async (path) => answered(await sent(`${base}${path}`, { method: "DELETE" })),
     signIn: async (token) => answered(await sent(`${base}/session`, { method: "POST", headers: { Authorization: `Bearer ${token}` } })),
     listen: ({ board, replay: progress, state }) => {
@@ -41,6 +59,7 @@ export function service(base = "api/v1", replay = () => null) {
 export function embedded(documents) {
   return {
     live: false,
+    has: async () => false,
     get: async (path, query = {}) => {
       const [name] = ["by", "measure"].filter((one) => query[one]);
       const found = documents[name ? `${path}?${name}=${query[name]}` : path];

@@ -7,10 +7,11 @@ export function here() {
   return { parts, query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
-/** A link inside; what is empty is left out. The replay that is looked at stays. */
+/** A link inside; what is empty is left out. The replay, or the stretch of time, that is looked at stays. */
 export function link(parts, query = {}) {
-  const kept = here().query.replay;
-  const all = { ...(kept ? { replay: kept } : {}), ...query };
+  const { query: now } = here();
+  const kept = Object.fromEntries(["replay", "from", "to", "hints"].filter((name) => now[name]).map((name) => [name, now[name]]));
+  const all = { ...kept, ...query };
   const search = new URLSearchParams(Object.entries(all).filter(([, value]) => value !== null && value !== undefined && value !== ""));
   const text = search.toString().replaceAll("%3A", ":");
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
@@ -20,6 +21,12 @@ export function link(parts, query = {}) {
 export function note(query) {
   const { parts, query: before } = here();
   history.replaceState(null, "", link(parts, { ...before, ...query }));
+}
+
+/** Goes to what a stretch of time was found to be, without a step in the history. */
+export function past(query) {
+  note(query);
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 /** A pair "a:b" of whole numbers, or null; long ones lose digits. */

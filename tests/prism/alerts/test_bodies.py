@@ -98,7 +98,7 @@ def test_times_are_read_back_as_they_were(time_ns):
     assert not fraction.endswith("0")
 
 
-@given(st.text(), st.sampled_from(KINDS))
+@given(st.text(), st.sampled_from([kind for kind in KINDS if kind != "email"]))
 def test_any_text_is_sent_as_json(text, kind):
     told = notification(replace(ONE, annotations={"summary": text, "description": text}))
     json.loads(post(told, receiver(kind=kind), now_ns=NOW).body)

@@ -1,5 +1,6 @@
 """A service on a real socket, which the tests of its parts share."""
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 from benchmarks.boards import board
 from collectors.metrics import Count
 from collectors.record import Flows
+from prism.alerts.settings import Settings
 from prism.api.serving import served
 from prism.board import Boards, Case, Gap
+from prism.feedback.desk import Desk
+from prism.feedback.journal import Journal
 from prism.model import Severity
 from prism.records import Memory
-from prism.service import Limits, Service
+from prism.service import Feedback, Limits, Service
 from prism.uploads import Bounds, Uploads
 
 RANKS, STEPS = 24, 12
@@ -47,6 +51,12 @@ def records(made) -> Memory:
     return Memory(Flows.build(columns, endpoints=endpoints, exporters=("leaf0",), paths=((), ("leaf0", "spine0"))))
 
 
+def make_feedback(folder=None, **more) -> Feedback:
+    """Remarks and actions in memory; silences in a folder."""
+    place = folder or tempfile.mkdtemp()
+    return Feedback(Journal(), Desk(more.pop("hooks", ())), Settings(folder=str(place)), str(place), **more)
+
+
 def make_service(**fields) -> Service:
     made = shown()
     counts = [Count("prism_collect_datagrams", "Datagrams.", {("sflow",): 7.0}, ("kind",))]
@@ -68,8 +78,8 @@ def uploads(tmp_path_factory) -> Iterator[Uploads]:
 
 
 @pytest.fixture(scope="session")
-def service(uploads) -> Service:
-    return make_service(uploads=uploads)
+def service(uploads, tmp_path_factory) -> Service:
+    return make_service(uploads=uploads, feedback=make_feedback(tmp_path_factory.mktemp("feedback")))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 // Findings as rows and chips: who, what, how much, since when, how sure.
 
 import { h } from "../dom.js";
-import { between, duration, lost, moment, names, since } from "../format.js";
+import { between, duration, lost, moment, names, since, zoned } from "../format.js";
 import { SIGNS } from "../palette.js";
 import { link } from "../state.js";
 import { confidence } from "../draw/spark.js";
@@ -18,7 +18,7 @@ export const severity = (word) => h("span", { class: `severity ${word}` }, `${SI
 /** When something was: as time since the start of a replay, as a time of day live, with the date where that was long ago. */
 export function when(ns, board) {
   const fresh = board?.mode === "live" && between(ns, board.at_ns) < 72e6;
-  return board?.mode === "live" ? (fresh ? `${moment(ns, { brief: true })} UTC` : moment(ns)) : since(board?.source.start_ns ?? ns, ns);
+  return board?.mode === "live" ? (fresh ? `${moment(ns, { brief: true })}${zoned()}` : moment(ns)) : since(board?.source.start_ns ?? ns, ns);
 }
 
 /** How long ago that was at the board's time, live; nothing in a replay. */

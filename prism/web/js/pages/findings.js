@@ -3,16 +3,21 @@
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, lost, moment, names, percent, words } from "../format.js";
 import { SIGNS } from "../palette.js";
+import { exports, png } from "../export.js";
 import { part, redraw } from "../patch.js";
-import { suspects } from "../draw/parts.js";
-import { confidence } from "../draw/spark.js";
+import { bar, suspects } from "../draw/parts.js";
+import { confidence, spark } from "../draw/spark.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
+import { pathOf, telling } from "./stepdata.js";
+import { besidePeers } from "./rates.js";
+import { badges, optional, remarksBar } from "./remarks.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
 const MOST = 200;
+const LARGE = 256; // ranks
 const UNIT = /_ms(_|$)/;
 
 /** All findings, with filters that are part of the address. */
@@ -41,7 +46,7 @@ export async function findings({ source, board, query, fill }) {
     return shown();
   });
   const search = h("input", { type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter findings by words", value: text, oninput: (event) => { text = event.target.value; change({ filter: text }); } });
-  const tools = h("div", { class: "filters" }, pick("severity", "Severity", ["critical", "warning", "info"]), pick("kind", "Kind", KINDS), pick("state", "State", ["open", "closed"]), search);
+  const tools = h("div", { class: "filters" }, pick("severity", "Severity", ["critical", "warning", "info"]), pick("kind", "Kind", KINDS), pick("state", "State", ["open", "closed"]), search, exports(source, "/findings", { limit: 1000 }));
   return { title: "Findings", node: h("div", { class: "page" }, h("header", { class: "title" }, h("h1", {}, "Findings"), h("p", { class: "note" }, reach(board))), section("Claims and observations", { wide: true, tools, note: "the newest first" }, box)) };
 }
 
@@ -49,23 +54,43 @@ export async function findings({ source, board, query, fill }) {
 export async function finding({ source, board, parts, fill }) {
   const one = await source.get(`/findings/${encodeURIComponent(parts[1])}`);
   const found = one.finding;
+  const doing = source.live ? await doings(source, one.id) : null;
   const drawn = h("div", { class: "box" }, h("p", { class: "wait" }, "…"));
   const related = h("div", { class: "box" });
   if (one.job) fill(drawn, pictures(source, one, board), (made) => made);
   else redraw(drawn, empty("The job of this finding is no longer known, so there is no picture."));
   if (one.related.length) fill(related, source.get("/findings", { job: found.job, limit: 50 }), ({ items }) => list(items.filter((other) => one.related.includes(other.id)), board));
+  const moved = h("div", { class: "box" });
+  const order = h("div", { class: "box" });
+  const ranked = source.live && one.job && found.kind.startsWith("slow_") && one.job.steps > 0;
+  if (ranked) fill(order, deviations(source, one), (items) => deviationRows(items, one));
+  const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group"].includes(found.kind);
+  if (shows) fill(moved, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/rates`), (data) => (data ? besidePeers(data, found) : empty("Flow records of this time are not kept.")));
+  const byDeviation = ranked ? section("Ranks by deviation", { id: "deviations", wide: true, note: "from their own past and from the other ranks of their stage" }, order) : null;
+  const large = (one.job?.endpoints ?? 0) >= LARGE; // the strip of so many ranks shows no single one
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
-    h("header", { class: "title" }, h("p", {}, severity(found.severity), one.state === "closed" ? " over" : " open", " · job ", h("a", { href: link(["jobs", found.job]) }, found.job)), h("h1", {}, title(found)), h("p", { class: "lead" }, found.message), share()),
+    h("header", { class: "title" }, h("p", {}, severity(found.severity), one.state === "closed" ? " over" : " open", doing ? [" ", badges(doing.remarks)] : null, " · job ", h("a", { href: link(["jobs", found.job]) }, found.job)), h("h1", {}, title(found)), verdictLine(found), h("p", { class: "lead" }, found.message), share()),
     facts(told(one, board)),
     h("div", { class: "columns" },
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
-    section("Evidence in pictures", { id: "pictures", wide: true }, drawn),
+    doing ? remarksBar(source, one.id, doing) : null,
+    shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual" }, moved) : null,
+    large ? byDeviation : null,
+    section("Evidence in pictures", { id: "pictures", wide: true, tools: png(() => document.getElementById("pictures"), "evidence") }, drawn),
+    large ? null : byDeviation,
+    found.evidence.candidates?.length ? section("What was compared", { id: "candidates", wide: true, note: "each candidate cause replayed on the graph of waits" }, candidates(found.evidence.candidates)) : null,
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
+}
+
+/** What people do about it, and what they could do; null where the service keeps no such things. */
+async function doings(source, id) {
+  const [remarks, hooks, actions] = await Promise.all([optional(source, "remarks", "/remarks", { finding: id }), optional(source, "hooks", "/hooks"), optional(source, "actions", "/actions")]);
+  return remarks && hooks && actions ? { remarks: remarks.items, hooks: hooks.items, actions: actions.items.filter((one) => one.finding === id) } : null;
 }
 
 function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board) {
@@ -102,9 +127,47 @@ function mountShare(root) {
   return { update() {} }; // what was copied stays said
 }
 
+/** Ranks in order of deviation, in the measure that shows this finding best. */
+async function deviations(source, { finding: found, job }) {
+  const measure = telling(found, job);
+  const { items } = await source.get(`${pathOf(found.job)}/deviations`, { measure, start_ns: found.start_ns, end_ns: found.end_ns, limit: job.endpoints >= 64 ? 16 : 8 });
+  return items;
+}
+
+function deviationRows(items, { ranks }) {
+  const most = Math.max(1e-9, ...items.map((one) => one.deviation_ms ?? 0));
+  const columns = [
+    { name: "rank", label: "Rank", cell: (one) => [`${ranks.includes(one.rank) ? "▲ " : ""}${one.rank} ${one.host ?? one.endpoint}`, h("small", {}, [one.stage === null ? null : ` stage ${one.stage}`, one.group === null ? null : ` DP group ${one.group}`].filter(Boolean).join(","))] },
+    { name: "steps", label: "Steps", cell: (one) => spark(one.values_ms, { width: 220 }) },
+    { name: "usual", label: "Usually", number: true, cell: (one) => duration(one.usual_ms) },
+    { name: "now", label: "Since", number: true, cell: (one) => duration(one.now_ms) },
+    { name: "peers", label: "Its stage", number: true, cell: (one) => duration(one.peers_ms) },
+    { name: "more", label: "Deviation", number: true, cell: (one) => [bar(Math.max(0, one.deviation_ms ?? 0) / most), duration(one.deviation_ms)] },
+  ];
+  return table(columns, items, { key: (one) => one.rank, marked: (one) => (ranks.includes(one.rank) ? "warning" : null) });
+}
+
+/** Whose fault it is: the network's, a machine's, the job's, or not known; nothing where the finding does not say. */
+function verdictLine(found) {
+  const classes = Object.entries(found.evidence.verdict ?? {}).filter(([, share]) => typeof share === "number" && share >= 0.01).sort((a, b) => b[1] - a[1]);
+  if (!classes.length) return null;
+  return h("p", { class: "verdicts", id: "verdict" }, classes.map(([name, share], at) => h("span", { key: name, class: at ? "muted" : "verdict" }, `${name} ${percent(share)}`)));
+}
+
+/** The candidates compared: what each explains of the delays, and how likely it is. */
+function candidates(items) {
+  const columns = [
+    { name: "class", label: "Class", cell: (one) => one.class ?? "–" },
+    { name: "ids", label: "Candidate", cell: (one) => `${words(one.type ?? "")} ${names(one.ids ?? [], 4)}${one.way ? ` (${words(one.way)})` : ""}` },
+    { name: "explains", label: "Explains of the delays", number: true, cell: (one) => (typeof one.explains === "number" ? [bar(Math.max(0, Math.min(1, one.explains))), percent(one.explains)] : "–") },
+    { name: "probability", label: "Probability", number: true, cell: (one) => (typeof one.probability === "number" ? percent(one.probability) : "–") },
+  ];
+  return table(columns, items, { key: (one) => `${one.class} ${one.type} ${(one.ids ?? []).join(" ")} ${one.way}` });
+}
+
 /** Evidence as rows of names and values; lists of words as lists. */
 function evidence(found) {
-  const hidden = new Set(["what_if", "no_what_if", "steps"]);
+  const hidden = new Set(["what_if", "no_what_if", "steps", "verdict", "candidates"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
   const doubt = found.evidence.no_what_if;
   const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];

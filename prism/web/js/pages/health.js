@@ -2,6 +2,7 @@
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, moment, words } from "../format.js";
+import { exports } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 
@@ -9,13 +10,14 @@ const LOSS = /drop|lost|skip|refus|error|malformed|late|reject|fail|overflow|gap
 
 /** The page. */
 export async function health({ source, board, fill }) {
-  const [parts, counters, losses, windows, left, gaps] = Array.from({ length: 6 }, () => h("div", { class: "box" }));
+  const [parts, counters, losses, windows, left, gaps, sent] = Array.from({ length: 7 }, () => h("div", { class: "box" }));
   const all = source.get("/health");
   fill(parts, all, partCards);
   fill(losses, all, (body) => counterTable(body.counters.filter(isLoss), "Nothing was lost.", { zero: false }));
   fill(counters, all, (body) => counterTable(body.counters.filter((one) => !isLoss(one)), "No collector runs in this process."));
   fill(windows, source.get("/windows"), ({ items }) => windowTable(items));
   redraw(gaps, gapTable(board?.gaps ?? []));
+  fill(sent, source.get("/exporters"), ({ items }) => exporterTable(items));
   const skipped = Object.entries(board?.source.skipped ?? {}).filter(([, n]) => n);
   redraw(left, skipped.length ? reasons(skipped.map(([reason, n]) => [reason, n])) : empty("Nothing was left out."));
   const node = h(
@@ -23,12 +25,44 @@ export async function health({ source, board, fill }) {
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Health"), h("p", { class: "note" }, reach(board))),
     section("Parts", { id: "parts", wide: true }, parts),
+    section("Exporters", { id: "exporters", wide: true, note: "why no job is seen: what each lacks for which analysis", tools: exports(source, "/exporters") }, sent),
     h("div", { class: "columns" }, section("Losses by reason", { id: "losses" }, losses), section("Left out of the records", { id: "skipped" }, left)),
     section("Gaps in collection", { id: "gaps", wide: true, note: "what jobs did meanwhile is not known" }, gaps),
     section("Windows that were analysed", { id: "windows", wide: true, note: "the newest first" }, windows),
     section("Counters", { id: "counters", wide: true }, counters),
   );
   return { title: "Health", node };
+}
+
+function exporterTable(items) {
+  if (!items.length) return empty("No exporter has sent records. Check the addresses that this service listens on, and where exporters send to.");
+  const columns = [
+    { name: "name", label: "Exporter", cell: (one) => h("strong", {}, one.name) },
+    { name: "rate", label: "Records/s", number: true, cell: (one) => count(one.records_per_s) },
+    { name: "sampling", label: "Sampling", number: true, cell: (one) => (one.sampling === 0 ? "unknown" : one.sampling === 1 ? "all" : `1 : ${count(one.sampling)}`) },
+    { name: "timeout", label: "Timeout seen", number: true, cell: (one) => (one.timeout_s === null ? "–" : duration(one.timeout_s * 1000)) },
+    { name: "offset", label: "Arrives after", number: true, cell: (one) => (one.offset_s === null ? "–" : duration(one.offset_s * 1000)), title: "its clock is ahead where this is below 0" },
+    { name: "lost", label: "Lost", number: true, cell: (one) => count(one.lost) },
+    { name: "last", label: "Last seen", cell: (one) => moment(one.last_ns) },
+    { name: "lacks", label: "Lacks", cell: (one) => (one.lacks.length ? one.lacks.map(lack) : h("span", { class: "good" }, "● nothing")) },
+  ];
+  return [table(columns, items, { key: (one) => one.name, marked: (one) => (one.lacks.length ? "warning" : null) }), items.filter((one) => one.interfaces.length).map(portTable)];
+}
+
+/** What is missing, with the lines that change it folded away. */
+function lack(one) {
+  return h("details", { key: one.what }, h("summary", {}, h("span", { class: "severity warning" }, "▲ "), one.what), h("p", {}, one.analysis), Object.entries(one.lines).map(([vendor, lines]) => h("div", { key: vendor }, h("small", {}, vendor), h("pre", {}, lines))));
+}
+
+function portTable(one) {
+  const columns = [
+    { name: "interface", label: "Interface", number: true, cell: (port) => String(port.interface) },
+    { name: "up", label: "State", cell: (port) => (port.up ? h("span", { class: "good" }, "● up") : h("span", { class: "bad" }, "■ down")) },
+    { name: "speed", label: "Speed", number: true, cell: (port) => `${port.speed_gbit_s} Gbit/s` },
+    ...["in", "out"].map((way) => ({ name: way, label: way === "in" ? "Receives" : "Sends", number: true, cell: (port) => (port[`${way}_gbit_s`] === null ? "–" : `${port[`${way}_gbit_s`].toPrecision(3)} Gbit/s`) })),
+    { name: "bad", label: "Errors, discards", number: true, cell: (port) => `${count(port.errors)}, ${count(port.discards)}` },
+  ];
+  return h("details", { key: one.name }, h("summary", {}, `Interfaces of ${one.name} (${count(one.interfaces.length)})`), table(columns, one.interfaces, { key: (port) => port.interface }));
 }
 
 const isLoss = (one) => LOSS.test(one.name) || Object.entries(one.labels).some(([name, value]) => name === "reason" || LOSS.test(value));

@@ -6,10 +6,13 @@ import { graph } from "../draw/graph.js";
 import { matrix } from "../draw/matrix.js";
 import { groupsByKind, ranksGrid } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
+import { traceButton } from "../trace.js";
 import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
 import { LEVELS, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { rates } from "./rates.js";
+import { optional } from "./remarks.js";
 import { gapsOf, heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
 
 const RANKS = 200;
@@ -24,7 +27,7 @@ export async function job({ source, board, parts, query, fill }) {
   const [known, { items: cases }] = await Promise.all([jobOf(source, id), source.get("/findings", { job: id, limit: 200 })]);
   const own = cases.filter((one) => one.finding.job === id);
   const found = known.job;
-  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
+  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
   const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
   const heat = state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
@@ -35,17 +38,19 @@ export async function job({ source, board, parts, query, fill }) {
     return pairs ?? empty("No communicating pairs were recorded.");
   });
   fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), leaves);
+  if (source.live) fill(room.rates, optional(source, "rates", "/rates", { by: "endpoint", job: id, limit: 12 }), (data) => (data ? rates({ ...data, items: data.items.filter((one) => one.way === "out") }) : empty("This service keeps no flow records.")));
   fill(room.layout, Promise.resolve(found), () => groups(found, own, known.total));
   fill(room.ranks, Promise.resolve(known), () => part({}, mountRanks, { known, own }));
   const node = h(
     "div",
     { class: "page", onrank: (event) => { if (pairs) call(pairs, "focus", event.detail); } },
-    h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.name ?? found.id, found.name ? h("small", {}, ` ${found.id}`) : null), h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
+    h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.name ?? found.id, found.name ? h("small", {}, ` ${found.id}`) : null), source.live ? h("p", { class: "share" }, traceButton(source, id), " ", h("a", { href: link(["compare"], { a: id, at: query.replay }) }, "Compare")) : null, h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
     facts(told(found, board)),
     own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(firstOpen(own).slice(0, 5), board)) : null,
     section("Steps", { id: "steps", wide: true, tools }, room.strips),
     section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom" }, room.timeline),
     h("div", { class: "columns" }, section("Communication between ranks", { id: "graph" }, room.graph), section("From leaf to leaf", { id: "leaves" }, room.leaves)),
+    source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window" }, room.rates) : null,
     section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure` }, room.layout),
     section("Ranks", { id: "ranks", wide: true }, room.ranks),
   );
@@ -64,6 +69,7 @@ function told(found, board) {
     ["GPU time lost", h("b", { class: "big" }, lost(found.lost_gpu_seconds))],
     ["Open findings", tally(found.findings)],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
+    ["Scheduler", found.scheduler ? [`${found.scheduler.source} ${found.scheduler.id}`, found.scheduler.user ? h("small", {}, ` ${found.scheduler.user}${found.scheduler.queue ? ` in ${found.scheduler.queue}` : ""}`) : null] : null],
     ["A rank's time", shares(found.phases, { named: true })],
   ];
 }

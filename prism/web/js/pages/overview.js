@@ -2,8 +2,9 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, lost, percent } from "../format.js";
-import { matrix } from "../draw/matrix.js";
+import { podMatrix } from "../draw/pods.js";
 import { confidence, shares, spark } from "../draw/spark.js";
+import { exports } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
@@ -36,7 +37,7 @@ export async function overview({ source, board, query, fill }) {
   fill(claims, Promise.all([cases, over]), (both) => newest(both.map(({ items }) => items), board));
   fill(map, Promise.all([source.get("/switches"), cases]), ([switches, { items }]) => {
     const data = fabric(switches, items);
-    return data.cells.length ? matrix(data, { label: "Traffic between switches" }) : empty("No traffic between switches is known. Name what each exporter saw, and give a topology.");
+    return data.cells.length ? podMatrix(data, { label: "Traffic between switches" }) : empty("No traffic between switches is known. Name what each exporter saw, and give a topology.");
   });
   const head = h(
     "header",
@@ -50,7 +51,7 @@ export async function overview({ source, board, query, fill }) {
     "div",
     { class: "page" },
     head,
-    section("Jobs", { id: "jobs", wide: true, tools: filterBox(query, change) }, box),
+    section("Jobs", { id: "jobs", wide: true, tools: h("div", { class: "filters" }, exports(source, "/jobs", { limit: 1000 }), filterBox(query, change)) }, box),
     h("div", { class: "columns" }, section("Findings", { id: "newest", tools: h("a", { href: link(["findings"]) }, "All findings") }, claims), section("Fabric", { id: "fabric", tools: h("a", { href: link(["switches"]) }, "Switches") }, map)),
   );
   return { title: "Overview", node };
@@ -78,13 +79,13 @@ function said(board) {
 
 function filterBox(query, change) {
   return h("input", {
-    type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter jobs by name, state or layout", value: query.filter ?? "",
+    type: "search", id: "filter", placeholder: "Filter  /", "aria-label": "Filter jobs by name, user, queue, state or layout", value: query.filter ?? "",
     oninput: (event) => change({ filter: event.target.value }),
   });
 }
 
 const columnsOf = (board) => [
-  { name: "id", label: "Job", by: (job) => job.name ?? job.id, cell: (job) => (job.name ? [job.name, h("small", {}, ` ${job.id}`)] : job.id) },
+  { name: "id", label: "Job", by: (job) => job.name ?? job.id, cell: (job) => [job.name ? [job.name, h("small", {}, ` ${job.id}`)] : job.id, job.scheduler?.user ? h("small", { class: "owner" }, ` ${job.scheduler.user}${job.scheduler.queue ? ` in ${job.scheduler.queue}` : ""}`) : null] },
   { name: "state", label: "State", by: (job) => job.state, cell: (job) => h("span", { class: `state ${job.state}` }, STATES[stateOf(job, board)]) },
   { name: "layout", label: "Layout", by: (job) => layout(job.layout), cell: (job) => [layout(job.layout), " ", confidence(job.confidence)], class: "layout-cell" },
   { name: "ranks", label: "Ranks", number: true, by: (job) => job.endpoints, cell: (job) => [count(job.endpoints), job.hosts ? h("small", {}, ` on ${count(job.hosts)} hosts`) : null] },
@@ -99,7 +100,7 @@ function jobRows(items, query, board, change) {
   const columns = columnsOf(board);
   const sorted = { name: query.sort ?? "findings", down: !query.up };
   const column = columns.find((one) => one.name === sorted.name && one.by) ?? columns[0];
-  const words = (job) => `${job.name ?? ""} ${job.id} ${job.state} ${layout(job.layout)}`.toLowerCase();
+  const words = (job) => `${job.name ?? ""} ${job.id} ${job.state} ${layout(job.layout)} ${[job.scheduler?.id, job.scheduler?.user, job.scheduler?.queue].join(" ")}`.toLowerCase();
   const rows = items.filter((job) => words(job).includes((query.filter ?? "").toLowerCase()));
   rows.sort((a, b) => (sorted.down ? -1 : 1) * (column.by(a) < column.by(b) ? -1 : column.by(a) > column.by(b) ? 1 : 0));
   if (!rows.length) return none(items, board);

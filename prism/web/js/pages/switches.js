@@ -2,8 +2,9 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, lost, names, natural, octets, percent } from "../format.js";
-import { matrix } from "../draw/matrix.js";
+import { podMatrix } from "../draw/pods.js";
 import { bar } from "../draw/parts.js";
+import { exports } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
@@ -18,7 +19,7 @@ export async function switches({ source, board, query, fill }) {
   const cases = source.get("/findings", { limit: 1000, state: "open" });
   fill(map, Promise.all([all, cases]), ([data, { items }]) => {
     const shown = fabric(data, items);
-    return shown.cells.length ? matrix(shown, { label: "Traffic between switches" }) : empty("No traffic between switches is known: records name no path, or there is no topology.");
+    return shown.cells.length ? podMatrix(shown, { label: "Traffic between switches" }) : empty("No traffic between switches is known: records name no path, or there is no topology.");
   });
   let known = null;
   fill(rows, all, ({ items }) => {
@@ -37,9 +38,9 @@ export async function switches({ source, board, query, fill }) {
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Switches"), h("p", { class: "note" }, reach(board))),
-    section("Hosts to isolate first", { id: "hosts", wide: true, note: "that open claims suspect, the worst first" }, hosts),
-    h("div", { class: "columns" }, section("From switch to switch", { id: "fabric" }, map), section("Links", { id: "links", note: "the busiest first" }, links)),
-    section("All switches", { id: "switches", wide: true, tools: search }, rows),
+    section("Hosts to isolate first", { id: "hosts", wide: true, note: "that open claims suspect, the worst first", tools: exports(source, "/hosts") }, hosts),
+    h("div", { class: "columns" }, section("From switch to switch", { id: "fabric" }, map), section("Links", { id: "links", note: "the busiest first", tools: exports(source, "/links") }, links)),
+    section("All switches", { id: "switches", wide: true, tools: h("div", { class: "filters" }, exports(source, "/switches"), search) }, rows),
   );
   return { title: "Switches", node };
 }
@@ -69,7 +70,9 @@ function switchTable(items, text) {
     { name: "findings", label: "Findings", cell: (one) => (one.findings.length ? one.findings.map((id) => h("a", { href: link(["findings", id]), class: "severity warning" }, "▲ ")) : "none") },
   ];
   const shown = items.filter((one) => one.id.toLowerCase().includes(text.toLowerCase())).sort((a, b) => b.findings.length - a.findings.length || natural(a.id, b.id));
-  return shown.length ? table(columns, shown.slice(0, MOST), { key: (one) => one.id, marked: (one) => (one.findings.length ? "warning" : null) }) : empty("No switch fits the filter.");
+  if (!shown.length) return empty("No switch fits the filter.");
+  const rows = table(columns, shown.slice(0, MOST), { key: (one) => one.id, marked: (one) => (one.findings.length ? "warning" : null), href: (one) => link(["places", "switch", one.id]) });
+  return [rows, shown.length > MOST ? h("p", { class: "note" }, `${count(shown.length - MOST)} more: filter by name`) : null];
 }
 
 function linkTable(links, cases) {
@@ -90,12 +93,12 @@ function hostTable(hosts, cases) {
   if (!hosts.length) return empty("No open finding suspects a host.");
   const byId = new Map(cases.map((one) => [one.id, one.finding]));
   const columns = [
-    { name: "host", label: "Host", cell: (one) => h("strong", {}, one.host) },
+    { name: "host", label: "Host", cell: (one) => h("a", { href: link(["places", "host", one.host]) }, h("strong", {}, one.host)) },
     { name: "severity", label: "Severity", cell: (one) => severity(one.severity) },
     { name: "probability", label: "Contains the cause", cell: (one) => [bar(one.probability), percent(one.probability)] },
     { name: "lost", label: "Lost", number: true, cell: (one) => lost(one.lost_gpu_seconds) },
     { name: "jobs", label: "Jobs", cell: (one) => names(one.jobs, 4) },
     { name: "findings", label: "Why", cell: (one) => one.findings.slice(0, 3).map((id) => h("a", { href: link(["findings", id]) }, byId.has(id) ? `${title(byId.get(id))} ` : id)) },
   ];
-  return table(columns, hosts.slice(0, 40), { key: (one) => one.host });
+  return [table(columns, hosts.slice(0, 40), { key: (one) => one.host }), hosts.length > 40 ? h("p", { class: "note" }, `${count(hosts.length - 40)} more`) : null];
 }

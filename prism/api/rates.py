@@ -1,0 +1,155 @@
+"""Gbit/s and utilisation over time of endpoints, pairs, links and switches; a culprit beside its peers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+
+from collectors.record import Flows
+from prism import views
+from prism.api import schemas
+from prism.api.answers import Shown, answer
+from prism.api.asked import ServiceAsked, ShownAsked, TimeQuery
+from prism.api.described import one
+from prism.api.remarks import CaseId, case_of
+from prism.rates.culprit import beside_peers
+from prism.rates.series import By, Way, series
+from prism.rates.speeds import learnt, speed
+from prism.views import Json, finite, ns
+
+router = APIRouter()
+MOST_NS = 3600 * 10**9  # of records around a finding
+EARLIER = 0.5  # of the time of a finding that is looked at before it
+NO_RECORDS = "flow records: this service keeps none; start it with --data or a store to keep them"
+
+
+class Rate(schemas.Model):
+    """Rates of a name. `speed_gbit_s`: of the topology, or `learnt` from traffic; utilisation is the share of it."""
+
+    id: str
+    way: Way
+    gbit_s: list[schemas.Number]
+    mean_gbit_s: schemas.Number
+    peak_gbit_s: schemas.Number
+    speed_gbit_s: schemas.Number
+    learnt: bool
+    mean_utilisation: schemas.Number
+    peak_utilisation: schemas.Number
+
+
+class Rates(schemas.Model):
+    """Rates in bins of `bin_ms` from `start_ns` on; `truncated`: there are more records than are looked at."""
+
+    by: By
+    start_ns: schemas.Ns
+    end_ns: schemas.Ns
+    bin_ms: float
+    truncated: bool
+    items: list[Rate]
+
+
+class Sending(schemas.Model):
+    """How fast records move, Gbit/s: of the culprit before and since, of its peers since."""
+
+    usual: schemas.Number
+    now: schemas.Number
+    peers: schemas.Number
+
+
+class Edge(schemas.Model):
+    """A pair of the culprit; both ends as a>b."""
+
+    pair: str
+    octets: int
+    usual: schemas.Number
+    now: schemas.Number
+
+
+class Beside(schemas.Model):
+    """A culprit beside the median of its peers, Gbit/s."""
+
+    by: By
+    ids: list[str]
+    start_ns: schemas.Ns
+    bin_ms: float
+    begin_ns: schemas.Ns
+    culprit: list[schemas.Number]
+    peers: list[schemas.Number]
+    peers_number: int
+    sending: Sending
+    edges: list[Edge]
+
+
+@router.get("/rates", response_model=Rates, responses=one("rates", 404))
+def rates(
+    request: Request,
+    shown: ShownAsked,
+    service: ServiceAsked,
+    by: By = "endpoint",
+    start_ns: TimeQuery = None,
+    end_ns: TimeQuery = None,
+    bins: Annotated[int, Query(ge=1, le=2000)] = 120,
+    id: Annotated[  # noqa: A002
+        str | None, Query(max_length=4000, description="Only these, with commas between; a pair or a link is a>b.")
+    ] = None,
+    job: Annotated[str | None, Query(max_length=200, description="Only between endpoints of this job.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500, description="The names that move most.")] = 20,
+) -> Response:
+    """Gbit/s over time; of the newest window where no time is named."""
+    flows, start, end, cut = _records(shown, start_ns, end_ns, service.limits.looked_at, job)
+
+    def make() -> Json:
+        found = series(flows, shown.board.topology, by, start, end, bins)
+        found = found.of(id.split(",")) if id else found.largest(limit)
+        known = learnt(flows)
+        items = []
+        for name, way, own in zip(found.names, found.ways, found.gbit_s, strict=True):
+            given = speed(shown.board.topology, name)
+            fast = given or known.get(name.split(">")[0] if by == "pair" else name)
+            mean, peak = float(own.mean()), float(own.max())
+            numbers = {"mean_gbit_s": finite(mean), "peak_gbit_s": finite(peak), "speed_gbit_s": fast}
+            shares = {
+                "mean_utilisation": finite(mean / fast) if fast else None,
+                "peak_utilisation": finite(peak / fast) if fast else None,
+            }
+            values = [finite(value) for value in own.tolist()]
+            items.append({"id": name, "way": way, "gbit_s": values, **numbers, "learnt": bool(fast and not given), **shares})
+        times = {"start_ns": ns(start), "end_ns": ns(end), "bin_ms": (end - start) / bins / 1e6}
+        return {"by": by, **times, "truncated": cut, "items": items}
+
+    return answer(request, shown, make, tagged=False)
+
+
+@router.get("/findings/{id}/rates", response_model=Beside, responses=one("beside", 404))
+def finding_rates(request: Request, shown: ShownAsked, service: ServiceAsked, id: CaseId) -> Response:  # noqa: A002
+    """The rates of a finding's culprit beside those of its peers, and how fast it sends beside what was usual."""
+    case = case_of(shown, id)
+    status = views.job_of(shown.board, case.finding.job)
+    if status is None:
+        raise HTTPException(404, f"job {case.finding.job} of this finding is no longer known")
+    found = case.finding
+    length = min(max(found.end_ns - found.start_ns, 10**9), MOST_NS)
+    begin = max(found.start_ns - round(max(EARLIER * length, 10**10)), status.found.job.start_ns)
+    flows, start, end, _ = _records(shown, begin, found.start_ns + length, service.limits.looked_at, found.job)
+    return answer(
+        request, shown, lambda: beside_peers(flows, found, status.found.job, shown.board.topology, start, end), tagged=False
+    )
+
+
+def _records(shown: Shown, start: int | None, end: int | None, most: int, job: str | None) -> tuple[Flows, int, int, bool]:
+    """The first `most` records of a time. Raises HTTPException 404 where none are kept, or the job is not known."""
+    if shown.records is None:
+        raise HTTPException(404, NO_RECORDS)
+    newest = shown.board.windows[0] if shown.board.windows else None
+    first = start if start is not None else newest.start_ns if newest else 0
+    last = end if end is not None else newest.end_ns if newest else first + 1
+    last = max(last, first + 1)
+    endpoints: tuple[str, ...] = ()
+    if job is not None:
+        status = views.job_of(shown.board, job)
+        if status is None:
+            raise HTTPException(404, f"no job has the id {job!r}; GET /api/v1/jobs lists them")
+        endpoints = status.found.job.endpoints
+    flows = shown.records.between(first, last, endpoints=endpoints, limit=most)
+    return flows, first, last, len(flows) >= most

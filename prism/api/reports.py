@@ -1,0 +1,76 @@
+"""GPU-hours lost by cause, host, switch, job and user over a week or a month; as JSON, CSV, Parquet, or HTML for a mail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from collectors.storeerror import StoreError
+from prism.api import schemas
+from prism.api.answers import Shown
+from prism.api.asked import ServiceAsked, ShownAsked, TimeQuery
+from prism.api.described import errors, many
+from prism.api.remarks import fresh
+from prism.board import Case
+from prism.reports.letter import page
+from prism.reports.lost import BYS, By, lost
+from prism.service import Service
+from prism.views import Json
+
+router = APIRouter()
+DAY = 86_400 * 10**9
+Days = Annotated[int, Query(ge=1, le=366, description="So many days up to the end.")]
+
+
+class Lost(schemas.Model):
+    """What was lost for one name. `again`: it was blamed more than once. Of its findings at most 100 are named."""
+
+    name: str
+    gpu_hours: schemas.Number
+    number: int
+    again: bool
+    findings: list[str]
+    jobs: list[str]
+    first_ns: schemas.Ns
+    last_ns: schemas.Ns
+
+
+@router.get("/reports/lost", response_model=schemas.Listed[Lost], responses=many("lost", 404, 503))
+def lost_hours(
+    request: Request, shown: ShownAsked, service: ServiceAsked, by: By = "cause", days: Days = 7, end_ns: TimeQuery = None
+) -> Response:
+    """GPU-hours that claims cost, those that lost most first. Claims that were marked as false do not count."""
+    cases, start, end = _cases(shown, service, days, end_ns)
+    board = shown.board
+    return fresh(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
+
+
+@router.get("/reports/lost.html", response_class=HTMLResponse, responses=errors(404, 503))
+def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+    """The same by all of them as one page for a mail."""
+    cases, start, end = _cases(shown, service, days, end_ns)
+    board = shown.board
+    tables: dict[str, list[Json]] = {
+        by: lost(cases, by, start, end, topology=board.topology, bookings=board.bookings) for by in BYS
+    }
+    url = service.feedback.settings.external_url if service.feedback else ""
+    return HTMLResponse(page(tables, start, end, url), headers={"Cache-Control": "no-store"})
+
+
+def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
+    """The cases of a time that nobody marked as false: all that the store keeps, else those of the board."""
+    live = shown.mode == "live" and shown.name == "live"
+    end = end_ns if end_ns is not None else time.time_ns() if live and service.history is not None else shown.board.at_ns
+    start = max(end - days * DAY, 0)
+    try:
+        kept = service.history(start) if live and service.history is not None else ()
+    except StoreError as error:
+        raise HTTPException(503, str(error)) from None
+    cases = {one.id: one for one in (*kept, *shown.board.cases)}
+    marks = service.feedback.journal.standings() if service.feedback else {}
+    wrong = {id_ for id_, one in marks.items() if one.verdict is not None and one.verdict.act == "false"}
+    return [one for id_, one in cases.items() if id_ not in wrong], start, end

@@ -1,0 +1,102 @@
+"""What the records of each exporter show of how it exports.
+
+The active timeout is seen where many records last equally long: an exporter that ends flows that go on cuts them at that
+length. The clock offset is how long after its end a record arrives at least; a negative one is a clock that is ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from collectors.record import Flows
+
+S = 1_000_000_000
+CUT = 0.1  # share of records that last about as long as the longest, from which on a timeout cuts them
+NEAR = 0.05  # how much their lengths differ: exporters look for flows to end once a second or so
+SHORTEST_NS = S  # a timeout below does not matter: steps take longer
+ROCE = 4791
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What one exporter sent in some time; `offset_ns` is None where arrivals are not known, `timeout_ns` 0 where none is seen.
+
+    `rates`: sampling rates by number of records, 0 unknown. `roce` are records of RoCE, `queues` those that name a queue pair,
+    `packets` those that count packets, `paths` those that name the switches on their way.
+    """
+
+    records: int = 0
+    octets: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    timeout_ns: int = 0
+    offset_ns: int | None = None
+    rates: Mapping[int, int] = field(default_factory=dict)
+    roce: int = 0
+    queues: int = 0
+    packets: int = 0
+    pairs: int = 0
+
+    @property
+    def rate(self) -> float:
+        """Records a second."""
+        return self.records / max((self.last_ns - self.first_ns) / S, 1.0)
+
+
+def survey(flows: Flows, arrived_ns: int | None = None) -> dict[str, Sent]:
+    """What each exporter of some records sent; `arrived_ns` is when they arrived."""
+    names = flows.exporters or ("",)
+    out = {}
+    for code in np.unique(flows.exporter).tolist() if len(flows) else ():
+        own = flows.take(np.flatnonzero(flows.exporter == code))
+        rates, counts = np.unique(own.sampling_rate, return_counts=True)
+        most = np.argsort(-counts)[:8]
+        roce = (own.dst_port == ROCE) | (own.dst_qp > 0)
+        out[names[code]] = Sent(
+            records=len(own),
+            octets=int(own.octets.sum()),
+            first_ns=int(own.start_ns.min()),
+            last_ns=int(own.end_ns.max()),
+            timeout_ns=timeout(own),
+            offset_ns=None if arrived_ns is None else arrived_ns - int(own.end_ns.max()),
+            rates={int(rates[i]): int(counts[i]) for i in most.tolist()},
+            roce=int(roce.sum()),
+            queues=int((own.dst_qp > 0).sum()),
+            packets=int((own.packets > 0).sum()),
+            pairs=len(np.unique(own.src.astype(np.int64) * len(own.endpoints) + own.dst)),
+        )
+    return out
+
+
+def timeout(flows: Flows) -> int:
+    """The length at which records are cut, ns; 0 where none is seen."""
+    length = flows.end_ns - flows.start_ns
+    if len(length) < 20:
+        return 0
+    longest = float(np.percentile(length, 99))
+    near = np.abs(length - longest) <= NEAR * longest
+    return int(np.median(length[near])) if longest >= SHORTEST_NS and near.mean() >= CUT else 0
+
+
+def together(before: Sent, now: Sent) -> Sent:
+    """Two surveys of one exporter as one."""
+    if not before.records:
+        return now
+    rates = dict(before.rates)
+    for rate, count in now.rates.items():
+        rates[rate] = rates.get(rate, 0) + count
+    known = [one for one in (before.offset_ns, now.offset_ns) if one is not None]
+    sums = {name: getattr(before, name) + getattr(now, name) for name in ("records", "octets", "roce", "queues", "packets")}
+    return replace(
+        now,
+        **sums,
+        first_ns=min(before.first_ns, now.first_ns),
+        last_ns=max(before.last_ns, now.last_ns),
+        timeout_ns=max(before.timeout_ns, now.timeout_ns),
+        offset_ns=min(known, default=None),
+        rates=dict(sorted(rates.items(), key=lambda item: -item[1])[:8]),
+        pairs=max(before.pairs, now.pairs),
+    )

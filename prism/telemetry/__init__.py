@@ -1,0 +1,1 @@
+"""Metrics of jobs and exporters for the tools that operators have: `jobs` for `/metrics`, bounded in number."""

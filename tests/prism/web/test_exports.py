@@ -1,0 +1,116 @@
+"""Traces, files and reports that pages hand out, in a real browser."""
+
+import json
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from benchmarks.boards import board
+from prism.api.serving import served
+from prism.board import Boards
+from prism.service import Service
+from tests.prism.api.conftest import make_feedback
+from tests.prism.web.conftest import GENEROUS
+
+expect = pytest.importorskip("playwright.sync_api").expect
+expect.set_options(timeout=20_000)
+PERFETTO = b"""<!doctype html><title>Perfetto</title><body><script>
+addEventListener("message", event => {
+  if (event.data === "PING") event.source.postMessage("PONG", event.origin);
+  else document.body.textContent = new TextDecoder().decode(event.data.perfetto.buffer).slice(0, 30);
+});</script>"""
+
+
+@pytest.fixture
+def files(slow_rank, tmp_path):
+    board, records = slow_rank
+    with served(Service(Boards(board), records, "live", limits=GENEROUS, feedback=make_feedback(tmp_path))) as port:
+        yield f"http://127.0.0.1:{port}/", board
+
+
+def test_a_trace_is_saved_where_no_perfetto_is_known(files, opened):
+    url, board = files
+    page = opened(f"{url}#/jobs/{board.jobs[0].id}")
+    with page.expect_download() as saved:
+        page.locator("#trace").click()
+    made = json.loads(saved.value.path().read_text())
+    names = {event["args"]["name"] for event in made["traceEvents"] if event["name"] == "thread_name"}
+    assert "rank 5 · server5 · GPU 0 · stage 2 · phases" in names
+    assert any(event["ph"] == "i" for event in made["traceEvents"])
+
+
+def test_a_trace_opens_in_perfetto_in_one_click(slow_rank, browser):
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(PERFETTO)
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    where = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        with served(Service(Boards(slow_rank[0]), slow_rank[1], "live", limits=GENEROUS, perfetto=where)) as port:
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{port}/#/jobs/{slow_rank[0].jobs[0].id}")
+            page.wait_for_selector("main[data-ready]")
+            with page.expect_popup() as other:
+                page.locator("#trace").click()
+            expect(other.value.locator("body")).to_contain_text("displayTimeUnit")
+            page.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_lists_are_saved_as_csv_and_pictures_as_png(files, opened):
+    url, board = files
+    page = opened(f"{url}#/findings")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save findings as CSV").click()
+    assert saved.value.path().read_text().startswith("id,state")
+    page = opened(f"{url}#/findings/{board.cases[0].id}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save evidence as PNG").click()
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_report_names_what_was_lost(files, opened):
+    page = opened(f"{files[0]}#/reports?days=30")
+    expect(page.locator("#by-host tbody tr").first).to_contain_text("server5")
+    page.select_option("#days", "7")
+    page.wait_for_function("() => location.hash.includes('days=7')")
+    expect(page.locator("#by-cause tbody tr")).to_contain_text("slow rank")
+
+
+def test_a_verdict_and_its_candidates_are_shown_where_they_are_known(slow_rank, opened):
+    case = slow_rank[0].cases[0]
+    known = {
+        "verdict": {"network": 0.07, "machine": 0.9, "job": 0.0, "unknown": 0.03},
+        "candidates": [
+            {"class": "machine", "type": "endpoint", "ids": ["10.10.5.1"], "way": "work", "explains": 0.93, "probability": 0.9}
+        ],
+    }
+    told = replace(case, finding=replace(case.finding, evidence={**case.finding.evidence, **known}))
+    with served(Service(Boards(replace(slow_rank[0], cases=(told,))), None, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/findings/{case.id}")
+        expect(page.locator("#verdict .verdict")).to_have_text("machine 90\u202f%")
+        expect(page.locator("#candidates tbody tr")).to_contain_text("10.10.5.1")
+
+
+def test_of_many_ranks_the_culprit_is_on_top(opened):
+    large = board(1024, 20)
+    with served(Service(Boards(large), None, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/findings/{large.cases[0].id}")
+        first = page.locator("#deviations tbody tr").first
+        expect(first).to_contain_text("▲ 341 server42")
+        expect(first.locator(".spark polyline")).to_have_count(1)
+        assert page.locator("#deviations").bounding_box()["y"] < page.locator("#pictures").bounding_box()["y"]
