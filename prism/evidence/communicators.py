@@ -14,15 +14,14 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from prism.evidence import constants as c
+from prism.evidence.graphs import Pair, connected, weighted_median
 from prism.evidence.rhythms import Rhythm
 from prism.evidence.steps import Steps
 from prism.evidence.streams import Stream
 from prism.evidence.turns import lead, overlap
 
-Pair = tuple[int, int]
 Rhythms = Mapping[int, Rhythm]  # of streams, by their identity
 Way = Literal["one", "two"]
 Shape = Literal["pair", "path", "cycle", "clique", "cube", "tree", "other"]
@@ -80,33 +79,6 @@ class Communicator:
     def equal(self) -> bool:
         """Whether its messages are of one size."""
         return 2 * sum(s.equal for s in self.streams) > len(self.streams)
-
-
-def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
-    """The value at which half of the weight is reached."""
-    order = np.argsort(values)
-    reached = np.cumsum(np.asarray(weights)[order])
-    return float(np.asarray(values)[order][np.searchsorted(reached, reached[-1] / 2)])
-
-
-def connected(members: int, pairs: Iterable[Pair]) -> NDArray[np.int64]:
-    """The number of each member's component of a graph of `pairs`, which is that of its lowest member; int64[members].
-
-    Union by index; graphs here have hundreds of edges, for which a sparse matrix takes longer to make than to walk.
-    """
-    up = list(range(members))
-    for one, other in pairs:
-        while up[one] != one:
-            up[one] = up[up[one]]
-            one = up[one]
-        while up[other] != other:
-            up[other] = up[up[other]]
-            other = up[other]
-        if one != other:
-            up[max(one, other)] = min(one, other)
-    for i, at in enumerate(up):  # an index never points to a higher one
-        up[i] = up[at]
-    return np.array(up, np.int64)
 
 
 def communicators(
@@ -218,7 +190,24 @@ def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicato
         met = float(np.median([overlap(by[p], by[p[::-1]]) for p in few]))
         ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in few]))
         one = replace(one, way="two", overlap=met, lead=ahead)
-    return replace(one, shape=_shape(one, pairs, hosts))
+    shape = _shape(one, pairs, hosts)
+    hidden = _closing(one, hosts) if shape == "path" and one.way == "one" else None
+    if hidden is not None:
+        edges = {**one.edges, hidden: float(np.median(list(one.edges.values())))}
+        return replace(one, shape="cycle", edges=edges)
+    return replace(one, shape=shape)
+
+
+def _closing(one: Communicator, hosts: Sequence[int]) -> Pair | None:
+    """The hop inside a host that closes a one-way path to a ring: its last member is in the host of its first."""
+    if len(one.members) < 3:
+        return None
+    senders, receivers = ({pair[side] for pair in one.edges} for side in (0, 1))
+    first, last = senders - receivers, receivers - senders
+    if len(first) != 1 or len(last) != 1:
+        return None
+    begin, end = first.pop(), last.pop()
+    return (end, begin) if hosts[begin] == hosts[end] else None
 
 
 def _across(one: Communicator, hosts: Sequence[int]) -> int:
@@ -308,18 +297,6 @@ def _counted(one: Communicator) -> tuple[int, int] | None:
     """Size (rounded) and number of the messages in a step, where most steps have that many."""
     known = one.equal and one.rhythm.sure >= 1
     return (round(float(np.log(one.size)) / c.ONE_CLASS_SIZE), round(one.rhythm.messages)) if known else None
-
-
-def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -> float:
-    """Share of the octets that enter a member (or a `place` of several) and do not leave it, or the reverse: so much goes on
-    unseen.
-    """
-    net: dict[int, float] = defaultdict(float)
-    for (src, dst), octets in edges.items():
-        a, b = (src, dst) if place is None else (place[src], place[dst])
-        net[a] += octets
-        net[b] -= octets
-    return sum(map(abs, net.values())) / 2 / max(sum(edges.values()), 1.0)
 
 
 def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> Communicator:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence import constants as c
-from prism.evidence.communicators import Communicator, Pair, components, connected, imbalance, joined
+from prism.evidence.communicators import Communicator, components, joined
+from prism.evidence.graphs import Pair, connected, imbalance
 from prism.evidence.steps import Steps
 
 

@@ -29,26 +29,23 @@ def _met(own: Sequence[Stream], other: Sequence[Stream]) -> float:
 
 
 def lead(there: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
-    """How far one direction of a pair is ahead of the other, as a share of the step; below 0 where `back` is ahead.
+    """How long the k-th message of one direction of a pair begins before the k-th of the other, as a share of the step.
 
-    Activations begin and end before their gradients do; an exchange begins late where a rank is late, but ends together. So of
-    the two leads, of the begins and of the ends, the smaller counts, and none where they disagree.
+    Below 0 where `back` is ahead. A stage computes between an activation and its gradient, also while both directions are in
+    use; in an exchange the k-th messages begin together. Where records are missing, steps count of which both have as many.
     """
-    place = [steps.places(_joined(own, "start")) for own in (there, back)]
-    step = [np.floor(at).astype(np.int64) for at in place]
-    n = len(steps.bounds)
-    first, last = [], []
-    for at, number in zip(place, step, strict=True):
-        low, high = np.full(n + 1, np.inf), np.full(n + 1, -np.inf)
-        np.minimum.at(low, number, at)
-        np.maximum.at(high, number, at)
-        first.append(low)
-        last.append(high)
-    both = np.isfinite(first[0]) & np.isfinite(first[1])
-    if both.sum() < 2:
-        return 0.0
-    begins, ends = (float(np.median(there[both] - back[both])) for back, there in (first, last))
-    return float(np.sign(begins) * min(abs(begins), abs(ends))) if begins * ends > 0 else 0.0
+    a, b = (np.sort(_joined(own, "start")) for own in (there, back))
+    if len(a) != len(b):
+        a, b = _paired(a, b, steps)
+    return float(np.median(b - a)) / steps.period if len(a) else 0.0
+
+
+def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:
+    """The times of both in steps in which they are equally many."""
+    number = [np.floor(steps.places(own)).astype(np.int64) for own in (a, b)]
+    counts = [np.bincount(own, minlength=len(steps.bounds)) for own in number]
+    alike = counts[0] == counts[1]
+    return a[alike[number[0]]], b[alike[number[1]]]
 
 
 def _joined(own: Sequence[Stream], name: str) -> Floats:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from collectors.record import Flows
 from prism.evidence.boundaries import rank_steps
-from prism.evidence.communicators import Communicator, connected
+from prism.evidence.communicators import Communicator
+from prism.evidence.graphs import connected
 from prism.evidence.streams import Stream as Traffic
 from prism.evidence.turns import lead
 from prism.layout.constants import Kind
 from prism.layout.problem import Problem
-from prism.layout.scoring import Hypothesis, Members
+from prism.layout.statement import Hypothesis, Members
 from prism.model import Group, GroupKind, Job, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}

@@ -8,18 +8,19 @@ The groups follow: members joined by the traffic of a dimension, or inside a hos
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.evidence.communicators import connected
 from prism.evidence.families import Family
+from prism.evidence.graphs import connected
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.placing import Cut, Placing, cuts, in_order, place
 from prism.layout.problem import Problem, per_host
-from prism.layout.scoring import Hypothesis, Scored
+from prism.layout.scoring import Scored
+from prism.layout.statement import Hypothesis
 
 
 def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
@@ -30,7 +31,8 @@ def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
         for placing in _placings(problem, present, endpoints):
             found = problem.through(placing)
             for kinds, fits in _assignments(found, problem):
-                yield Scored(problem, present, placing, found, kinds, fits).hypothesis(endpoints)
+                for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
+                    yield Scored(problem, present, placing, found, kinds, fits, within).hypothesis(endpoints)
 
 
 def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> Iterator[Placing]:
@@ -74,9 +76,9 @@ def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[
         uses = _uses([fits[i] for i in same])
         more = [((*kept, *zip(same, kinds, strict=True)), so_far + value) for kept, so_far in beam for kinds, value in uses]
         few = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
-        beam = sorted(few, key=lambda one: -one[1])[: c.BEAM]
+        beam = sorted(few, key=lambda one: -one[1] - _usual(kind for _, kind in one[0]))[: c.BEAM]
     ordered = [(tuple(kind for _, kind in sorted(kept)), value) for kept, value in beam]
-    return [one for one in ordered if "edp" not in one[0] or "ep" in one[0]]
+    return [one for one in ordered if "edp" not in one[0] or {"ep", "dp"} & set(one[0])]
 
 
 def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], float]]:
@@ -86,9 +88,14 @@ def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], 
     apart: list[tuple[tuple[Kind, ...], float]] = [((), 0.0)]
     for own, kinds in zip(fits, likely, strict=True):
         more = [((*kept, kind), so_far + own[kind]) for kept, so_far in apart for kind in kinds]
-        apart = sorted(more, key=lambda one: -one[1])[: c.BEAM]
+        apart = sorted(more, key=lambda one: -one[1] - _usual(one[0]))[: c.BEAM]
     out += [(kinds, value - c.TWO_USES * (len(set(kinds)) - 1)) for kinds, value in apart if len(set(kinds)) > 1]
-    return sorted(out, key=lambda one: -one[1])[: c.BEAM]
+    return sorted(out, key=lambda one: -one[1] - _usual(one[0]))[: c.BEAM]
+
+
+def _usual(kinds: Iterable[Kind]) -> float:
+    """How usual it is that some traffic serves each of the kinds."""
+    return sum(c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(kinds))
 
 
 def _together(kind: Kind, fits: Sequence[Mapping[Kind, float]]) -> float:

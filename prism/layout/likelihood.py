@@ -39,8 +39,9 @@ def _turns(kind: Kind, family: Family) -> float:
     others = c.IN_TURN_PAIRS if first.shape in ("pair", "path", "cube") else c.IN_TURN_OTHERS
     in_turn = c.IN_TURN.get(kind, others)
     out = np.log(in_turn * 7 * (1 - met) ** 6 + (1 - in_turn) * 3 * met**2 + 0.03)  # densities over the overlap
-    ahead = 0.4 if kind != "pp" and first.shape == "tree" else c.AHEAD.get(kind, c.AHEAD_OTHERS)
-    return float(out + np.log(ahead if _middle(family, "lead") > c.AHEAD_LEAST else 1 - ahead))
+    ahead = c.AHEAD_TREES if kind != "pp" and first.shape == "tree" else c.AHEAD.get(kind, c.AHEAD_OTHERS)
+    leads = 1 / (1 + (c.AHEAD_LEAST / max(_middle(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
+    return float(out + np.log(ahead * leads + (1 - ahead) * (1 - leads)))
 
 
 def _rhythm(kind: Kind, family: Family) -> float:
@@ -50,7 +51,7 @@ def _rhythm(kind: Kind, family: Family) -> float:
     density = sum(w / sd * np.exp(-0.5 * (np.log(runs / middle) / sd) ** 2) for w, middle, sd in c.RUNS[kind])
     wide = 1 / (1 + np.exp(-(spread - c.WIDE_SPREAD) / c.WIDE_SOFT))
     spreads = c.WIDE[kind] * wide + (1 - c.WIDE[kind]) * (1 - wide)
-    return float(np.log(density + 1e-3) + np.log(spreads) + np.log(c.USUAL[kind]))
+    return float(np.log(density + 1e-3) + np.log(spreads))
 
 
 def rounds_fit(family: Family, ranks: int) -> float:
@@ -74,14 +75,8 @@ def lockstep_fit(axis: NDArray[np.int64], seen: Lockstep) -> NDArray[np.float64]
     `axis`: 1 tensor, 2 data, 3 pipeline. Densities are over decades of the share of a step.
     """
     offset = np.log10(np.maximum(seen.offset, c.FINEST))
-    near, far = (_normal(offset, *usual) for usual in (c.OFFSET_OF_OTHERS, c.OFFSET_OF_STAGES))
-    anywhere = c.OFFSET_ELSE / -np.log10(c.FINEST)
-    out = np.log((1 - c.OFFSET_ELSE) * np.where(axis == 3, far, near) + anywhere)
-    if np.isnan(seen.peers):
-        return np.asarray(out)
-    wider = np.log10(seen.jitter + c.FINEST) - np.log10(seen.peers + c.FINEST)
-    shared = np.array([0.0, *(c.JITTER_SHARED[k] for k in (1, 2, 3))])[axis]
-    return np.asarray(out + np.log(shared * _normal(wider, 0.0, c.JITTER_OF_PEERS) + (1 - shared) / c.JITTER_RANGE))
+    likely = np.stack([_normal(offset, *c.OFFSETS[k]) for k in (1, 2, 3)])[axis - 1, np.arange(len(axis))]
+    return np.asarray(np.log((1 - c.OFFSET_ELSE) * likely + c.OFFSET_ELSE / -np.log10(c.FINEST)))
 
 
 def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:

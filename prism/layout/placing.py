@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import numpy as np
@@ -36,6 +36,7 @@ class Placing:
     at: NDArray[np.int64]
     hosts: NDArray[np.int64]
     regular: bool = True
+    known: dict[tuple[object, ...], object] = field(default_factory=dict)  # what was computed of it
 
     def links(self, axis: int) -> list[Pair]:
         """Neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline): what joins them is not on the wire."""
@@ -44,6 +45,16 @@ class Placing:
         own = others[order]
         same = np.all(own[1:] == own[:-1], axis=1)
         return list(zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True))
+
+    def neighbours(self, parts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        """The number of each member's group of so many neighbours of one part in one host."""
+        order = np.lexsort((np.arange(len(parts)), self.hosts, parts))
+        key = np.column_stack([parts, self.hosts])[order]
+        begins = np.flatnonzero(np.concatenate([[True], np.any(key[1:] != key[:-1], axis=1)]))
+        place = np.arange(len(order)) - np.repeat(begins, np.diff([*begins, len(order)]))
+        out = np.empty(len(order), np.int64)
+        out[order] = np.cumsum(place % size == 0) - 1
+        return out
 
     def alike(self, axes: tuple[int, ...]) -> NDArray[np.int64]:
         """A number for each member: those that share the coordinates `axes` have the same."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,9 +11,12 @@ import numpy as np
 from prism.layout import constants as c
 from prism.layout.hypotheses import hypotheses
 from prism.layout.problem import Problem
-from prism.layout.scoring import Hypothesis
+from prism.layout.statement import Hypothesis
 
-STRUCTURE = ("even", "grid", "places", "passes", "nested")
+STRUCTURE = (
+    "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "more_stages", "partly", "separately",
+    "spans_less", "context_alone", "never_reduced",
+)  # fmt: skip
 
 
 class Answer(NamedTuple):
@@ -29,17 +32,15 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 
     `prior` gives the log-odds that the operator's hints add for a layout.
     """
-    best: dict[tuple[object, ...], Hypothesis] = {}
-    for one in hypotheses(problem):
-        if prior is not None:
-            one = replace(one, terms={**one.terms, "hints": prior(one.layout)})
-        key = (*one.layout.items(), one.groups, one.members)
-        if key not in best or best[key].score < one.score:
-            best[key] = one
-    ranked = sorted(best.values(), key=lambda one: -one.score)[: c.MOST_LAYOUTS]
+
+    def hinted(one: Hypothesis) -> Hypothesis:
+        return one if prior is None else replace(one, features={**one.features, "hints": prior(one.layout)})
+
+    seen = _best(map(hinted, hypotheses(problem)))[: c.MOST_LAYOUTS]
+    ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden())])
     if not ranked:
         return []
-    odds = np.exp([one.score - ranked[0].score for one in ranked])
+    odds = np.exp([c.TEMPER * (one.score - ranked[0].score) for one in ranked])
     merged: dict[tuple[object, ...], list[float]] = {}
     first: dict[tuple[object, ...], Hypothesis] = {}
     for one, weight in zip(ranked, (odds / odds.sum()).tolist(), strict=True):
@@ -50,13 +51,30 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
     return sorted(out, key=lambda one: -one.probability)
 
 
+def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
+    """The best hypothesis of each layout with its groups and members, the likeliest first."""
+    best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
+    for one in every:
+        key, score = (*one.layout.items(), one.groups, one.members), one.score
+        if key not in best or best[key][0] < score:
+            best[key] = score, one
+    return [one for _, one in sorted(best.values(), key=lambda own: -own[0])]
+
+
 def _explains(one: Hypothesis) -> float:
-    structure = sum(one.terms[name] for name in STRUCTURE)
+    structure = sum(c.WEIGHTS[name] * one.features.get(name, 0.0) for name in STRUCTURE)
     unused = sum(family.octets for family, kind in zip(one.families, one.kinds, strict=True) if kind == "none")
     structure += c.UNEXPLAINED_SHARE * unused / sum(family.octets for family in one.families)
     return float(1 / (1 + np.exp(-(structure + c.FIT_SOFT))))
 
 
 def alternatives(found: Sequence[Answer]) -> Sequence[Answer]:
-    """The layouts beside the first that the traffic cannot exclude."""
-    return [one for one in found[1 : c.MOST_ALTERNATIVES + 1] if one.probability >= c.LEAST_SAID]
+    """The whole layouts beside the first that the traffic cannot exclude."""
+    others = [one for one in found[1:] if one.probability >= c.LEAST_SAID and _is_whole(one.best)]
+    return others[: c.MOST_ALTERNATIVES]
+
+
+def _is_whole(one: Hypothesis) -> bool:
+    """Whether the dimensions multiply to the members; experts divide the data-parallel ranks, or multiply them."""
+    ranks = one.layout["dp"] * one.layout["pp"] * one.layout["tp"] * one.layout["cp"]
+    return len(one.members) in (ranks, ranks * one.layout["ep"])

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.record import Flows
-from prism.evidence.communicators import Communicator, Rhythms, communicators, imbalance
+from prism.evidence.communicators import Communicator, Rhythms, communicators
 from prism.evidence.families import Family, families
+from prism.evidence.graphs import imbalance
 from prism.evidence.lockstep import Lockstep, lockstep_of
 from prism.evidence.rhythms import rhythm_of
 from prism.evidence.steps import Steps, steps_of
@@ -69,6 +70,11 @@ class Problem:
     def octets(self) -> float:
         """Of all communicators."""
         return sum(one.octets for one in self.found)
+
+    @cached_property
+    def pairs(self) -> set[tuple[int, int]]:
+        """Who exchanges payload."""
+        return {(min(pair), max(pair)) for one in self.found for pair in one.edges}
 
     @cached_property
     def opened(self) -> float:

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.evidence.communicators import connected, imbalance
 from prism.evidence.families import Family
+from prism.evidence.graphs import connected, imbalance
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.likelihood import lockstep_fit, rounds_fit
-from prism.layout.placing import Cut, Pair, Placing
+from prism.layout.placing import Placing
 from prism.layout.problem import Problem, is_open
+from prism.layout.statement import Hypothesis, Members
 
-Members = frozenset[int]
+Thing = TypeVar("Thing")
 Parts = NDArray[np.int64]  # the number of each member's group
-
-
-@dataclass(frozen=True, eq=False)
-class Hypothesis:
-    """A layout with its groups, and `terms`: what speaks for and against it, log-likelihoods."""
-
-    layout: Mapping[str, int]
-    groups: tuple[tuple[Kind, Members], ...]
-    members: Members
-    cut: Cut
-    kinds: tuple[Kind, ...]
-    families: Sequence[Family]
-    terms: Mapping[str, float]
-
-    @property
-    def score(self) -> float:
-        """The log-likelihood, up to a constant of the job."""
-        return sum(self.terms.values())
 
 
 class Scored:
@@ -50,23 +34,54 @@ class Scored:
         found: Sequence[Family],
         kinds: tuple[Kind, ...],
         fits: float,
+        within: bool = False,
     ) -> None:
+        self.within = within  # whether dimensions inside the plane go on inside hosts
         self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
         self.n = int(present.sum())
-        self.edges: dict[Kind, list[Pair]] = defaultdict(list)
-        for family, kind in zip(found, kinds, strict=True):
-            self.edges[kind] += family.joins
-        tensor, data, _ = placing.cut
-        self.inside = placing.links(2) if data > 1 else []
-        reduced = self.edges["dp"] + self.edges["edp"] + self.edges["ep"] + self.edges["cp"]
-        self.plane = self._parts(reduced + self.inside)
-        self.tp = self._parts(self.edges["tp"] + (placing.links(1) if tensor > 1 else []))
-        self.pp = self._parts(self.edges["pp"] + (placing.links(3) if placing.cut[2] > 1 else []))
-        self.terms: dict[str, float] = {"fit": fits}
+        self.inside = 2 if placing.cut[1] > 1 else 0  # the axis of hosts with data-parallel ranks
+        if placing.regular:
+            self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
+            self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
+        else:  # coordinates are those of the whole job: they say who is in which group
+            self.plane, self.tp, self.pp = (placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2)))
+        self.apart = 0.0 if placing.regular else sum(map(self._apart, (self.plane, self.tp, self.pp)))
+        self.features: dict[str, float] = defaultdict(float, fit=fits)
         self._short = 0  # families of gradients that do not span the plane; `_spans` counts them before `_prior` asks
 
-    def _parts(self, pairs: Sequence[Pair]) -> Parts:
-        return connected(len(self.present), pairs)
+    def _known(self, find: Callable[[], Thing], *what: object) -> Thing:
+        """What does not change with the kinds, computed once in a placing; its families are always the same."""
+        known = self.placing.known
+        if what not in known:
+            known[what] = find()
+        return cast(Thing, known[what])
+
+    def _of(self, *kinds: Kind) -> tuple[int, ...]:
+        """Places of the families of some kinds."""
+        return tuple(i for i, kind in enumerate(self.kinds) if kind in kinds)
+
+    def _joined(self, kinds: tuple[Kind, ...], axis: int) -> Parts:
+        """Members that families of some kinds join, or hosts along an axis if it is above 0."""
+        return self._parts(self._of(*kinds), axis)
+
+    def _parts(self, places: tuple[int, ...], axis: int) -> Parts:
+        def find() -> Parts:
+            pairs = [pair for i in places for pair in self.found[i].joins]
+            inside = self._known(partial(self.placing.links, axis), "links", axis) if axis else []
+            return connected(len(self.present), pairs + inside)
+
+        return self._known(find, "parts", places, axis)
+
+    def _apart(self, parts: Parts) -> float:
+        """Share of the members in groups that neither traffic nor hosts join."""
+        hosts = self.placing.hosts
+        pairs = [(u, v) for u, v in self.problem.pairs if parts[u] == parts[v]]
+        order = np.lexsort((hosts, parts))
+        near = (hosts[order][1:] == hosts[order][:-1]) & (parts[order][1:] == parts[order][:-1])
+        inside = zip(order[:-1][near].tolist(), order[1:][near].tolist(), strict=True)
+        joined = connected(len(parts), [*pairs, *inside])
+        whole, part = np.bincount(parts, minlength=len(parts)), np.bincount(joined, minlength=len(parts))
+        return float(np.mean(part[joined] < whole[parts]))
 
     def sized(self, parts: Parts) -> tuple[int, float]:
         """The size of most members' groups, and the share of members in groups of another."""
@@ -76,64 +91,74 @@ class Scored:
         return size, 1 - float(held[size]) / self.n
 
     def hypothesis(self, endpoints: int) -> Hypothesis:
-        """The layout that follows, with all terms; `endpoints`: members of a host."""
+        """The layout that follows, with all features; `endpoints`: members of a host."""
         (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
-        self.terms["even"] = -c.UNEVEN * (a + b + d)
-        self.terms["grid"] = self._grid(dp, tp, pp)
-        self.terms["places"] = self._places()
-        self.terms["passes"] = self._passes()
-        self.terms["rounds"] = self._rounds(dp, tp)
-        self.terms["lockstep"] = self._lockstep()
+        self.features["uneven"] = a + b + d + self.apart
+        self._grid(dp, tp, pp)
+        self.features["misplaced"] = self._misplaced()
+        self.features["open"] = self._open()
+        self.features["rounds"] = self._rounds(dp, tp)
+        self.features["lockstep"] = self._lockstep()
         sub = self._nested(dp)
-        self.terms["prior"] = self._prior(dp, tp, pp, endpoints)
+        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # nothing is reduced over all: experts are a dimension of their own
-            self.terms["grid"] -= c.OTHER_PRODUCT * (dp != sub["edp"] * sub["ep"])
+            self.features["product"] += dp != sub["edp"] * sub["ep"]
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
         members = frozenset(np.flatnonzero(self.present).tolist())
         groups = tuple(self._groups(sub, apart))
-        return Hypothesis(layout, groups, members, self.placing.cut, self.kinds, self.found, self.terms)
+        return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
 
-    def _grid(self, dp: int, tp: int, pp: int) -> float:
+    def _grid(self, dp: int, tp: int, pp: int) -> None:
         """The dimensions multiply to the members, and groups of two dimensions share one member at most."""
         whole = dp * tp * pp
-        out = -c.OTHER_PRODUCT * abs(np.log(whole / self.n)) - (c.NO_GRID if whole != self.n else 0)
+        self.features["product"] += abs(float(np.log(whole / self.n)))
+        self.features["no_grid"] += whole != self.n
         of = [part[self.present] for part in (self.plane, self.tp, self.pp)]
         for one, other in ((0, 1), (0, 2), (1, 2)):
             cells = np.unique(of[one].astype(np.int64) * len(self.present) + of[other], return_counts=True)[1]
-            out -= c.UNEVEN * float(cells[cells > 1].sum()) / self.n
-        piped = {(min(p), max(p)) for p in self._pairs("pp")}
-        if self.kinds.count("pp") > 1:
-            ends = {e for pair in piped for e in pair}
-            out -= c.NOT_NESTED * (
-                len(piped) > len(ends) - len({int(self.pp[e]) for e in ends})
-            )  # two kinds that close circles
-        return float(out)
+            self.features["uneven"] += float(cells[cells > 1].sum()) / self.n
+        if self.kinds.count("pp") > 1:  # two kinds that close circles
+            piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in self._of("pp")]), axis=1), axis=0)
+            ends = np.unique(piped)
+            self.features["not_nested"] += len(piped) > len(ends) - len(np.unique(self.pp[ends]))
 
-    def _places(self) -> float:
-        """Tensor-parallel twins hand on to their own like; members of other dimensions share their place in the host."""
+    def _misplaced(self) -> float:
+        """Share of the octets between members at different places of their hosts.
+
+        Tensor-parallel twins hand on to their own like; members of other dimensions share their place in the host.
+        """
         apart = volume = 0.0
-        for family, kind in zip(self.found, self.kinds, strict=True):
+        own = {"pp": (1,), "tp": (3,)} if self.placing.regular else {"pp": (1, 2), "tp": (2, 3)}
+        for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             volume += family.octets
             if kind != "none":
-                axes = {"pp": (1,), "tp": (3,)}.get(kind, (1, 3))
-                at = self.placing.at[:, axes]
-                differ = np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)
-                apart += float(family.weights[differ].sum())
-        return -c.OUT_OF_PLACE * apart / volume
+                axes = own.get(kind, (1, 3))
+                apart += self._known(partial(self._between, family, axes), "between", i, axes)
+        return apart / volume
 
-    def _passes(self) -> float:
-        """What enters a member leaves it again, or goes on inside the host to one of its group."""
+    def _between(self, family: Family, axes: tuple[int, ...]) -> float:
+        """Octets between members that differ in some of the coordinates."""
+        at = self.placing.at[:, axes]
+        return float(family.weights[np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)].sum())
+
+    def _open(self) -> float:
+        """Share of the octets that enter a member, and neither leave it nor go on inside the host to one of its group."""
         open_octets = volume = 0.0
-        for family, kind in zip(self.found, self.kinds, strict=True):
+        for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             volume += family.octets
             if kind in ("dp", "edp", "tp", "cp"):
                 here = family.imbalance
                 if here > c.CLOSED:
-                    here = imbalance(family.edges, self.placing.alike((0, 2, 3) if kind == "tp" else (0, 1, 3)).tolist())
+                    axes = (0, 2, 3) if kind == "tp" else (0, 1, 3)
+                    here = self._known(partial(self._stays, family, axes), "stays", i, axes)
                 open_octets += here * family.octets
-        return c.UNEXPLAINED_SHARE * open_octets / volume
+        return open_octets / volume
+
+    def _stays(self, family: Family, axes: tuple[int, ...]) -> float:
+        """Share of the octets that do not leave the group of members with the same coordinates."""
+        return imbalance(family.edges, self.placing.alike(axes).tolist())
 
     def _rounds(self, dp: int, tp: int) -> float:
         """Numbers of messages of rings, hidden members included; a reduction in levels, one inside hosts, has its own rings."""
@@ -152,114 +177,116 @@ class Scored:
             return 0.0
         at = self.placing.at
         axis = np.where(at[seen.first, 3] != at[seen.second, 3], 3, np.where(at[seen.first, 2] != at[seen.second, 2], 2, 1))
-        return c.LOCKSTEP * float(np.mean(lockstep_fit(axis, seen)))
+        return float(np.mean(lockstep_fit(axis, seen)))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
-        """Sizes of the dimensions inside the data-parallel plane; how well they lie in it is a term."""
-        out, sub = 0.0, dict[Kind, int]()
-        tied = self._pairs("tied")
-        for u, v in tied:
-            chain = int((self.pp == self.pp[u]).sum())
-            out -= c.UNEVEN * float(self.pp[u] != self.pp[v] or chain < 2) / len(tied)
+        """Sizes of the dimensions inside the data-parallel plane; how well they lie in it are features."""
+        sub, add = dict[Kind, int](), self.features
+        tied = self._of("tied")
+        if tied:  # the first and last stage of one pipeline
+            u, v = np.vstack([self.found[i].ends for i in tied]).T
+            add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
+        for kind in set(self.kinds) - {"dp", "none"}:
+            add[f"uses_{kind}"] = 1
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
             if kind in self.kinds:
-                size, uneven = self.sized(self._parts(self._own_edges(kind)))
+                size, uneven = self.sized(self._joined((kind,), self._going_on(kind)))
                 sub[kind] = size
-                alone = kind == "ep" and size == dp and "dp" not in self.kinds
-                out -= c.UNEVEN * uneven + (c.NOT_NESTED if dp % size else 0) + (c.NO_GRID if alone else 0)
-        out -= c.NOT_NESTED * ("ep" in self.kinds and not self._exchanges(sub["ep"]))
-        out += self._spans(dp, sub)
-        reduces = {"dp", "edp"} & set(self.kinds)
-        out -= c.CONTEXT_ALONE * ("cp" in self.kinds and "dp" not in self.kinds) + c.NEVER_REDUCED * (
-            "ep" in self.kinds and not reduces
-        )
-        out -= c.NO_GRID * ("cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp)
-        self.terms["nested"] = out
+                add["uneven"] += uneven
+                add["not_nested"] += dp % size > 0
+                add["no_grid"] += kind == "ep" and size == dp and "dp" not in self.kinds
+                add["inner_apart"] += kind == "cp" and self.placing.cut[1] > 1 and not self._going_on(kind)
+        if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
+            sub["ep"] = max(dp // sub["edp"], 1)
+            reduced = self._joined(("edp",), self._going_on("edp"))
+            cells = self.placing.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
+            add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
+            add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
+        add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
+        self._spans(dp, sub)
+        add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
+        add["never_reduced"] += "ep" in self.kinds and not {"dp", "edp"} & set(self.kinds)
+        add["no_grid"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
         return sub
 
-    def _spans(self, dp: int, sub: Mapping[Kind, int]) -> float:
+    def _spans(self, dp: int, sub: Mapping[Kind, int]) -> None:
         """The gradients' traffic spans the plane: each family alone, or shards and their replicas together.
 
         Where an inner dimension has a reduction of its own, replicas of it may reduce apart from it.
         """
-        reductions = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
-        reach = [self._reach(family.joins) for family in reductions]
+        reductions = self._of("dp")
+        reach = [self._reach((i,)) for i in reductions]
         self._short = short = sum(one != dp for one in reach)
         if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
-            return -c.SEPARATELY
-        out = -(c.HIERARCHY if short == len(reach) else c.PARTLY) * (short > 0) - c.MORE_STAGES * max(short - 2, 0)
-        return out - (c.SPANS_LESS if reductions and self._reach(self.edges["dp"]) != dp else 0)
+            self.features["separately"] = 1
+            return
+        self.features["hierarchy" if short == len(reach) else "partly"] = short > 0
+        self.features["more_stages"] = max(short - 2, 0)
+        self.features["spans_less"] = bool(reductions) and self._reach(reductions) != dp
 
     def _exchanges(self, experts: int) -> bool:
         """Whether some family between experts is an exchange of all with all, in groups as large as all their traffic makes."""
-        own = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "ep"]
-        return any(
-            one[0].form in c.EXCHANGES and self.sized(self._parts(one.joins + self._going_on("ep")))[0] == experts
-            for one in own
-        )
+        own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
+        return any(self.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
 
-    def _reach(self, edges: list[Pair]) -> int:
+    def _reach(self, places: tuple[int, ...]) -> int:
         """The size of most groups of the members that some traffic touches."""
-        touched = np.zeros_like(self.present)
-        touched[[e for pair in edges for e in pair]] = True
-        parts = self._parts(edges + self.inside)
-        sizes = np.bincount(parts[self.present])[parts[touched & self.present]]
-        return int(np.bincount(sizes).argmax()) if len(sizes) else 0
 
-    def _pairs(self, kind: Kind) -> list[Pair]:
-        own = (family for family, k in zip(self.found, self.kinds, strict=True) if k == kind)
-        return [pair for family in own for one in family for pair in one.edges]
+        def find() -> int:
+            touched = np.zeros_like(self.present)
+            touched[[e for i in places for pair in self.found[i].joins for e in pair]] = True
+            parts = self._parts(places, self.inside)
+            sizes = np.bincount(parts[self.present])[parts[touched & self.present]]
+            return int(np.bincount(sizes).argmax()) if len(sizes) else 0
 
-    def _own_edges(self, kind: Kind) -> list[Pair]:
-        """The edges of a dimension inside the plane, with the ways through hosts where its rings go on there."""
-        return self.edges[kind] + self._going_on(kind)
+        return self._known(find, "reach", places)
 
-    def _going_on(self, kind: Kind) -> list[Pair]:
-        own = (family for family, k in zip(self.found, self.kinds, strict=True) if k == kind)
-        goes_on = self.placing.cut[1] > 1 and any(is_open(one) for family in own for one in family)
-        return self.inside if goes_on else []
+    def _going_on(self, kind: Kind) -> int:
+        """The axis of hosts along which a dimension inside the plane goes on there, 0 if it does not."""
+        own = [self.found[i] for i in self._of(kind)]
+        shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # each with each
+        wanted = self.within and kind in ("cp", "ep") and not shown
+        return self.inside * (wanted or any(is_open(one) for family in own for one in family))
 
-    def _prior(self, dp: int, tp: int, pp: int, endpoints: int) -> float:
+    def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
         """How usual such a layout is, whatever its traffic looks like."""
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         cliques = sum(family[0].form == "two clique" and len(family[0].members) > 3 for family in reduced)
-        out = c.DIRECT_TWICE * max(cliques - 1, 0)  # who gathers directly also reduces so
-        out -= c.OTHER_ALGORITHM * self._algorithms_differ()
-        out += c.HALVING * (data > 1 and any(family[0].form == "two cube" for family in reduced))
-        in_levels = data > 1 and self._ways_needed() > c.MORE_WAYS
-        out -= max(c.IN_LEVELS * in_levels - c.HIERARCHY * (self._short > 0), 0.0)
-        if tensor > 1 and (data == 1 or not self.problem.opened):
-            out -= c.TWINS_DIFFER * min(self._twins_differ() / c.TWINS_FAR, 1)
-        out -= 0.0 if self.placing.regular else c.IRREGULAR
-        out -= c.STAGES_IN_HOST * (stages > 1) + c.NO_TENSOR * (tp == 1 and pp > 1 and data > 1)
-        out -= (c.ODD_TENSOR if tensor & (tensor - 1) else 0) + c.PART_OF_HOST * (tensor not in (1, endpoints))
-        return float(out - self._silence() - self._sizes(dp, tp, pp))
-
-    def _silence(self) -> float:
-        """Against members that say nothing, or are left out though they are there."""
-        if self.problem.speaking.all():
-            return 0.0
-        unseen = c.SILENT + c.SILENT_UNASKED * (self.problem.opened < c.NOT_OPEN)
-        return unseen if self.present.all() else c.IDLE
-
-    def _sizes(self, dp: int, tp: int, pp: int) -> float:
-        """Against sizes of dimensions that few jobs have."""
-        out = c.TENSOR_ACROSS * (tp > self.placing.cut[0]) + c.WIDE_TENSOR * (tp > c.USUAL_HOST)
-        out += c.NO_REPLICAS * (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
-        out += c.ONLY_STAGES * (pp == self.n > 2)
-        return out + c.DEEP * max(float(np.log2(pp / c.USUAL_STAGES)), 0.0)
+        yield "direct_twice", max(cliques - 1, 0)  # who gathers directly also reduces so
+        yield "other_algorithm", self._algorithms_differ()
+        if self.placing.regular:
+            yield "halving", data > 1 and any(family[0].form == "two cube" for family in reduced)
+            yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
+            if tensor > 1 and (data == 1 or not self.problem.opened):
+                yield "twins_differ", min(self._known(self._twins_differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
+            yield "stages_in_host", stages > 1
+            yield "no_tensor", tp == 1 and pp > 1 and data > 1
+            yield "part_of_host", tensor not in (1, endpoints)
+        else:  # who shares a host follows from the order
+            yield "irregular", 1
+        yield "odd_tensor", tp & (tp - 1) > 0
+        if not self.problem.speaking.all():  # members that say nothing, or are left out though they are there
+            whole = bool(self.present.all())
+            yield "silent", whole
+            yield "silent_unasked", whole and self.problem.opened < c.NOT_OPEN
+            yield "idle", not whole
+        yield "tensor_across", tp > tensor
+        yield "wide_tensor", tp > c.USUAL_HOST
+        yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+        yield "only_stages", pp == self.n > 2
+        yield "deep", max(float(np.log2(pp / c.USUAL_STAGES)), 0.0)
 
     def _ways_needed(self) -> float:
         """How many ways a reduction takes through each host, where one would do: as many reductions, one on each rail."""
-        out = [1.0]
-        at, axes = self.placing.at, (0, 1, 3)
-        for family, kind in zip(self.found, self.kinds, strict=True):
-            if kind == "dp" and family[0].form != "two cube":
-                distinct = np.unique(np.hstack([at[family.ends[:, 0]][:, axes], at[family.ends[:, 1]][:, axes]]), axis=0)
-                out.append(len(family.ends) / len(distinct))
-        return max(out)
+        reduced = [i for i in self._of("dp") if self.found[i][0].form != "two cube"]
+        return max([1.0, *(self._known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
+
+    def _ways(self, family: Family) -> float:
+        place = self.placing.alike((0, 1, 3))
+        distinct = np.unique(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
+        return len(family.ends) / len(distinct)
 
     def _algorithms_differ(self) -> bool:
         """Whether some groups reduce all with all, and others in rings or by halving.
@@ -296,14 +323,16 @@ class Scored:
             yield from (("dp", own) for own in self._sets(self.plane))
         planes = self._sets(self.plane)
         if sub["cp"] > 1:
-            yield from (("cp", own) for own in self._sets(self._parts(self._own_edges("cp"))))
+            yield from (("cp", own) for own in self._sets(self._joined(("cp",), self._going_on("cp"))))
         if sub["ep"] > 1:
-            experts = self._sets(self._parts(self._own_edges("ep")))
-            yield from (("ep", own) for own in experts)
+            if "ep" in self.kinds:
+                experts = self._sets(self._joined(("ep",), self._going_on("ep")))
+            else:
+                experts = self._sets(self.placing.neighbours(self.plane, sub["ep"]))
             for plane in planes:
                 inner = [self._in_order(own) for own in experts if own <= plane]
                 if "edp" in self.kinds:
-                    reduced = [own for own in self._sets(self._parts(self._own_edges("edp"))) if own <= plane]
+                    reduced = [own for own in self._sets(self._joined(("edp",), self._going_on("edp"))) if own <= plane]
                     yield from (("dp", own) for own in reduced)
                 elif len(inner) > 1 and len({len(own) for own in inner}) == 1:
                     yield from (("dp", frozenset(own)) for own in zip(*inner, strict=True))
@@ -312,7 +341,10 @@ class Scored:
         return sorted(own, key=lambda e: (*self.placing.at[e][[0, 3, 2, 1]].tolist(), e))
 
     def _sets(self, parts: Parts) -> list[Members]:
-        by: dict[int, list[int]] = defaultdict(list)
-        for member in np.flatnonzero(self.present).tolist():
-            by[int(parts[member])].append(member)
-        return [frozenset(own) for own in by.values() if len(own) > 1]
+        def find() -> list[Members]:
+            by: dict[int, list[int]] = defaultdict(list)
+            for member in np.flatnonzero(self.present).tolist():
+                by[int(parts[member])].append(member)
+            return [frozenset(own) for own in by.values() if len(own) > 1]
+
+        return self._known(find, "sets", parts.tobytes())

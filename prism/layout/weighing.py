@@ -33,13 +33,13 @@ class Weighed:
 def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, hints: Hints | None = None) -> Weighed | None:
     """Compute the probability of an inferred layout (`told`) from the job's flow records. None if they do not allow it.
 
-    The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. It is
-    kept for samples, and for records of several messages each (Prism merges those of large clusters): they cannot be counted.
+    The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. It is kept, with
+    less confidence, for samples and for records of several messages each: they cannot be counted.
     """
     if len(job.endpoints) > c.MOST_MEMBERS or not 0 < len(flows) <= c.MOST_RECORDS:
         return None
     if 2 * np.count_nonzero(flows.messages > 1) > len(flows) or np.any(flows.sampling_rate != 1):
-        return None
+        return Weighed(min(told.layout.confidence, c.UNCOUNTED), ())
     problem = problem_of(flows, job.endpoints, topology)
     if problem is None:
         return None
@@ -54,9 +54,13 @@ def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, 
     sure = first.probability * first.explains
     if _sizes(first) == sizes and (_is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, first)):
         return Weighed(first.probability * max(first.explains, c.EVEN), _alternatives(found))
-    if first.explains < c.EVEN:
+    absent = in_bursts and sure < c.SURE and all(_sizes(one) != sizes for one in found)
+    if absent and layout.dp * layout.pp * layout.tp * layout.cp == len(job.endpoints):
         others = (one for one in _alternatives([first, *found]) if _of(one.layout) != sizes)
         return Weighed(min(layout.confidence, c.EVEN), tuple(replace(one, why=NOT_EXPLAINED) for one in others))
+    if first.explains < c.EVEN:
+        less = tuple(replace(one, why=NOT_EXPLAINED) for one in _alternatives(found))
+        return Weighed(sure, less, explained(problem, first.best, sure, flows))
     return Weighed(sure, _alternatives(found), explained(problem, first.best, sure, flows))
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from prism.evidence.turns import lead, overlap
@@ -26,3 +28,11 @@ def test_an_exchange_moves_at_once():
     there, back = both_ways(streams, (0, 1))
     assert overlap(there, back) == 1
     assert abs(lead(there, back, steps)) < 0.01
+
+
+def test_a_pipeline_leads_wherever_steps_are_cut():
+    """The k-th activation is ahead of the k-th gradient, also where a bound of the steps lies between them."""
+    streams, steps, _, _ = evidence(pipelined())
+    there, back = both_ways(streams, (0, 1))
+    moved = replace(steps, bounds=steps.bounds + steps.period / 2)
+    assert lead(there, back, moved) == pytest.approx(lead(there, back, steps))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from prism.diagnose import diagnose
+from prism.layout.constants import UNCOUNTED
 from prism.layout.weighing import weigh
 from prism.model import Layout, Parallelism, Source
 from prism.report import to_json
@@ -55,4 +56,7 @@ def test_the_report_carries_alternatives_that_are_whole_layouts(wire):
 def test_samples_and_sums_are_not_counted(column):
     wire = data_parallel(hosts=4, per_host=4)
     flows = replace(wire.flows(), **{column: np.full(len(wire.rows), 4, np.int64)})
-    assert weigh(flows, job(wire), Parallelism(Layout(dp=4, tp=4), (), ()), topology(wire.endpoints, 4)) is None
+    told = Parallelism(Layout(dp=4, tp=4, confidence=0.98), (), ())
+    found = weigh(flows, job(wire), told, topology(wire.endpoints, 4))
+    assert found.instead is None
+    assert found.confidence == UNCOUNTED

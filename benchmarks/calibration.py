@@ -1,0 +1,152 @@
+"""Fit the weights of the layout hypotheses (`prism.layout.constants.WEIGHTS`) to captures of several origins.
+
+    python -m benchmarks.calibration DIR... [--penalty NUMBER]
+
+A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `benchmarks.origins`. Each job, of its true
+members, gives a table: its likeliest hypotheses, their features, and which have the true layout. The weights make the true
+layouts likeliest (conditional logit). Each is a multiple above 0 of the present one, and `penalty` times the square of the
+multiple's logarithm keeps it near. An origin counts as the root of its number of jobs, so that none decides alone. A weight
+of "fit" below 1 says that families of one job are not independent of one another.
+
+Rows: with the present weights, with the fitted ones, and with those fitted to all other origins (`without`); the last
+column is the mean log-probability of the true layout. What is said with 0.9 or more should be right in nine of ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from benchmarks import origins
+from benchmarks.accuracy import captures, inputs
+from benchmarks.sensitivity import Case, cases, evidence
+from prism.layout.constants import WEIGHTS
+from prism.layout.hypotheses import hypotheses
+from prism.layout.statement import Hypothesis
+
+Floats = NDArray[np.float64]
+NAMES = tuple(name for name in WEIGHTS if name != "hints")
+PRESENT: Floats = np.array([WEIGHTS[name] for name in NAMES])
+MOST = 400  # hypotheses of a job, the likeliest first; the others change no probability
+EXPANDED = 60  # of which, what hosts may hide is looked at
+NEVER = 1e-6  # share of the probability that a true layout has at least: one that is no hypothesis tells nothing
+SURE, SAID = 0.9, 4  # confidence that is counted; layouts in a report, alternatives included
+COLUMNS = ("jobs", "exact", f"in {SAID}", f"≥ {SURE}", "right", "log p")
+
+
+class Table(NamedTuple):
+    """A job: `features` of its hypotheses; float64[hypotheses, names], the number of each one's layout, and which are true."""
+
+    origin: str
+    features: Floats
+    layout: NDArray[np.int64]
+    right: NDArray[np.bool_]
+
+
+def table(case: Case, origin: str) -> Table | None:
+    """The hypotheses of a job; None where there are none."""
+    problem = evidence(case)
+    found = sorted(hypotheses(problem), key=lambda one: -one.score)[:MOST] if problem is not None else []
+    found += [other for one in found[:EXPANDED] for other in one.hidden()]
+    best: dict[tuple[object, ...], Hypothesis] = {}
+    for one in sorted(found, key=lambda one: -one.score):
+        best.setdefault((*one.layout.items(), one.groups, one.members), one)
+    if not best:
+        return None
+    number = {key: i for i, key in enumerate(dict.fromkeys((*one.layout.items(), one.members) for one in best.values()))}
+    return Table(
+        origin,
+        np.array([[one.features.get(name, 0.0) for name in NAMES] for one in best.values()]),
+        np.array([number[*one.layout.items(), one.members] for one in best.values()]),
+        np.array([all(one.layout.get(kind, 1) == size for kind, size in case.layout.items()) for one in best.values()]),
+    )
+
+
+def fitted(jobs: Sequence[Table], penalty: float) -> Floats:
+    """The weights that make the true layouts of jobs likeliest."""
+    known = [job for job in jobs if job.right.any()]
+    number = Counter(job.origin for job in known)
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        weights = PRESENT * np.exp(x)
+        value, slope = penalty * float(x @ x), 2 * penalty * x
+        for job in known:
+            share = _shares(job.features @ weights)
+            true = share * job.right
+            sum_true = float(true.sum()) + NEVER
+            counts = number[job.origin] ** -0.5
+            value -= counts * np.log(sum_true)
+            slope = slope + counts * ((share - true / sum_true) @ job.features) * weights
+        return value, slope
+
+    return np.asarray(PRESENT * np.exp(minimize(loss, np.zeros(len(NAMES)), jac=True, method="L-BFGS-B").x))
+
+
+def _shares(scores: Floats) -> Floats:
+    odds = np.exp(scores - scores.max())
+    return np.asarray(odds / odds.sum())
+
+
+def row(jobs: Sequence[Table], weights: Floats) -> tuple[float, ...]:
+    """The figures of `COLUMNS` for jobs."""
+    exact, said, sure, sure_right = 0, 0, 0, 0
+    logs = []
+    for job in jobs:
+        share = np.bincount(job.layout, _shares(job.features @ weights))
+        right = np.bincount(job.layout, job.right) > 0
+        order = np.argsort(-share)
+        exact += bool(right[order[0]])
+        said += bool(right[order[:SAID]].any())
+        sure += bool(share[order[0]] >= SURE)
+        sure_right += bool(share[order[0]] >= SURE and right[order[0]])
+        logs.append(np.log(share[right].sum() + NEVER))
+    return len(jobs), exact / len(jobs), said / len(jobs), sure, sure_right, float(np.mean(logs))
+
+
+def lines(jobs: Sequence[Table], penalty: float) -> Iterator[str]:
+    """The table by origin, then the fitted weights."""
+    every = list(dict.fromkeys(job.origin for job in jobs))
+    width = max(map(len, ("origin", *every))) + 2
+    whole = fitted(jobs, penalty)
+    yield f"{'origin':{width}}{'weights':10}" + "".join(f"{name:>8}" for name in COLUMNS)
+    for origin in every:
+        own, others = ([job for job in jobs if (job.origin == origin) is wanted] for wanted in (True, False))
+        sets = {"present": PRESENT, "fitted": whole} | ({"without": fitted(others, penalty)} if others else {})
+        for name, weights in sets.items():
+            figures = row(own, weights)
+            yield f"{origin:{width}}{name:10}" + "".join(f"{_cell(value):>8}" for value in figures)
+    yield ""
+    yield from (f"{name:20}{now:>8.2f} → {then:.2f}" for name, now, then in zip(NAMES, PRESENT, whole, strict=True))
+
+
+def _cell(value: float) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tables; 2 where there is nothing to read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("--penalty", type=float, default=0.5, metavar="NUMBER", help="how strongly weights stay as they are")
+    asked = parser.parse_args(argv)
+    folders = [f for f in captures([path.resolve() for path in asked.folders]) if inputs(f)]
+    found = (table(case, origins.of_folder(f)) for f in folders for case in cases(f, f.name))
+    jobs = [job for job in found if job is not None]
+    if not jobs:
+        print("no capture with a truth.json there, or none with hypotheses", file=sys.stderr)
+        return 2
+    for text in lines(jobs, asked.penalty):
+        print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""What evidence asks of small graphs of members: who is joined, and what stays with whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pair = tuple[int, int]
+
+
+def connected(members: int, pairs: Iterable[Pair]) -> NDArray[np.int64]:
+    """The number of each member's component of a graph of `pairs`, which is that of its lowest member; int64[members].
+
+    Union by index; graphs here have hundreds of edges, for which a sparse matrix takes longer to make than to walk.
+    """
+    up = list(range(members))
+    for one, other in pairs:
+        while up[one] != one:
+            up[one] = up[up[one]]
+            one = up[one]
+        while up[other] != other:
+            up[other] = up[up[other]]
+            other = up[other]
+        if one != other:
+            up[max(one, other)] = min(one, other)
+    for i, at in enumerate(up):  # an index never points to a higher one
+        up[i] = up[at]
+    return np.array(up, np.int64)
+
+
+def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -> float:
+    """Share of the octets that enter a member (or a `place` of several) and do not leave it, or the reverse: so much goes on
+    unseen.
+    """
+    net: dict[int, float] = defaultdict(float)
+    for (src, dst), octets in edges.items():
+        a, b = (src, dst) if place is None else (place[src], place[dst])
+        net[a] += octets
+        net[b] -= octets
+    return sum(map(abs, net.values())) / 2 / max(sum(edges.values()), 1.0)
+
+
+def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
+    """The value at which half of the weight is reached."""
+    order = np.argsort(values)
+    reached = np.cumsum(np.asarray(weights)[order])
+    return float(np.asarray(values)[order][np.searchsorted(reached, reached[-1] / 2)])

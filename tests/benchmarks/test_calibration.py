@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from benchmarks import calibration
+from benchmarks.calibration import NAMES, PRESENT, Table, fitted, row
+from benchmarks.sensitivity import Case
+from tests.prism.layout.made import tensor_and_data, topology
+
+
+def job(origin, true, name):
+    """Two layouts; the second has one unit of a feature more."""
+    features = np.zeros((2, len(NAMES)))
+    features[1, NAMES.index(name)] = 1.0
+    return Table(origin, features, np.array([0, 1]), np.arange(2) == true)
+
+
+def test_a_weight_grows_where_its_feature_speaks_against_what_is_wrong_and_shrinks_where_it_does_not():
+    jobs = [job("a", 0, "partly"), job("b", 0, "partly"), job("a", 1, "in_levels"), job("b", 1, "in_levels")]
+    weights = dict(zip(NAMES, fitted(jobs, 0.1), strict=True))
+    before = dict(zip(NAMES, PRESENT, strict=True))
+    assert abs(weights["partly"]) >= abs(before["partly"])
+    assert abs(weights["in_levels"]) < abs(before["in_levels"])
+    assert weights["hierarchy"] == pytest.approx(before["hierarchy"])
+
+
+def test_a_row_counts_what_is_right_and_what_is_said_with_confidence():
+    right, wrong = job("a", 0, "spans_less"), job("a", 1, "spans_less")
+    jobs, exact, said, sure, sure_right, log_p = row([right, wrong], PRESENT)
+    assert (jobs, exact, said, sure, sure_right) == (2, 0.5, 1.0, 2, 1)
+    assert log_p < -4
+
+
+def test_a_job_becomes_a_table_of_its_hypotheses():
+    wire = tensor_and_data(hosts=3, per_host=2)
+    case = Case("A", wire.flows(), wire.endpoints, (), topology(wire.endpoints, 2), {"dp": 3, "tp": 2})
+    found = calibration.table(case, "made")
+    assert found.features.shape == (len(found.layout), len(NAMES))
+    assert 0 < found.right.sum() < len(found.right)
+    text = list(calibration.lines([found], 1.0))
+    assert text[0].split()[:2] == ["origin", "weights"]
+    assert len(text) == 3 + 1 + len(NAMES)
+
+
+def test_nothing_to_read_is_said(tmp_path, capsys):
+    assert calibration.main([str(tmp_path)]) == 2
+    assert "no capture" in capsys.readouterr().err
