@@ -6,7 +6,8 @@
 4. keep         records go to a dump and come back from one                               `collectors.dump`
 5. recognise    a window of flows becomes jobs, each job its groups                       `jobs`, `parallelism`
 6. reconstruct  one timeline per job: steps and phases, per rank                          `timeline`
-7. detect       each detector yields findings: who is slow, since when, by how much       `detectors`
+7. diagnose     new delays in the event graph, and who explains them best                 `graph`, `diagnosis`
+                detectors: hangs, crashes, and what the graph is asked to bear out        `detectors`
 8. tell         report, tables, trace                                                     `report`, `terminal`, `trace`
 
 Read on in `model` (the words), `diagnose` (the order of the stages), the stages, one detector. `replay` does 1–3 and 5–7 for

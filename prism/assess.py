@@ -9,6 +9,7 @@ from prism.certainty import Completeness, confidence
 from prism.cost import Cost, costs
 from prism.detectors.losses import attested
 from prism.detectors.view import View
+from prism.diagnosis.findings import GRAPH
 from prism.model import Finding, Severity
 from prism.suspects import isolation
 
@@ -30,6 +31,8 @@ def assessed(
 
 
 def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, asked: float, least: float) -> Finding:
+    if finding.detector == GRAPH:  # it replayed the graph itself
+        return attested(view, finding)
     finding = attested(view, replace(finding, isolate=isolation(view, finding, asked=asked)))
     sure = confidence(view, finding, seen)
     evidence = {**finding.evidence, "observed_slowdown": finding.slowdown, "what_if": None}

@@ -15,6 +15,8 @@ from prism.causes import settled
 from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
 from prism.detectors.view import View
+from prism.diagnosis.case import Case
+from prism.diagnosis.judging import decided
 from prism.events import after_pauses, events, uneven
 from prism.hints import Hints, contradictions
 from prism.identity import distinct
@@ -35,6 +37,7 @@ from prism.topology import Topology
 UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
 PLENTY = 2000  # records of a rank; of more, those that touch are one
 MANY = 1 << 20  # records of a cluster; of more, those that nearly touch are one before anything else is looked at
+WHOLE = 3  # slow steps on end that are asked for of whole recordings; live windows are shorter, and told by the detectors alone
 LOCKSTEP = 0.5  # a job whose steps are not seen moves at least this share of its octets in lockstep
 
 
@@ -132,6 +135,7 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
+    raw = decided(Case(view), raw, seen) if steady and least >= WHOLE else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"

@@ -167,6 +167,10 @@ class Steps:
         """Which step each time lies in; the number of steps for what comes after the last."""
         return np.asarray(np.searchsorted(self.ends, times, "left"), dtype=np.int64)
 
+    def step_at(self, rows: Rows) -> NDArray[np.int32]:
+        """In which step of its sender each of some records of `flows` ended; the number of steps after the last."""
+        return self._step[rows]
+
     @cached_property
     def _step(self) -> NDArray[np.int32]:
         """In which step of its sender each record of `flows` ended; of the whole job, where the sender was not seen in all."""

@@ -145,7 +145,7 @@ def test_what_switches_lost_in_a_capture_of_exports(tmp_path):
     capture(tmp_path / "exports.pcap", wire)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
     (claim,) = [f for f in replay([("x", str(tmp_path / "exports.pcap"))], placed).findings if f.severity is not Severity.INFO]
-    assert (claim.detector, claim.ids) == ("lossy_link", ("10.10.3.1",))
+    assert (claim.kind, claim.ids) == ("slow_link", ("10.10.3.1",))
     told = {row["why"]: row["packets"] for row in claim.evidence["lost"]}
     errors, drops = (round((made.flows.end_ns.max() - lossy.onset) / lossy.every) * n for n in (40, 8))
     assert told["errors"] == pytest.approx(errors, rel=0.1)

@@ -103,7 +103,7 @@ def test_a_verdict_and_its_candidates_are_shown_where_they_are_known(slow_rank, 
     with served(Service(Boards(replace(slow_rank[0], cases=(told,))), None, "live", limits=GENEROUS)) as port:
         page = opened(f"http://127.0.0.1:{port}/#/findings/{case.id}")
         expect(page.locator("#verdict .verdict")).to_have_text("machine 90\u202f%")
-        expect(page.locator("#candidates tbody tr")).to_contain_text("10.10.5.1")
+        expect(page.locator("#compared tbody tr")).to_contain_text("10.10.5.1")
 
 
 def test_of_many_ranks_the_culprit_is_on_top(opened):

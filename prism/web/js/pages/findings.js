@@ -81,7 +81,7 @@ export async function finding({ source, board, parts, fill }) {
     large ? byDeviation : null,
     section("Evidence in pictures", { id: "pictures", wide: true, tools: png(() => document.getElementById("pictures"), "evidence") }, drawn),
     large ? null : byDeviation,
-    found.evidence.candidates?.length ? section("What was compared", { id: "candidates", wide: true, note: "each candidate cause replayed on the graph of waits" }, candidates(found.evidence.candidates)) : null,
+    compared(found),
     h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
@@ -104,6 +104,19 @@ function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, b
     ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
     ["How sure", [confidence(found.confidence), weak]],
   ];
+}
+
+/** Who was compared, and how much of the lost time each explains: why it is this one. */
+function compared(found) {
+  const all = found.evidence.candidates;
+  if (!all?.length) return null;
+  const columns = [
+    { name: "who", label: "Candidate", cell: (one) => `${names(one.ids, 4)}${one.way ? ` (${one.way})` : ""}` },
+    { name: "class", label: "Class", cell: (one) => words(one.class) },
+    { name: "explains", label: "Explains of the new delays", number: true, cell: (one) => percent(one.explains) },
+    { name: "probability", label: "Probability", number: true, cell: (one) => percent(one.probability) },
+  ];
+  return section("Why this one?", { id: "compared" }, table(columns, all, { key: (one) => `${one.class} ${one.way} ${one.ids.join(" ")}` }));
 }
 
 function suspectNote(found) {
@@ -152,17 +165,6 @@ function verdictLine(found) {
   const classes = Object.entries(found.evidence.verdict ?? {}).filter(([, share]) => typeof share === "number" && share >= 0.01).sort((a, b) => b[1] - a[1]);
   if (!classes.length) return null;
   return h("p", { class: "verdicts", id: "verdict" }, classes.map(([name, share], at) => h("span", { key: name, class: at ? "muted" : "verdict" }, `${name} ${percent(share)}`)));
-}
-
-/** The candidates compared: what each explains of the delays, and how likely it is. */
-function candidates(items) {
-  const columns = [
-    { name: "class", label: "Class", cell: (one) => one.class ?? "–" },
-    { name: "ids", label: "Candidate", cell: (one) => `${words(one.type ?? "")} ${names(one.ids ?? [], 4)}${one.way ? ` (${words(one.way)})` : ""}` },
-    { name: "explains", label: "Explains of the delays", number: true, cell: (one) => (typeof one.explains === "number" ? [bar(Math.max(0, Math.min(1, one.explains))), percent(one.explains)] : "–") },
-    { name: "probability", label: "Probability", number: true, cell: (one) => (typeof one.probability === "number" ? percent(one.probability) : "–") },
-  ];
-  return table(columns, items, { key: (one) => `${one.class} ${one.type} ${(one.ids ?? []).join(" ")} ${one.way}` });
 }
 
 /** Evidence as rows of names and values; lists of words as lists. */

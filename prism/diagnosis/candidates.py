@@ -1,0 +1,117 @@
+"""Who or what may have caused delays: a rank's own work, its host, a NIC, what lies between switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.detectors.steps import Steps
+from prism.graph.transfers import Transfers
+from prism.kernels.delays import Codes
+from prism.kernels.intervals import Ints
+from prism.model import SubjectType
+
+Cause = Literal["work", "network"]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A cause with whom it names, and the lanes of which it may delay transfers: as who sends, as who receives.
+
+    Work delays transfers before they begin, the network while they last.
+    """
+
+    cause: Cause
+    subject: SubjectType
+    ids: tuple[str, ...]
+    sends: Ints  # numbers of lanes
+    hears: Ints
+    way: str = ""
+    ranks: int = 1
+
+    @cached_property
+    def lanes(self) -> Ints:
+        """All lanes that it has part in."""
+        return np.union1d(self.sends, self.hears)
+
+    @property
+    def larger(self) -> bool:
+        """Whether it has more parts than a rank or a NIC."""
+        return self.subject != "endpoint"
+
+    def gone(self, transfers: Transfers, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which delays would not be without it, in some steps; bool[2, transfers]."""
+        inside = np.zeros(len(transfers.lanes), np.bool_)
+        inside[self.lanes] = True
+        own = inside[transfers.lane] & steps[transfers.step]
+        return np.stack([own, own if self.cause == "network" else np.zeros_like(own)])
+
+
+def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
+    """All candidates of a job."""
+    ranks = view.job.endpoints
+    out = []
+    none = np.zeros(0, np.int64)
+    places = _by(transfers.lanes, np.arange(len(ranks)))
+    for address, (sends, hears) in zip(ranks, places, strict=True):
+        if len(sends) or len(hears):
+            out.append(Candidate("work", "endpoint", (address,), sends, hears))
+            ways = (("both", sends, hears), ("out", sends, none), ("in", none, hears))
+            out += [
+                Candidate("network", "endpoint", (address,), out_of, into, way)
+                for way, out_of, into in ways
+                if len(out_of) + len(into)
+            ]
+    hosts, of = np.unique([view.host(address) for address in ranks], return_inverse=True)
+    many = np.bincount(of)
+    for host, (sends, hears) in enumerate(_by(transfers.lanes, of)):
+        if many[host] > 1:
+            name, more = (str(hosts[host]),), int(many[host])
+            out.append(Candidate("work", "host", name, sends, np.setdiff1d(hears, sends), ranks=more))
+            out.append(Candidate("network", "host", name, sends, hears, ranks=more))
+    return out + _between(view, transfers)
+
+
+def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:
+    """The lanes that go out of, and those that come into each of those that the ranks are `of`."""
+    n = int(of.max(initial=-1)) + 1
+    parts = []
+    for end in lanes.T:
+        order = np.argsort(of[end], kind="stable").astype(np.int64)
+        parts.append(np.split(order, np.searchsorted(of[end][order], np.arange(1, n))))
+    return list(zip(*parts, strict=True))
+
+
+def _between(view: Steps, transfers: Transfers) -> list[Candidate]:
+    """What lies between switches: the uplinks of a leaf, a link, a switch above; of those that the same lanes cross, one.
+
+    What only crosses two leaves is the way between them: nothing tells which of the two it is. A leaf with one uplink is that.
+    """
+    codes = view.codes
+    lanes: dict[tuple[str, ...], list[int]] = {}
+    leaves = set()
+    for i, (a, b) in enumerate(transfers.lanes.tolist()):
+        path = view.paths.get((int(codes[a]), int(codes[b])), ())
+        if len(path) < 2:
+            continue
+        leaves |= {path[0], path[-1]}
+        for one, two in pairwise(path):
+            lanes.setdefault((min(one, two), max(one, two)), []).append(i)
+        for switch in dict.fromkeys(path):
+            lanes.setdefault((switch,), []).append(i)
+    alike: dict[tuple[int, ...], list[tuple[str, ...]]] = {}
+    for ids, own in lanes.items():
+        alike.setdefault(tuple(dict.fromkeys(own)), []).append(ids)
+    out = []
+    for crossing, names in alike.items():
+        ends = sorted(ids for ids in names if len(ids) == 1 and ids[0] in leaves)
+        links: list[tuple[str, ...]] = sorted(ids for ids in names if len(ids) == 2)
+        what: tuple[str, ...] = (ends[0][0], ends[1][0]) if len(ends) == 2 else (links or sorted(names))[0]
+        own_lanes = np.array(crossing, np.int64)
+        out.append(Candidate("network", "link" if len(what) == 2 else "switch", what, own_lanes, own_lanes[:0]))
+    return out

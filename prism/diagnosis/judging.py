@@ -1,0 +1,59 @@
+"""Whether what a detector found is what explains the delays of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from prism.certainty import Completeness
+from prism.cost import steps_of
+from prism.diagnosis import constants as c
+from prism.diagnosis.case import Case
+from prism.diagnosis.findings import findings
+from prism.model import Finding, Severity
+
+SLOW = ("slow_rank", "slow_link", "slow_switch")
+
+
+def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Finding]:
+    """What detectors found, and what the event graph tells: it has the last word on who makes steps slow.
+
+    What others say of the same time, or that it does not uphold, is information.
+    """
+    told = findings(case, seen)
+    claims = [one for one in told if one.severity is not Severity.INFO]
+    out = list(told)
+    for one in raw:
+        if one.kind in SLOW and one.severity is not Severity.INFO:
+            known = any(_meet(claim, one) for claim in claims)
+            if known or not upheld(case, one):
+                one = replace(one, severity=Severity.INFO)
+        out.append(one)
+    return out
+
+
+def _meet(one: Finding, other: Finding) -> bool:
+    """Whether two findings share half of the shorter one's time."""
+    shared = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
+    return 2 * shared >= min(one.end_ns - one.start_ns, other.end_ns - other.start_ns)
+
+
+def upheld(case: Case, finding: Finding) -> bool:
+    """Whether no other candidate explains the delays of a finding's steps clearly better than whom it names.
+
+    True where nothing is known of them.
+    """
+    start, stop = steps_of(case.view, finding)
+    whole = stop - start >= len(case.view.ends) - 1
+    scenes = case.always if whole or case.lately is None else [case.lately]
+    named = {*finding.ids, *(case.view.host(name) for name in finding.ids)}
+    best = False
+    for scene in scenes:
+        mine = scene.explained(scene.during(start, stop))
+        own = np.array([bool(named & {*one.ids, *map(case.view.host, one.ids)}) for one in scene.which])
+        if own.any() and not own.all():
+            most = float(mine[own].max())
+            best |= most >= float(mine[~own].max()) - c.NEARLY and most >= c.ENOUGH / 2
+    return best or not scenes
