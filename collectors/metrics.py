@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from prometheus_client.samples import Exemplar
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 PREFIX = "prism_collect_"
 
