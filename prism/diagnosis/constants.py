@@ -29,3 +29,4 @@ QUEUED = 10.0  # times as likely what lies between switches is the cause where p
 ROUGH = 0.02  # of a usual step: slow steps without any new delay should be as quick as usual ones to within this
 LESS = 0.9  # times as sure where they are not: the graph does not tell all
 UNLIKELY = 0.05  # probability of a host to look at: below, it is listed among the candidates alone
+LITTLE = 1.05  # slowdown: what costs less than a twentieth of a step is of no consequence

@@ -48,7 +48,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         detector=GRAPH,
         kind="slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
         job=view.job.id,
-        severity=Severity.INFO if sure < c.CERTAIN else severity,
+        severity=Severity.INFO if sure < c.CERTAIN or one.slowdown < c.LITTLE else severity,
         subject=subject,
         ids=ids,
         start_ns=start,

@@ -23,15 +23,25 @@ def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Find
     What others say of the same time, or that it does not uphold, is information.
     """
     told = findings(case, seen)
+    slow = [one for one in raw if one.kind in SLOW and one.severity is not Severity.INFO]
+    # who was always slow is told by peers only, which detectors compare more closely
+    told = [replace(one, severity=Severity.INFO) if _always(case, one) and slow else one for one in told]
     claims = [one for one in told if one.severity is not Severity.INFO]
+    whole = any(_always(case, one) for one in told)
     out = list(told)
     for one in raw:
         if one.kind in SLOW and one.severity is not Severity.INFO:
             known = any(_meet(claim, one) for claim in claims)
-            if known or not upheld(case, one):
+            if known or not (whole or upheld(case, one)):
                 one = replace(one, severity=Severity.INFO)
         out.append(one)
     return out
+
+
+def _always(case: Case, finding: Finding) -> bool:
+    """Whether a finding is about all steps."""
+    start, stop = steps_of(case.view, finding)
+    return stop - start >= len(case.view.ends) - 1
 
 
 def _meet(one: Finding, other: Finding) -> bool:

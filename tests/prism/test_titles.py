@@ -99,7 +99,8 @@ def test_a_finding_has_the_same_title_everywhere(known):
     texts += _alerts(board)
     assert [one["title"] for one in telling.changed(Board(), board)["findings"]] == [words]  # server-sent events
     assert [one["title"] for one in telling.changed(board, Board())["findings"]] == [words]
-    assert [text for text in texts if words not in text] == []
+    plain = [text.replace("\\\\", "") for text in texts]  # Teams reads Markdown
+    assert [text for text in plain if words not in text] == []
 
 
 def _on(show, what, *more):
