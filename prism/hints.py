@@ -66,10 +66,10 @@ def parse(text: str, name: str) -> Hints:
     text = text.removeprefix("\ufeff")
     is_json = name.lower().endswith(".json") or text.lstrip().startswith(("{", "["))
     document = load_json(text, name) if is_json else _with_numbers(load_yaml(text, name))
-    _check_keys(document, name, ("site", "jobs"))
+    check_keys(document, name, ("site", "jobs"))
     site = document.get("site", {})
     where = f"{name}: site"
-    _check_keys(site, where, ("gpus_per_host", "library", "algorithms", "tp"))
+    check_keys(site, where, ("gpus_per_host", "library", "algorithms", "tp"))
     library = site.get("library")
     return Hints(
         gpus_per_host=_size(site["gpus_per_host"], f"{where}.gpus_per_host") if "gpus_per_host" in site else None,
@@ -87,7 +87,7 @@ def _jobs(value: Any, where: str) -> tuple[JobHints, ...]:
     names: dict[str, str] = {}
     owners: dict[str, str] = {}
     for at, own in _listed(value, where):
-        _check_keys(own, at, ("name", "endpoints", *SIZES))
+        check_keys(own, at, ("name", "endpoints", *SIZES))
         name = own.get("name", "")
         if "name" in own and not is_name(name):
             raise ValueError(f"{at}.name: must be a name, not {shown(name)}")
@@ -115,7 +115,8 @@ def _with_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else value
 
 
-def _check_keys(value: Any, where: str, known: Sequence[str]) -> None:
+def check_keys(value: Any, where: str, known: Sequence[str]) -> None:
+    """Raises ValueError, which says `where`, unless a value is an object with no key twice and none but `known` ones."""
     if not isinstance(value, dict):
         raise ValueError(f"{where}: must be an object, not {shown(value)}")
     if isinstance(value, Object) and value.twice is not None:

@@ -18,24 +18,22 @@ SLOW = ("slow_rank", "slow_link", "slow_switch")
 
 
 def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Finding]:
-    """What detectors found, and what the event graph tells: it has the last word on who makes steps slow.
+    """What detectors found, and what the event graph tells: it has the last word on who made steps slow for some time.
 
-    What others say of the same time, or that it does not uphold, is information.
+    What detectors say of the same time, or what the graph does not uphold, is information. Who was always slow the graph can
+    only compare with peers; there detectors, which compare more closely, have the last word.
     """
     told = findings(case, seen)
     slow = [one for one in raw if one.kind in SLOW and one.severity is not Severity.INFO]
-    # who was always slow is told by peers only, which detectors compare more closely
-    told = [replace(one, severity=Severity.INFO) if _always(case, one) and slow else one for one in told]
-    claims = [one for one in told if one.severity is not Severity.INFO]
     whole = any(_always(case, one) for one in told)
-    out = list(told)
-    for one in raw:
-        if one.kind in SLOW and one.severity is not Severity.INFO:
-            known = any(_meet(claim, one) for claim in claims)
-            if known or not (whole or upheld(case, one)):
-                one = replace(one, severity=Severity.INFO)
-        out.append(one)
-    return out
+    if slow:
+        told = [replace(one, severity=Severity.INFO) if _always(case, one) else one for one in told]
+    claims = [one for one in told if one.severity is not Severity.INFO]
+
+    def overruled(one: Finding) -> bool:
+        return any(_meet(claim, one) for claim in claims) or not (whole or upheld(case, one))
+
+    return told + [replace(one, severity=Severity.INFO) if one in slow and overruled(one) else one for one in raw]
 
 
 def _always(case: Case, finding: Finding) -> bool:
@@ -56,8 +54,7 @@ def upheld(case: Case, finding: Finding) -> bool:
     True where nothing is known of them.
     """
     start, stop = steps_of(case.view, finding)
-    whole = stop - start >= len(case.view.ends) - 1
-    scenes = case.always if whole or case.lately is None else [case.lately]
+    scenes = case.always if _always(case, finding) or case.lately is None else [case.lately]
     named = {*finding.ids, *(case.view.host(name) for name in finding.ids)}
     best = False
     for scene in scenes:

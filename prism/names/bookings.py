@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from collectors.documents import Object, load_json, load_yaml
+from collectors.documents import load_json, load_yaml
+from prism.hints import check_keys
 from prism.names import kubernetes, slurm
 from prism.names.hostlists import expanded
 from prism.topology import is_name, normal_address, shown
@@ -64,7 +65,7 @@ def parse(text: str, name: str) -> tuple[Booking, ...]:
 
 
 def _neutral(document: Mapping[str, Any], name: str) -> Iterable[Booking]:
-    _check(document, name, ("jobs",))
+    check_keys(document, name, ("jobs",))
     rows = document.get("jobs")
     if not isinstance(rows, list):
         raise ValueError(f'{name}: "jobs" must be a list, not {shown(rows)}')
@@ -73,7 +74,7 @@ def _neutral(document: Mapping[str, Any], name: str) -> Iterable[Booking]:
     seen: dict[str, str] = {}
     for i, row in enumerate(rows):
         where = f"{name}: jobs[{i}]"
-        _check(row, where, FIELDS)
+        check_keys(row, where, FIELDS)
         texts = {key: _text(row.get(key), f"{where}.{key}") for key in ("id", "name", "user", "queue")}
         texts["id"] = texts["id"] or texts["name"]
         if not texts["id"]:
@@ -87,16 +88,6 @@ def _neutral(document: Mapping[str, Any], name: str) -> Iterable[Booking]:
         if end and end <= start:
             raise ValueError(f"{where}: ends before it starts")
         yield Booking(**texts, hosts=hosts, endpoints=endpoints, start_ns=start, end_ns=end, source="file")
-
-
-def _check(value: Any, where: str, known: Sequence[str]) -> None:
-    if not isinstance(value, dict):
-        raise ValueError(f"{where}: must be an object, not {shown(value)}")
-    if isinstance(value, Object) and value.twice is not None:
-        raise ValueError(f"{where}: {value.twice!r} is given twice")
-    stray = next((key for key in value if key not in known), None)
-    if stray is not None:
-        raise ValueError(f"{where}: unknown key {stray!r}; known keys: {', '.join(known)}")
 
 
 def _text(value: Any, where: str) -> str:

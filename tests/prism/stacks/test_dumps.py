@@ -10,8 +10,8 @@ Thread 0x00007f01 (most recent call first):
   File "/usr/lib/python3/threading.py", line 324 in wait
 Thread 0x00007f60 (most recent call first):
   File "/x/torch/distributed/distributed_c10d.py", line 4394 in all_gather_single
-  File "/work/train.py", line 385 in fb
-  File "/work/train.py", line 421 in <module>
+  File "/srv/train.py", line 385 in fb
+  File "/srv/train.py", line 421 in <module>
 """
 SPY = """Process 4242: python train.py
 Python v3.11.7 (/usr/bin/python3.11)
