@@ -147,11 +147,13 @@ def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
     """Those on the same edges, in a like rhythm, are of one group: its collectives of several sizes."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
+    usual = _usual(found)
     for one in found:
         pairs = _undirected(one.edges)
         near = Counter(i for pair in pairs for i in at[pair])
+        own = usual.get(_counted(one), one.rhythm)
         for i in sorted(near):
-            if _same_group(one, pairs, out[i], near[i]):
+            if _same_group(one, pairs, out[i], near[i], own, usual.get(_counted(out[i]), out[i].rhythm)):
                 out[i] = _of([*out[i].streams, *one.streams], rhythms)
                 break
         else:
@@ -161,17 +163,26 @@ def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
     return out
 
 
-def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared: int) -> bool:
+def _usual(found: list[Communicator]) -> dict[tuple[int, int] | None, Rhythm]:
+    """The median rhythm of all that send as many messages of one size: merged are all of them or none."""
+    by: dict[tuple[int, int], list[Rhythm]] = defaultdict(list)
+    for one in found:
+        key = _counted(one)
+        if key is not None:
+            by[key].append(one.rhythm)
+    return {key: Rhythm(*(float(np.median(column)) for column in zip(*own, strict=True))) for key, own in by.items()}
+
+
+def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared: int, a: Rhythm, b: Rhythm) -> bool:
     whole = len(_undirected(other.edges))
     same = shared == len(pairs) == whole
     part = len(one.edges) >= c.MOST_OF_EDGES * len(other.edges)
     within = shared == len(pairs) and set(one.edges) <= other.edges.keys() and part
     if not (same or within):
         return False
-    a, b = one.rhythm, other.rhythm
-    alike = (abs(a.spread - b.spread) < c.LIKE_SPREAD or a.spread < c.ONCE) and max(a.runs, b.runs) <= 3 * min(
-        a.runs, b.runs
-    ) + 2
+    one_way = len(one.edges) == len(pairs) >= c.LEAST_RING and set(one.edges) == other.edges.keys()  # the same ring
+    near = abs(a.spread - b.spread) < c.LIKE_SPREAD or a.spread < c.ONCE
+    alike = one_way or (near and max(a.runs, b.runs) <= 3 * min(a.runs, b.runs) + 2)
     return alike or (same and one.octets < c.HARDLY_ANY * other.octets)
 
 

@@ -34,6 +34,7 @@ BINS_OF_SPREAD = 40  # of a step
 BUSY = 0.05  # of the busiest bin
 MOST_OF_EDGES = 0.4  # of a communicator's edges that another on some of them has at least
 LIKE_SPREAD = 0.4  # of a step
+LEAST_RING = 3  # edges that run one way: fewer are a hand-over there and back
 ONCE = 0.15  # of a step: what moves in no more of it moves once
 TWO_WAYS = 2.0  # ratio of the octets of a pair's directions, of which both carry
 TWO_WAYS_VARYING = 5.0  # experts send unequal amounts

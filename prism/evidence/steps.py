@@ -41,8 +41,18 @@ def steps_of(streams: Sequence[Stream]) -> Steps | None:
     found = bounds.steps_of(voices)
     if found is None or not found.whole.any():
         return None
-    length = np.diff(found.times)
-    return Steps(found.times + voices.origin, float(np.median(length[found.whole])), found.count, found.regular)
+    times, period = _begun(found.times, voices), float(np.median(np.diff(found.times)[found.whole]))
+    # The first step began before its first message, the last lasts beyond its last one.
+    times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
+    return Steps(times + voices.origin, period, found.count, found.regular)
+
+
+def _begun(bounds: Floats, voices: Voices) -> Floats:
+    """Bounds at the next message's start: there operations have the same place in each step, however long the rest before is."""
+    start = np.sort(voices.start)
+    after = np.searchsorted(start, bounds)
+    begun = start[np.minimum(after, len(start) - 1)]
+    return np.where((after < len(start)) & (begun < np.append(bounds[1:], np.inf)), begun, bounds).astype(np.float64)
 
 
 def voices_of(streams: Sequence[Stream]) -> Voices:

@@ -54,15 +54,14 @@ def period_of(clock: Clock) -> Period | None:
     if best < c.LEAST:
         return None
     at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, lags, np.inf)))
-    return Period(_sharpened(power, float(lags[at])), float(common[lags == lags[at]].max()))
+    return Period(_sharpened(power, float(lags[at]), float(weight[at])), float(common[lags == lags[at]].max()))
 
 
 def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
     """Lags at which the traffic repeats, smoothed by so many bins: how well voices do, and the pace, and the voices' weight."""
     frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
     smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
-    trend = (1 - np.exp(-0.5 * (2 * np.pi * frequency * scale * c.TREND) ** 2)) ** 2
-    again = np.fft.irfft(power * smooth * trend)[:, : c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS)
+    again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS)
     every, pace = again[:-1], again[-1]
     if pace[0] <= 0 or every[:, 0].sum() <= 0:
         return []
@@ -85,12 +84,15 @@ def _spectra(clock: Clock) -> tuple[Floats, Floats]:
     return np.stack([*(voices[clock.kind == k].sum(0) for k in kinds), pace]), groups
 
 
-def _sharpened(power: Floats, lag: float) -> float:
-    """The lag to a fraction of a bin: from where the traffic repeats after twice, four times, ... as long."""
-    total = power.sum(1)
-    even = (power[:-1] / np.maximum(total[:-1], 1e-300)[:, None]).mean(0) + power[-1] / max(float(total[-1]), 1e-300)
-    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
-    again = np.fft.irfft(even * np.exp(-((2 * np.pi * frequency * max(1.0, lag / 48)) ** 2)))[: c.BINS]
+def _sharpened(power: Floats, lag: float, weight: float) -> float:
+    """The lag to a fraction of a bin: from where the traffic repeats after twice, four times, ... as long.
+
+    `weight` is that of the voices beside the pace. After an interruption a multiple may not be a peak: then it says nothing.
+    """
+    frequency, scale = np.arange(c.BINS + 1) / (2 * c.BINS), max(1.0, lag / 48)
+    passed = np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
+    common = (power * passed) / np.maximum((power * passed).sum(1, keepdims=True), 1e-300)
+    again = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[: c.BINS]
     again /= 1 - np.arange(c.BINS) / c.BINS
     times, near = 1, max(2, round(lag / 6))
     out = lag
@@ -98,5 +100,12 @@ def _sharpened(power: Floats, lag: float) -> float:
         times *= 2
         middle = round(times * out)
         part = again[middle - near : middle + near + 1]
-        out = (middle - near + int(np.argmax(part))) / times
+        at = int(np.argmax(part))
+        if 0 < at < len(part) - 1:
+            out = (middle - near + at) / times
     return out
+
+
+def _detrended(frequency: Floats, scale: float) -> Floats:
+    """What of the power is no trend: it changes within `TREND` times the scale, in bins."""
+    return np.asarray((1 - np.exp(-0.5 * (2 * np.pi * frequency * scale * c.TREND) ** 2)) ** 2)
