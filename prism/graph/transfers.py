@@ -95,7 +95,7 @@ def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> 
     """The step of each record: by what its lane has moved until then, where that is the same in every step; else by time."""
     moved = np.zeros((lanes, steps + 1))
     np.add.at(moved, (lane, step), octets)
-    each = np.median(moved[:, :steps], axis=1)
+    each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     gone = np.cumsum(octets)
     begins = np.searchsorted(lane, np.arange(lanes))

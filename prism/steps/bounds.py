@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from prism.steps import constants as c
 from prism.steps.clock import Clock, clock_of
@@ -40,7 +42,7 @@ def steps_of(voices: Voices) -> Steps | None:
     places = tracked(shown, period.bins)
     if not _mixed(voices):
         places = grouped(places, clock)
-    if _rounds(voices, len(places)):
+    if _rounds(voices, places, clock):
         return None
     bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
     if voices.bursts:
@@ -75,14 +77,23 @@ def _mixed(voices: Voices) -> bool:
     return bool(octets[0] > c.SMALL * octets.sum())
 
 
-def _rounds(voices: Voices, count: int) -> bool:
-    """Whether what comes so often is one round of a ring: one equal message of each pair, one way. A step has more."""
+def _rounds(voices: Voices, places: Ints, clock: Clock) -> bool:
+    """Whether what comes so often are rounds of rings: fewer messages of a pair than a ring has rounds, without a rest between."""
     own = np.flatnonzero(voices.lasting())
     pair, back = ((a[own] << 32) + b[own] for a, b in ((voices.src, voices.dst), (voices.dst, voices.src)))
-    if voices.bursts or len(np.unique(voices.kind[own])) > 1 or np.isin(pair, back).any():
+    if voices.bursts or len(np.unique(voices.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:
         return False
+    ends = int(max(voices.src.max(), voices.dst.max())) + 1
+    graph = coo_array((np.ones(len(own)), (voices.src[own], voices.dst[own])), (ends, ends))
+    ring = int(np.bincount(connected_components(graph, directed=False)[1]).max())
     moved = np.bincount(voices.of, voices.weight, len(voices))[own]
-    return bool(np.abs(np.median(moved) / max(count, 1) - 1) < c.WHOLE / 2)
+    if np.median(moved) / len(places) >= ring - 1:
+        return False
+    order = np.argsort(voices.start, kind="stable")
+    begin, until = voices.start[order], np.maximum.accumulate(voices.end[order])
+    idle = until[:-1][begin[1:] > until[:-1]]  # nobody moves anything after these
+    at = np.interp(places, np.arange(c.BINS + 1), clock.edges)
+    return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
 
 
 def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:

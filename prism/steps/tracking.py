@@ -110,9 +110,9 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     shifts = np.arange(-near, near + 1)
     longest = float(np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)])
     capped = np.minimum(clock.pace, longest)
-    even = _even(capped, bins)
+    even, rests = _even(capped, bins)
     around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
-    if len(places) > 2 and abs(len(even) - len(places)) <= 1 and capped[even].mean() >= capped[around].max(1).mean():
+    if len(places) > 2 and abs(len(even) - len(places)) <= 1 and rests >= capped[around].max(1).mean():
         places = even
         around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
     pace = clock.pace[around]
@@ -123,8 +123,11 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     return np.unique(around[np.arange(len(places)), pace.argmax(1)])
 
 
-def _even(pace: Floats, bins: float) -> Ints:
-    """The evenly spaced places at which a job rests longest, of distances within a fiftieth of `bins`."""
+def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
+    """The evenly spaced places, a bin more or less, at which a job rests longest, and how long it does: the mean pace.
+
+    Their distance is within a fiftieth of `bins`.
+    """
     wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
     best, found = -np.inf, np.zeros(0, np.int64)
     for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
@@ -133,7 +136,7 @@ def _even(pace: Floats, bins: float) -> Ints:
         mean = wide[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
         if mean.max() > best:
             best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
-    return np.minimum(found, c.BINS - 1)
+    return np.minimum(found, c.BINS - 1), best
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
