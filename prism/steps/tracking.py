@@ -66,11 +66,12 @@ def grouped(places: Ints, clock: Clock) -> Ints:
 def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
     """Which rests stand out from all others and come after equal numbers of operations, but for a crash or two; else none.
 
-    Of several levels that which comes most often. They come from the first to the last: pauses come when they come. An
-    operation `lasts` so long, rest included. Backward passes work as long between reductions, a forward pass half as long as
-    all of them.
+    Of several levels that whose distances are equal most often, then that which comes most often. They come from the first to
+    the last: pauses come when they come. An operation `lasts` so long, rest included. Backward passes work as long between
+    reductions, a forward pass half as long as all of them.
     """
     order = np.sort(rest)
+    best, found = 1 - c.BROKEN, np.zeros(len(rest), np.bool_)
     for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
         longer = rest > order[m]
         at = number[longer]
@@ -78,14 +79,15 @@ def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
             break
         apart = np.diff(at)
         count = int(np.median(apart))
+        equal = float(np.mean(apart == count))
         through = at[0] <= number[0] + count and at[-1] >= number[-1] - count
         forward = float(np.median(rest[longer])) <= c.OTHERS * (1 + count / 2) * lasts
-        if count >= 2 and through and forward and np.mean(apart == count) >= 1 - c.BROKEN:
+        if count >= 2 and through and forward and equal >= best and not (found.any() and equal == best):
             until = np.append(at[1:], number[-1] + 1) - np.append(at[0] - count, at[:-1])
             hung = (until <= count) & (np.append(count, apart) < count)  # the step goes on after it
             longer[np.flatnonzero(longer)[hung]] = False
-            return np.asarray(longer)
-    return np.zeros(len(rest), np.bool_)
+            best, found = equal, longer
+    return found
 
 
 def _repeated(rest: Floats) -> int:
