@@ -208,11 +208,16 @@ def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, ki
     last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
     usual = float(np.quantile(longest[1:-1], 0.1)) if len(at) > 2 else 0.0
+    silent = c.SILENT * float(np.median(np.diff(np.interp(at, np.arange(c.BINS + 1), clock.edges))))
     for k in range(1, len(at) - 1):
         own = slice(int(first[k]), int(last[k]) + 1)
         off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
+        if rest[i] > silent:  # who began the next step before it fell silent rested as usual before that
+            before = np.interp(at[k] - 4 * near, np.arange(c.BINS + 1), clock.edges)
+            since = int(np.searchsorted(until, before))
+            i = min(since + int(np.argmax(rest[since : i + 1] >= usual / c.LONGER)), i)
         if fit.max() > 0 and rest[i] > 0:
             out[k] = until[i], start[i + 1]
     out[0], out[-1] = -1.0, float(voices.life) + 1
