@@ -48,7 +48,7 @@ def steps_of(streams: Sequence[Stream]) -> Steps | None:
 
 
 def _begun(bounds: Floats, voices: Voices) -> Floats:
-    """Bounds at the next message's start: there operations have the same place in each step, however long the rest before is."""
+    """Bounds at the next message's start: there an operation has the same place in each step, however long the rest before."""
     start = np.sort(voices.start)
     after = np.searchsorted(start, bounds)
     begun = start[np.minimum(after, len(start) - 1)]

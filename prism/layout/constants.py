@@ -40,10 +40,10 @@ AHEAD = {"pp": 0.97}  # probability that one direction is ahead in the step; of 
 AHEAD_OTHERS, AHEAD_TREES = 0.03, 0.4
 AHEAD_LEAST, AHEAD_SHARP = 0.04, 3.0  # of a step, with even odds: 95 % of pipelines 0.03 and more, of exchanges 0.02 and less
 RUNS: dict[Kind, tuple[tuple[float, float, float], ...]] = {  # bursts in a step: log-normal mixtures (weight, median, sigma)
-    "dp": ((0.85, 2.5, 0.8), (0.15, 20, 1.0)), "edp": ((0.85, 1.5, 0.6), (0.15, 20, 1.0)), "tp": ((1.0, 20, 0.9),),
-    "cp": ((1.0, 7, 1.0),), "tied": ((1.0, 1.2, 0.7),), "ep": ((1.0, 10, 0.9),), "pp": ((1.0, 6, 1.0),),
+    "dp": ((0.85, 2.4, 0.8), (0.15, 20, 1.0)), "edp": ((0.85, 1.2, 0.6), (0.15, 20, 1.0)), "tp": ((1.0, 20, 0.9),),
+    "cp": ((1.0, 6, 0.9),), "tied": ((1.0, 1.2, 0.7),), "ep": ((1.0, 8, 0.75),), "pp": ((1.0, 5, 1.1),),
 }  # fmt: skip
-WIDE = {"dp": 0.22, "edp": 0.1, "tp": 0.9, "cp": 0.4, "ep": 0.65, "pp": 0.4, "tied": 0.05}  # share that is spread widely:
+WIDE = {"dp": 0.15, "edp": 0.06, "tp": 0.9, "cp": 0.3, "ep": 0.5, "pp": 0.25, "tied": 0.05}  # share that is spread widely:
 WIDE_SPREAD, WIDE_SOFT = 0.45, 0.08  # over this share of the step
 ROUNDS_RIGHT, ROUNDS_OWN, ROUNDS_OTHER = 0.8, 0.12, 0.08  # n − 1 rounds; n, one's own block among them; any other number
 UNEXPLAINED, UNEXPLAINED_SHARE = -4.0, -25.0  # for a family that serves no dimension; and by its share of the octets

@@ -78,7 +78,7 @@ def _mixed(voices: Voices) -> bool:
 
 
 def _rounds(voices: Voices, places: Ints, clock: Clock) -> bool:
-    """Whether what comes so often are rounds of rings: fewer messages of a pair than a ring has rounds, without a rest between."""
+    """Whether these are rounds of rings: fewer messages of a pair than a ring has rounds, and no rest between most of them."""
     own = np.flatnonzero(voices.lasting())
     pair, back = ((a[own] << 32) + b[own] for a, b in ((voices.src, voices.dst), (voices.dst, voices.src)))
     if voices.bursts or len(np.unique(voices.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:

@@ -77,8 +77,8 @@ def test_slow_steps_are_no_pause():
 
 
 def test_pauses_are_no_unevenness():
-    """Every third step is followed by an evaluation, one in two of them by a longer one."""
-    wire = training(dp=8, steps=24, pause=lambda step, _rank: (300.0 + 900 * (step % 6 == 2)) * (step % 3 == 2))
+    """Every tenth step is followed by an evaluation, one in two of them by a longer one."""
+    wire = training(dp=8, steps=40, pause=lambda step, _rank: (3000.0 + 6000 * (step % 20 == 9)) * (step % 10 == 9))
     view = seen(wire.flows(), placed(8))
     assert uneven(view) < 0.1
     slow = training(dp=8, steps=24, work=lambda step, _rank: 20.0 * (1 + 7 * step % 5))
