@@ -202,6 +202,8 @@ def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, ki
         latest = np.maximum.accumulate(np.where(voices.end[told][order] == until, np.arange(len(until)), 0))
         rest[~ends[latest]] //= 1 << 20
     out = np.tile(np.interp(at, np.arange(c.BINS + 1), clock.edges), (2, 1)).T
+    if not told.any():
+        return out
     low = np.interp(at - near, np.arange(c.BINS + 1), clock.edges)
     high = np.interp(at + near, np.arange(c.BINS + 1), clock.edges)
     first = np.maximum(np.searchsorted(until, low) - 1, 0)

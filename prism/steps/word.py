@@ -61,9 +61,8 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
     """Lags at which the traffic repeats, smoothed by so many bins: how well voices do, and the pace, and the voices' weight."""
     frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
     smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
-    again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2] / (
-        1 - np.arange(c.BINS // 2) / c.BINS
-    )
+    again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2]
+    again /= 1 - np.arange(c.BINS // 2) / c.BINS
     every, pace = again[:-1], again[-1]
     if pace[0] <= 0 or every[:, 0].sum() <= 0:
         return []
