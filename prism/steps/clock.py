@@ -43,9 +43,9 @@ class Clock:
 
 
 def clock_of(voices: Voices, picked: Ints) -> Clock:
-    """The clock of some voices, each of which drives it as much as any other."""
+    """The clock of some voices: connections drive it for as long as they last, messages as the root of their number."""
     grid, shares = _bursts(voices, picked) if voices.bursts else _messages(voices, picked)
-    told = sum(shares, np.zeros(len(grid))) / len(shares) if voices.bursts else shares[0]
+    told = _lifetimes(voices, picked) @ np.stack(shares) if voices.bursts else shares[0]
     edges = np.interp(np.arange(c.BINS + 1) / c.BINS, told, grid)
     if voices.bursts:
         density = np.stack([np.diff(np.interp(edges, grid, own)) * c.BINS for own in shares])
@@ -63,6 +63,13 @@ def _messages(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
     at, share, of = _ended(voices, picked)
     told = np.cumsum(share * _weight(voices, picked)[of])
     return np.repeat(at, 2), [np.stack([np.append(0.0, told[:-1]), told], axis=1).ravel()]
+
+
+def _lifetimes(voices: Voices, picked: Ints) -> Floats:
+    """How much each connection drives the clock: for as long as it lasts. A job that starts anew opens others."""
+    own = [voices.records(v) for v in picked.tolist()]
+    lasts = np.array([voices.end[one].max() - voices.start[one.start] for one in own], np.float64)
+    return np.asarray(lasts / max(lasts.sum(), 1.0))
 
 
 def _weight(voices: Voices, picked: Ints) -> Floats:
