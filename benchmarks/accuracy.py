@@ -29,9 +29,9 @@ from benchmarks import grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.record import Flows, Transits
 from prism import report, topology
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.model import Diagnosis, Source
-from prism.replay import read
+from prism.recordings import read
 from prism.topology import Topology
 
 FLOORS: dict[str, float] = {

@@ -10,6 +10,6 @@
                 detectors: hangs, crashes, and what the graph is asked to bear out        `detectors`
 8. tell         report, tables, trace                                                     `report`, `terminal`, `trace`
 
-Read on in `model` (the words), `diagnose` (the order of the stages), the stages, one detector. `replay` does 1–3 and 5–7 for
-files; `cli` is the command line.
+Read on in `model` (the words), `analysis` (the order of the stages), the stages, one detector. `recordings` does 1–3 and 5–7
+for files; `cli` is the command line.
 """

@@ -146,7 +146,7 @@ def replay(
 
         from collectors.inputs import read_columns
         from prism.identity import renamed
-        from prism.replay import replay as run
+        from prism.recordings import replay as run
 
         asked = read_columns(columns) if columns else None
         flows: list[Flows] = []
@@ -206,7 +206,7 @@ def simulate(
     and for python -m benchmarks.accuracy.
     """
     with complaints("prism"):
-        from prism import simulate as run
+        from prism import simulations as run
 
         asked = run.asked(spec, settings or ())
         if packets is None:

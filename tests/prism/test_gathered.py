@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.gathered import by_optimizer, in_turns
 from prism.kernels.edges import sending
 from prism.model import Stream
