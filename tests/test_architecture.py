@@ -45,7 +45,8 @@ prism.cli_counters prism.cli_incident prism.cli_logs prism.cli_metrics prism.cli
 prism.logs.loki prism.logs.opening prism.logs.reading prism.stacks.acting prism.stacks.folder
 prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histories prism.history prism.incoming
 prism.keeping prism.live
-prism.opening prism.outbox prism.page prism.playing prism.recordings prism.serve prism.service prism.showing prism.silencing
+prism.opening prism.outbox prism.page prism.playing prism.public
+prism.recordings prism.serve prism.service prism.showing prism.silencing
 prism.simulations prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
 prism.api.search prism.names.keeping prism.names.sources
 prism.api.remarks prism.api.alerts prism.api.actions prism.api.schemas_feedback prism.feedback.desk prism.feedback.journal
