@@ -1,16 +1,10 @@
 """What no single module can promise: that the parts lie where a reader expects them."""
 
-import os
 import re
-import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from collectors import cli as collect
-from prism import cli
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -58,13 +52,6 @@ prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.w
 """,
     )
 )
-README = (ROOT / "README.md").read_text()
-COMMANDS = [
-    line
-    for block in re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    for line in block.replace("\\\n", " ").splitlines()
-    if line.strip() and not line.startswith("#")
-]
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py"], ids=str)
@@ -98,33 +85,6 @@ def test_every_requirement_is_pinned_and_nothing_says_where_from():
     asked = [*project["dependencies"], *project["optional-dependencies"]["test"], *project["optional-dependencies"]["lint"]]
     for requirement in asked:
         assert re.match(r"[A-Za-z0-9._-]+", requirement)[0].replace("_", "-").lower() in pins
-
-
-def test_the_readme_s_scripts_are_there_and_can_be_run():
-    scripts = [line.split()[0] for line in COMMANDS if line.startswith("scripts/")]
-    assert len(scripts) >= 2
-    for script in scripts:
-        assert os.access(ROOT / script, os.X_OK)
-
-
-def test_the_readme_s_commands_have_the_options_they_use():
-    lines = [shlex.split(line, comments=True) for line in COMMANDS]
-    programs = {"prism": cli.app, "prism-collect": collect.app}
-    used = [words for words in lines if words and words[0] in programs]
-    assert used
-    for program, *words in used:
-        command = [word for word in words if not word.startswith("-")][: 2 if words[0] in ("alert", "silence") else 1]
-        shown = CliRunner().invoke(programs[program], [*command, "--help"], env={"COLUMNS": "200"})
-        assert shown.exit_code == 0, words
-        for option in (word for word in words if word.startswith("-") and word != "-"):
-            assert re.search(rf"(?<!\S){option}\b", shown.stdout), (program, option)
-
-
-def test_the_readme_s_files_are_there():
-    for name in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / name).exists(), name
-    for name in re.findall(r"\bpcaps/\w[\w/.]*", README):
-        assert (ROOT / name.rstrip(".")).exists(), name
 
 
 def test_the_captures_described_are_the_captures_there():
