@@ -17,7 +17,7 @@ from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import Endpoint, Topology
 from tests.prism.faults import FAULTS, NIC, RANK, TOPOLOGY
-from tests.prism.test_replay import PCAPS, inputs
+from tests.prism.test_recordings import PCAPS, inputs
 from tests.prism.traffic import MS, T0, Wire, address, claims, placed, shifted, source, told, training
 
 CAUSES = {
