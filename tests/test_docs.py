@@ -4,6 +4,7 @@ import doctest
 import os
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,23 @@ def test_the_demo_prints_what_the_readme_shows(monkeypatch):
     printed, expected = (set(re.findall(r"[\w./]+", text)) for text in (done.stdout, shown))
     assert len(expected) > 50
     assert expected <= printed
+
+
+def test_the_changelog_keeps_its_form():
+    """Keep a Changelog: known headings, one line per effect, the newest version is the one of the package."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    versions = re.findall(r"^## \[([\d.]+)\] - \d{4}-\d{2}-\d{2}$", text, re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert versions[0] == project["version"]
+    assert text.index("## [Unreleased]") < text.index(f"## [{versions[0]}]")
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= {
+        "Added",
+        "Changed",
+        "Deprecated",
+        "Removed",
+        "Fixed",
+        "Security",
+    }
+    for line in text.splitlines()[3:]:
+        assert not line or line.startswith(("## ", "### ", "* ")), line
+        assert len(line) <= 132, line
