@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def read(
     DataType(int64)
     """
     given = read_columns(os.fspath(columns)) if columns is not None else None
-    with begin("prism", quiet=True):
-        return Recording(*recordings.read(_inputs(paths), _topology(topology), _no_progress, given))
+    _interpret_until_compiled()
+    return Recording(*recordings.read(_inputs(paths), _topology(topology), _no_progress, given))
 
 
 def diagnose(
@@ -127,8 +128,8 @@ def diagnose(
     recording = flows if isinstance(flows, Recording) else _recording(flows)
     placed, given = _topology(topology), _hints(hints)
     found = recording.transits if transits is None else transits
-    with begin("prism", quiet=True):
-        plain = analysis.diagnose(recording.flows, recording.source, topology=placed, transits=found, hints=given)
+    _interpret_until_compiled()
+    plain = analysis.diagnose(recording.flows, recording.source, topology=placed, transits=found, hints=given)
     return Diagnosis(**vars(plain), topology=placed)
 
 
@@ -178,8 +179,8 @@ def replay(
     """
     given = read_columns(os.fspath(columns)) if columns is not None else None
     placed, known = _topology(topology), _hints(hints)
-    with begin("prism", quiet=True):
-        plain = recordings.replay(_inputs(paths), placed, None, given, hints=known, processes=processes)
+    _interpret_until_compiled()
+    plain = recordings.replay(_inputs(paths), placed, None, given, hints=known, processes=processes)
     return Diagnosis(**vars(plain), topology=placed)
 
 
@@ -225,6 +226,13 @@ def simulate(spec: Spec | Mapping[str, Any] | AnyPath, seed: int = 0, *, setting
     made = synthesis.simulate(asked, seed)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
     return Simulation(made.flows, made.transits, _source(made.flows), placed, made.truth)
+
+
+@cache
+def _interpret_until_compiled() -> None:
+    """Interpret loops that have no compiled code yet, and compile them beside this process: once, however many calls follow."""
+    with begin("prism", quiet=True):
+        pass
 
 
 def _no_progress(_stage: str, _done: int, _total: int) -> None:
