@@ -29,9 +29,9 @@ from benchmarks import grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.record import Flows, Transits
 from prism import report, topology
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.model import Diagnosis, Source
-from prism.replay import read
+from prism.recordings import read
 from prism.topology import Topology
 
 FLOORS: dict[str, float] = {
@@ -212,7 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; 1 where a floor is missed or a capture fails, 2 where there is nothing to replay."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
-    parser.add_argument("--grid", action="append", default=[], type=_seed_and_count, metavar="SEED:COUNT")
+    parser.add_argument("--grid", action="append", default=[], type=seed_and_count, metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES), help="sizes of the grid's clusters")
     parser.add_argument("--degraded", type=float, default=0.0, metavar="SHARE", help="of the grid's cases")
     parser.add_argument("--baseline", action="store_true", help="score the paper's method beside")
@@ -252,7 +252,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if failed or missed else 0
 
 
-def _seed_and_count(text: str) -> tuple[int, int]:
+def seed_and_count(text: str) -> tuple[int, int]:
+    """Parse SEED:COUNT."""
     seed, _, count = text.partition(":")
     return int(seed), int(count)
 

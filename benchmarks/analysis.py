@@ -37,7 +37,7 @@ from benchmarks.grid import LAYOUTS
 from collectors.memory import keep_freed, seldom_collected
 from collectors.record import COLUMNS, Flows, Transits
 from prism import report
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.model import Source
 from prism.synth.simulate import simulate
 from prism.synth.spec import Fault, Spec

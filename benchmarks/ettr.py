@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from prism import simulate
+from prism import simulations
 from prism.metrics.ettr import ettr
-from prism.replay import replay
+from prism.recordings import replay
 from prism.topology import parse
 
 BOUND = 0.01
@@ -87,9 +87,9 @@ def simulated(count: int, folder: Path) -> Iterator[Path]:
     for seed in range(count):
         rng = np.random.default_rng(seed)
         kind = ("hang", "crash", "ddp", "hang")[seed % 4]
-        spec = simulate.asked(kind, _settings(kind, rng))
+        spec = simulations.asked(kind, _settings(kind, rng))
         out = folder / f"{kind}{seed}"
-        simulate.write(spec, str(out), seed)
+        simulations.write(spec, str(out), seed)
         yield out
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from collectors.record import Flows
 from prism.incidents.incident import Incident, join
 from prism.logs.opening import diagnose_files
-from prism.replay import replay
+from prism.recordings import replay
 from prism.topology import Endpoint, Topology
 
 

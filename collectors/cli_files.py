@@ -13,7 +13,7 @@ DUMP = re.compile(r"(\.((csv|jsonl|ndjson)(\.gz|\.zst)?|parquet|arrow|nfdump)|nf
 FORMS = "the name of a dump ends in .csv or .jsonl (plain, .gz, .zst), .parquet, .arrow (Arrow IPC), or .nfdump (for nfdump -r)"
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README."),
+    typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see docs/inputs.md."),
 ]
 
 

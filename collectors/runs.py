@@ -31,7 +31,8 @@ from collectors.wire import part, short
 
 _MODULUS, _SEQUENCES = 1 << 24, 1 << 32  # PSN, and TCP sequence, space
 _KIND_BITS, _0 = np.uint64(4), np.uint64(0)
-_IDENT_AT, _IDENT = 18, 0xFFFF  # where a frame of Ethernet and IPv4 has it; its bits
+_IDENT_AT, _IDENT = 18, np.int64(0xFFFF)  # where a frame of Ethernet and IPv4 has it; its bits
+_16, _48 = np.int64(16), np.int64(48)  # shifts that wrap in plain Python, too
 _PUSHED = SYN | FIN | RST | PSH
 
 
@@ -47,8 +48,8 @@ def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
     if hint.rest >> KIND_AT:
         flow.expects = after_segment(hint.sign)
         if octets_of(hint.sign) > 0:  # two numbers of 64 bits: the IP identifications of the last eight segments
-            flow.until = flow.until << 16 | flow.unpushed >> 48 & _IDENT
-            flow.unpushed = flow.unpushed << 16 | short(hint.at + _IDENT_AT)
+            flow.until = np.int64(flow.until) << _16 | np.int64(flow.unpushed) >> _48 & _IDENT
+            flow.unpushed = np.int64(flow.unpushed) << _16 | np.int64(short(hint.at + _IDENT_AT))
     else:
         flow.expects = after_packet(hint.sign)
     return True

@@ -1,15 +1,88 @@
-"""The life of a flow.
+"""Find LLM training jobs, their parallelism and their faults in network flows.
+
+Public functions and types; each is imported when it is first used, so `import prism` loads nothing else:
+
+* `read(paths)`: captures, exports and dumps to flow records (`Recording`)
+* `diagnose(flows, topology=…)`: flow records to jobs, layouts, steps and findings (`Diagnosis`)
+* `replay(paths, topology=…)`: both at once
+* `simulate(spec, seed)`: training traffic with its topology and truth (`Simulation`)
+
+>>> import prism
+>>> run = prism.simulate("ddp-rdma", seed=1)
+>>> found = prism.diagnose(run, topology=run.topology)
+>>> found.jobs[0].parallelism.layout.dp, len(found.findings)
+(8, 0)
+
+The life of a flow:
 
 1. capture      a mirror port or a file yields frames with their time                     `collectors.pcap`
-2. decode       headers are peeled off, down to TCP, UDP and RoCEv2                       `collectors.fastpath`
-3. aggregate    packets of several switches become flow records, each seen once           `collectors.flowtable`
-4. keep         records go to a dump and come back from one                               `collectors.dump`
+2. decode       headers are parsed, down to TCP, UDP and RoCEv2                           `collectors.fastpath`
+3. aggregate    packets of several switches become flow records, each counted once        `collectors.flowtable`
+4. store        records are written to a dump or a store, and read again                  `collectors.dump`
 5. recognise    a window of flows becomes jobs, each job its groups                       `jobs`, `parallelism`
 6. reconstruct  one timeline per job: steps and phases, per rank                          `timeline`
-7. diagnose     new delays in the event graph, and who explains them best                 `graph`, `diagnosis`
-                detectors: hangs, crashes, and what the graph is asked to bear out        `detectors`
-8. tell         report, tables, trace                                                     `report`, `terminal`, `trace`
+7. diagnose     new delays in the event graph, and the candidate that explains them best  `graph`, `diagnosis`
+                detectors: hangs, crashes, and the claims that the graph has to confirm   `detectors`
+8. report       report, tables, trace                                                     `report`, `terminal`, `trace`
 
-Read on in `model` (the words), `diagnose` (the order of the stages), the stages, one detector. `replay` does 1–3 and 5–7 for
-files; `cli` is the command line.
+Read on in `model` (the words), `analysis` (the order of the stages), the stages, one detector. `recordings` does 1–3 and 5–7
+for files; `cli` is the command line; `public` has the functions above.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all of this module
+
+if TYPE_CHECKING:
+    from collectors.record import Flows
+    from prism.hints import Hints
+    from prism.model import Finding, JobDiagnosis
+    from prism.public import diagnose, read, replay, simulate
+    from prism.results import Diagnosis, Recording, Simulation
+    from prism.topology import Topology
+
+_MODULES = {
+    "Diagnosis": "prism.results",
+    "Finding": "prism.model",
+    "Flows": "collectors.record",
+    "Hints": "prism.hints",
+    "JobDiagnosis": "prism.model",
+    "Recording": "prism.results",
+    "Simulation": "prism.results",
+    "Topology": "prism.topology",
+    "diagnose": "prism.public",
+    "read": "prism.public",
+    "replay": "prism.public",
+    "simulate": "prism.public",
+}
+
+__all__ = [
+    "Diagnosis",
+    "Finding",
+    "Flows",
+    "Hints",
+    "JobDiagnosis",
+    "Recording",
+    "Simulation",
+    "Topology",
+    "diagnose",
+    "read",
+    "replay",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used. Raises AttributeError for other names."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the public names beside those that are imported."""
+    return sorted({*globals(), *__all__})

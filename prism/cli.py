@@ -97,7 +97,8 @@ def replay(
         str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
     ] = None,
     hints: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
+        str | None,
+        typer.Option(metavar="FILE", help="Facts about the site and its jobs (JSON or YAML); see docs/context.md."),
     ] = None,
     jobs: cli_live.JobsOption = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report (JSON); - for standard output.")] = None,
@@ -112,7 +113,7 @@ def replay(
         str | None, typer.Option(metavar="FILE", help="Earlier report: jobs that it contains keep their names.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
+        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see docs/inputs.md.")
     ] = None,
     store: Annotated[
         str | None, typer.Option(metavar="WHERE", help="Write the flow records to this store and analyse them from there.")
@@ -146,7 +147,7 @@ def replay(
 
         from collectors.inputs import read_columns
         from prism.identity import renamed
-        from prism.replay import replay as run
+        from prism.recordings import replay as run
 
         asked = read_columns(columns) if columns else None
         flows: list[Flows] = []
@@ -206,7 +207,7 @@ def simulate(
     and for python -m benchmarks.accuracy.
     """
     with complaints("prism"):
-        from prism import simulate as run
+        from prism import simulations as run
 
         asked = run.asked(spec, settings or ())
         if packets is None:

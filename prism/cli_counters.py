@@ -33,7 +33,7 @@ def counters(
     bin_s: Annotated[float, typer.Option("--bin", min=0, help="Length of a bin, s; 0: the distance between polls.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Find the ports that beat together: jobs, their period, changes of pace, and the port that differs from its peers.
+    """Find the ports of one period: jobs, their period, changes of pace, and the port that differs from its peers.
 
     Needs no flows. Exit status: 0, or 2 on bad input.
     """
@@ -94,7 +94,7 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
     if grid.wraps or grid.restarts:
         out.append(f"note: {grid.wraps} counters of 32 bits wrapped, {grid.restarts} counters restarted")
     if not jobs:
-        return [*out, "No ports beat together."]
+        return [*out, "No ports share a period."]
     for number, one in enumerate(jobs, 1):
         period = f"period {one.period_s:.3g} s" if math.isfinite(one.period_s) else "period shorter than the polls show"
         out.append(

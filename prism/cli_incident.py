@@ -40,7 +40,7 @@ def incident(
         from prism.incidents.places import places
         from prism.incidents.sheet import html as page
         from prism.logs.opening import diagnose_files
-        from prism.replay import replay
+        from prism.recordings import replay
 
         placed = _topology(topology) if topology else None
         addresses = {address: one.host for address, one in placed.endpoints.items() if one.host} if placed else {}

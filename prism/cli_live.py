@@ -16,7 +16,7 @@ TopologyOption = Annotated[
 ]
 
 HintsOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
+    str | None, typer.Option(metavar="FILE", help="Facts about the site and its jobs (JSON or YAML); see docs/context.md.")
 ]
 
 JobsOption = Annotated[
@@ -50,7 +50,7 @@ def watch(
         ),
     ] = "",
     columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
+        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see docs/inputs.md.")
     ] = None,
     memory: MemoryOption = MEMORY,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no warnings.")] = False,

@@ -43,7 +43,7 @@ def metrics(
         from json import dumps
 
         from prism.cli import _hints, _topology
-        from prism.replay import replay
+        from prism.recordings import replay
 
         placed = _topology(topology) if topology else None
         past = _earlier(against or [])

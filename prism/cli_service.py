@@ -21,7 +21,7 @@ TopologyOption = Annotated[
 ]
 
 HintsOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs (JSON or YAML); see the README.")
+    str | None, typer.Option(metavar="FILE", help="Facts about the site and its jobs (JSON or YAML); see docs/context.md.")
 ]
 
 
@@ -44,7 +44,7 @@ def open_(
     jobs: cli_live.JobsOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback; 0 for any free one.")] = 8080,
     columns: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see the README.")
+        str | None, typer.Option(metavar="FILE", help="Column mapping for tables of other tools (YAML); see docs/inputs.md.")
     ] = None,
     memory: MemoryOption = MEMORY,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress bar.")] = False,

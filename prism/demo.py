@@ -17,7 +17,7 @@ from collectors.record import Flows, Transits
 from prism.board import Boards
 from prism.live import by_clock
 from prism.playing import moved, play, ticks
-from prism.replay import read
+from prism.recordings import read
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import Topology, parse

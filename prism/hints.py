@@ -34,7 +34,19 @@ class JobHints:
 
 @dataclass(frozen=True)
 class Hints:
-    """What is known of the site, and of its jobs. Empty where nothing is."""
+    """Facts about the site and its jobs, used as priors.
+
+    Attributes
+    ----------
+    gpus_per_host : int or None
+        Number of GPUs of a host; None if unknown.
+    library : str
+        Communication library, one of `LIBRARIES`; empty if unknown.
+    algorithms, tp : tuple
+        Collective algorithms (of `ALGORITHMS`) and sizes of tensor parallelism in use; empty if unknown.
+    jobs : tuple of JobHints
+        Facts about single jobs.
+    """
 
     gpus_per_host: int | None = None
     library: str = ""

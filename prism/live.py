@@ -10,7 +10,7 @@ from prism.board import Board
 from prism.hints import Hints
 from prism.keeping import through
 from prism.playing import play, ticks
-from prism.replay import read
+from prism.recordings import read
 from prism.spread import Kept
 from prism.telling import changes, json_line, line
 from prism.topology import Topology
@@ -64,7 +64,7 @@ def play_files(
 ) -> Iterator[str]:
     """The lines that files give as they are played; `warn` is given what was cut off or left out of them.
 
-    Raises as `replay.read`, `workers.workers` and `keeping.through` do. Jobs are looked at by the workers of the Dask
+    Raises as `recordings.read`, `workers.workers` and `keeping.through` do. Jobs are looked at by the workers of the Dask
     `scheduler`. Where there is a `store`, the records are put there first and workers read those of their jobs there.
     """
     flows, transits, source = read(inputs, topology, lambda *_: None, columns, skips=warn)

@@ -36,15 +36,15 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """A set of endpoints that train together, in order of address.
+    """A set of endpoints that train together, in order of address, from `start_ns` to `end_ns` (ns since the epoch).
 
-    `silent`: those of the endpoints whose payload stays inside their host, so that none of it is seen. `name`: what the
-    operator calls the job, empty if unknown.
+    `silent`: endpoints whose payload stays inside their host, so that none of it is seen. `name`: the operator's name of the
+    job, empty if unknown. `hosts` is empty without a topology.
     """
 
     id: str
     endpoints: tuple[str, ...]
-    hosts: tuple[str, ...]  # empty without a topology
+    hosts: tuple[str, ...]
     start_ns: int
     end_ns: int
     silent: tuple[str, ...] = ()
@@ -58,7 +58,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of the parallel dimensions; `confidence` 0 … 1 is the share of such claims that should be right."""
+    """Sizes of the parallel dimensions. DP × PP × TP × CP is the number of ranks; EP divides DP × CP.
+
+    Attributes
+    ----------
+    dp, pp, tp, ep, cp : int
+        Data, pipeline, tensor, expert and context parallelism; 1 if there is none.
+    confidence : float
+        Probability from 0 to 1 that all sizes are right.
+    """
 
     dp: int = 1
     pp: int = 1
@@ -250,10 +258,28 @@ class Isolation:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, with who, when, how much and why. `score` is in robust sigmas.
+    """A fault or an observation: subject, time, cost and evidence.
 
-    `slowdown` is the observed step time over what it would have been without the culprit; `lost_gpu_s` what that cost all GPUs
-    of the job so far, s; `confidence` 0 … 1 is the share of such claims that should be right.
+    Attributes
+    ----------
+    detector, kind, severity : str
+        The part of the analysis that found it; the kind of fault; `warning` and `critical` claim a cause, `info` does not.
+    job : str
+        Id of the job.
+    subject, ids : str, tuple of str
+        The type of the culprit, and its names: addresses, hosts, switches, the two ends of a link, or the job.
+    start_ns, end_ns : int
+        Begin and end of the fault, ns since the epoch.
+    slowdown, score : float
+        Observed step time divided by the step time without the culprit; deviation from usual in robust sigmas.
+    message : str
+        What was measured, in words.
+    evidence : dict
+        Numbers behind the message.
+    confidence, lost_gpu_s : float
+        Share of such claims that should be right, 0 to 1; cost for all GPUs of the job so far, s.
+    isolate : Isolation
+        The hosts or parts to take out first.
     """
 
     detector: str
@@ -275,7 +301,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Source:
-    """What was read: files, packets, flow records, and what was left out under which reason."""
+    """What was read: files, number of packets and flow records, first and last time (ns since the epoch).
+
+    `skipped` counts packets or rows that were left out, by reason. `warnings` has damage and repairs, one line each.
+    """
 
     files: tuple[str, ...]
     packets: int
@@ -288,7 +317,17 @@ class Source:
 
 @dataclass(frozen=True)
 class JobDiagnosis:
-    """One job with everything that was inferred of it."""
+    """One job with everything that was inferred of it.
+
+    Attributes
+    ----------
+    job : Job
+        Endpoints, hosts, time.
+    parallelism : Parallelism
+        Layout, alternatives, groups, traffic by pair.
+    timeline : Timeline
+        Steps, phases and events.
+    """
 
     job: Job
     parallelism: Parallelism

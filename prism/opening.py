@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from collectors.inputs import read_columns
 from collectors.mapping import Columns
 from collectors.record import Flows
+from prism.analysis import diagnose
 from prism.board import Board, Boards, told
-from prism.diagnose import diagnose
 from prism.hints import Hints
 from prism.model import Diagnosis
 from prism.names.bookings import Booking
 from prism.names.division import diagnosed
+from prism.recordings import Progress, read
 from prism.records import Memory
-from prism.replay import Progress, read
 from prism.service import Service
 from prism.topology import Topology
 
@@ -28,7 +28,7 @@ def replayed(
     hints: Hints | None = None,
     bookings: Sequence[Booking] = (),
 ) -> tuple[Board, Flows]:
-    """The board of files, each with the name of the switch that saw it, and their records. Raises as `replay.replay`."""
+    """The board of files, each with the name of the switch that saw it, and their records. Raises as `recordings.replay`."""
     flows, transits, source = read(inputs, topology, progress, columns)
 
     def tell(done: int, total: int) -> None:

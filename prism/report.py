@@ -62,6 +62,12 @@ def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
     return {"median": float(np.median(durations)), "p95": float(np.percentile(durations, 95))}
 
 
+def input_json(source: Source) -> dict[str, Any]:
+    """What was read, as `input` of the report."""
+    told: dict[str, Any] = _plain(_input(source))
+    return told
+
+
 def _report(diagnosis: Diagnosis, topology: Topology | None, bookings: Mapping[str, Booking]) -> dict[str, Any]:
     """What is told, as it is in the diagnosis."""
     return {

@@ -20,7 +20,7 @@ import numpy as np
 
 from collectors import clickhouse
 from collectors.record import Flows, Mask, Transits
-from prism.diagnose import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
+from prism.analysis import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
 from prism.hints import Hints
 from prism.jobs import around, naming, recognize
 from prism.jobs.pairs import Pairs, divided, pairs_of, parts

@@ -39,11 +39,21 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Topology:
-    """Endpoints by address (as `ipaddress` spells it) and links between switches, each once."""
+    """Where endpoints stand, and which switches are joined.
+
+    Attributes
+    ----------
+    endpoints : dict of Endpoint
+        Host, rail and leaf by address, as `ipaddress` spells it.
+    links : tuple of pairs of str
+        Links between switches, each once.
+    gbit : dict of float
+        Speeds, Gbit/s, by address or "switch|switch" (in order of name).
+    """
 
     endpoints: Mapping[str, Endpoint]
     links: tuple[tuple[str, str], ...] = ()
-    gbit: Mapping[str, float] = field(default_factory=dict)  # speeds, Gbit/s, by address or "switch|switch" (in order of name)
+    gbit: Mapping[str, float] = field(default_factory=dict)
 
     def host(self, address: str) -> str | None:
         """The host an address belongs to; None where unknown."""

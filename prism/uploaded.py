@@ -58,7 +58,7 @@ def _failed(text: str) -> int:
 
 
 def replay(folder: Path) -> None:
-    """Replay the files named in FOLDER/asked.json into FOLDER/board. Raises as `replay.replay`."""
+    """Replay the files named in FOLDER/asked.json into FOLDER/board. Raises as `recordings.replay`."""
     asked = json.loads((folder / ASKED).read_text("utf-8"))
     names = {str(folder / ours): shown for shown, ours in asked["files"]}
     inputs = _named(names)

@@ -32,7 +32,7 @@ EXPRESSIONS = [rule["expr"] for group in RULES["groups"] for rule in group["rule
 BY_JOB = json.loads((DEPLOY / "grafana" / "prism-job.json").read_text())
 PANELS = [panel for board in (DASHBOARD, BY_JOB) for panel in board["panels"] if panel["type"] != "row"]
 EXPRESSIONS += [target["expr"] for panel in PANELS for target in panel["targets"] if "expr" in target]
-SIZES = (DEPLOY / "README.md").read_text()
+SIZES = (ROOT / "docs" / "deployment.md").read_text()
 QUERIES = [target["rawSql"] for panel in PANELS for target in panel["targets"] if "rawSql" in target]
 UNITS = sorted(DEPLOY.glob("*.service"))
 LISTENS = {"clickhouse": {9000, 8123}, "prometheus": {9090}, "alertmanager": {9093}, "grafana": {3000}}  # as their images do
@@ -95,7 +95,7 @@ def test_who_scrapes_has_the_token_that_the_readme_makes():
     prism = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"][0]
     assert prism["authorization"]["credentials_file"] == f"/run/secrets/{secret}"
     name = COMPOSE["secrets"][secret]["file"].removeprefix("./")
-    readme = (DEPLOY / "README.md").read_text()
+    readme = (ROOT / "docs" / "deployment.md").read_text()
     made = re.search(rf"prism (token create .*) >{name}$", readme, re.MULTILINE)[1].split()
     assert made[-1].startswith("/var/lib/prism/")
     assert CliRunner().invoke(cli.app, [*made[:2], "--help"]).exit_code == 0

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import accuracy
 from benchmarks.score import compare
 from prism import report, topology
-from prism.replay import replay
+from prism.recordings import replay
 
 FOLDERS = sorted(path.parent for path in (Path(__file__).parents[1] / "pcaps").glob("*/truth.json"))
 

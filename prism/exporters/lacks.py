@@ -63,7 +63,7 @@ def _sampling(sent: Sent) -> Lack | None:
     if rate == 1:
         return None
     lines = {
-        "Arista EOS": "sflow sample 1024\nmonitor session PRISM source Ethernet1/1",
+        "Arista EOS": "sflow sample dangerous 1024\nmonitor session PRISM source Ethernet1/1",
         "SONiC": "sudo config sflow interface sample-rate Ethernet0 1024",
         "Juniper Junos": "set protocols sflow sample-rate ingress 1024",
     }

@@ -29,9 +29,9 @@ def diagnose(
     """
     with complaints("prism") as undo:
         from collectors.compiling import begin as compiling
+        from prism.analysis import diagnose as run
         from prism.cli import _bookings, _hints, _page, _tell, _topology, _write
         from prism.cli_store import _database
-        from prism.diagnose import diagnose as run
         from prism.model import Source
         from prism.names.division import diagnosed
         from prism.past.spans import span

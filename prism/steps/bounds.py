@@ -218,8 +218,8 @@ def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, ki
         i = own.start + int(np.argmax(fit))
         if rest[i] > silent:  # who began the next step before it fell silent rested as usual before that
             before = np.interp(at[k] - 4 * near, np.arange(c.BINS + 1), clock.edges)
-            since = int(np.searchsorted(until, before))
-            i = min(since + int(np.argmax(rest[since : i + 1] >= usual / c.LONGER)), i)
+            since = min(int(np.searchsorted(until, before)), i)
+            i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
         if fit.max() > 0 and rest[i] > 0:
             out[k] = until[i], start[i + 1]
     out[0], out[-1] = -1.0, float(voices.life) + 1

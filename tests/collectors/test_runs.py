@@ -1,10 +1,17 @@
 """Runs are there, whatever becomes of them; that they come to the same as packets one by one, `test_straight` says."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks.mirror import Mirror, Mix
 from collectors.batch import Batch
+from collectors.cli import app
 from collectors.fastpath import Decoder
 from collectors.flowtable import FlowTable
 from collectors.signs import NOTHING
@@ -42,3 +49,23 @@ def test_records_are_complete_when_they_are_asked_for():
     assert one.packets.tolist() == other.packets.tolist()
     assert one.end_ns.tolist() == other.end_ns.tolist()
     assert tally == counts
+
+
+INTERPRETED = """
+import sys
+from collectors import warming
+from collectors.cli import app
+warming.Warming.start = lambda _: None
+app(sys.argv[1:], standalone_mode=False)
+"""
+
+
+def test_a_long_run_is_the_same_interpreted_and_compiled(tmp_path):
+    """Eight IP identifications fill two numbers of 64 bits: their shifts wrap in plain Python as in compiled code."""
+    root = Path(__file__).parents[2]
+    capture = root / "pcaps" / "slow_uplink" / "spine0.pcap.gz"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "empty"), "PYTHONPATH": str(root)}
+    words = ["flows", str(capture), "-o", str(tmp_path / "interpreted.csv")]
+    subprocess.run([sys.executable, "-c", INTERPRETED, *words], env=environment, check=True, capture_output=True)
+    assert CliRunner().invoke(app, ["flows", str(capture), "-o", str(tmp_path / "compiled.csv")]).exit_code == 0
+    assert (tmp_path / "interpreted.csv").read_text() == (tmp_path / "compiled.csv").read_text()

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from prism.playing import play, ticks
-from prism.replay import read
+from prism.recordings import read
 from prism.topology import parse
 from prism.watch import Watch
 from prism.windows import SECOND

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.analysis import diagnose
 from prism.batches import _waited
-from prism.diagnose import diagnose
 from prism.model import Layout
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Job, Spec

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.record import Flows
-from prism import cli, replay, report
+from prism import cli, recordings, report
 from prism.topology import Topology
 
 TOPOLOGY = '{"endpoints": {"10.10.0.1": {"host": "server0", "rail": 0, "leaf": "leaf0"}}}'
@@ -28,7 +28,7 @@ def calls(diagnosis, monkeypatch):
         progress("reading", 1, 2)
         return diagnosis
 
-    monkeypatch.setattr(replay, "replay", stand_in)
+    monkeypatch.setattr(recordings, "replay", stand_in)
     return asked
 
 
@@ -92,7 +92,7 @@ def test_a_report_on_stdout_comes_alone(calls, capture):
 
 def test_warnings_go_to_stderr_beside_a_report_on_stdout(diagnosis, capture, monkeypatch):
     object.__setattr__(diagnosis.source, "warnings", ("leaf0.pcap.gz: cut off",))
-    monkeypatch.setattr(replay, "replay", lambda *_, **__: diagnosis)
+    monkeypatch.setattr(recordings, "replay", lambda *_, **__: diagnosis)
     assert run(capture, "--json", "-").stderr == "prism: leaf0.pcap.gz: cut off\n"
     assert run(capture, "--json", "-", "--quiet").stderr == ""
 
@@ -140,7 +140,7 @@ def test_what_ends_the_analysis(capture, tmp_path, monkeypatch, error, code, mes
         raise error
 
     monkeypatch.setattr(os, "dup2", lambda *_: None)
-    monkeypatch.setattr(replay, "replay", broken)
+    monkeypatch.setattr(recordings, "replay", broken)
     result = run(capture, "--json", tmp_path / "r.json")
     assert result.exit_code == code
     assert result.stderr == message
@@ -156,7 +156,7 @@ def test_version_and_help():
 
 
 def test_help_does_not_wait_for_the_analysis_to_be_imported():
-    heavy = {"numpy", "scipy", "networkx", "yaml", "prism.replay", "prism.report"}
+    heavy = {"numpy", "scipy", "networkx", "yaml", "prism.recordings", "prism.report"}
     code = f"import sys, prism.cli; print(sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
@@ -169,8 +169,8 @@ def slow(inputs, topology, progress, columns, **_):
         progress("reading", i, 30)
         time.sleep(0.1)
     raise ValueError("enough")
-sys.modules["prism.replay"] = types.ModuleType("prism.replay")
-sys.modules["prism.replay"].replay = slow
+sys.modules["prism.recordings"] = types.ModuleType("prism.recordings")
+sys.modules["prism.recordings"].replay = slow
 sys.argv = ["prism", "replay", *sys.argv[1:]]
 from prism.cli import main
 main()

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from prism import topology
+from prism.analysis import looked_at
 from prism.causes import settled
 from prism.cost import costs, ranks_of, steps_of
 from prism.detectors import DETECTORS
-from prism.diagnose import looked_at
 from prism.jobs import recognize
 from prism.model import Severity
 from prism.synth.presets import FAST, SLOW

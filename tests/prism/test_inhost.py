@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.inhost import _later, with_links
 from prism.model import Severity, Source
 from prism.synth.simulate import simulate

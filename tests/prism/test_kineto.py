@@ -10,7 +10,7 @@ import pytest
 
 from prism import kineto, topology
 from prism.model import NO_PHASES, PHASES, Group
-from prism.replay import replay as diagnose
+from prism.recordings import replay as diagnose
 from prism.traces import write
 
 PCAPS = Path(__file__).parents[2] / "pcaps"

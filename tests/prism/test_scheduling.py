@@ -9,7 +9,7 @@ import pytest
 
 from collectors.record import Transits
 from prism import report
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.jobs import recognize
 from prism.model import Source
 from prism.records import Memory

@@ -1,6 +1,6 @@
 import pytest
 
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.model import Job as JobOf
 from prism.model import Layout, Source
 from prism.shape import Shape

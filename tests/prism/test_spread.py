@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from collectors.record import Flows
 from prism import report
+from prism.analysis import diagnose
 from prism.cli import app
-from prism.diagnose import diagnose
 from prism.jobs.pairs import pairs_of, parts
 from prism.keeping import through
 from prism.records import Memory

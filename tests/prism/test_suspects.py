@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from prism import topology
+from prism.analysis import diagnose
 from prism.detectors.laggard import laggard
-from prism.diagnose import diagnose
 from prism.model import Severity, Source
 from prism.suspects import chosen, isolation
 from prism.synth.presets import FAST

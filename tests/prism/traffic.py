@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from collectors.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, Transits
+from prism.analysis import diagnose
 from prism.detectors.view import View
-from prism.diagnose import diagnose
 from prism.jobs import recognize, rows_of
 from prism.model import Diagnosis, Job, Parallelism, Severity, Source
 from prism.parallelism import infer

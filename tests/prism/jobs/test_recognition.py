@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.hints import Hints, JobHints
 from prism.jobs import naming, recognize, rows_of
 from prism.model import Source

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.layout.constants import UNCOUNTED
 from prism.layout.weighing import weigh
 from prism.model import Layout, Parallelism, Source

@@ -1,8 +1,8 @@
 import numpy as np
 
 from collectors.record import Flows, concatenated
+from prism.analysis import diagnose
 from prism.board import told
-from prism.diagnose import diagnose
 from prism.model import Source
 from prism.names.bookings import Booking
 from prism.names.division import diagnosed, divided, turning

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.model import Source
 from prism.rates.culprit import about, beside_peers
 from tests.prism.alerts.stories import TOPOLOGY, finding

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from collectors.metrics import Count
+from prism.analysis import diagnose
 from prism.api.serving import served
 from prism.board import Board, Boards, told
-from prism.diagnose import diagnose
+from prism.recordings import read
 from prism.records import Memory
-from prism.replay import read
 from prism.service import Limits, Service
 from prism.topology import parse
 from prism.uploads import Bounds, Uploads

@@ -10,9 +10,9 @@ from collectors import dump, pcap
 from collectors.fastpath import Decoder
 from collectors.headers import CNP
 from prism import cli, report, topology
-from prism.diagnose import diagnose
-from prism.replay import read
-from prism.simulate import asked, write, write_packets
+from prism.analysis import diagnose
+from prism.recordings import read
+from prism.simulations import asked, write, write_packets
 from prism.synth.presets import PRESETS
 from prism.synth.simulate import simulate
 from prism.synth.spec import Fault, Job, Spec

@@ -17,7 +17,7 @@ from collectors.inputs import Kind
 from collectors.mapping import Columns
 from collectors.record import Flows, Transits, concatenated
 from collectors.testimony import together
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.hints import Hints
 from prism.model import Diagnosis, Source
 from prism.names.bookings import Booking

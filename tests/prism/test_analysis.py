@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from collectors.record import COLUMNS, Flows, concatenated
-from prism import replay as module
+from prism import recordings as module
 from prism import topology as topologies
-from prism.diagnose import diagnose
+from prism.analysis import diagnose
 from prism.kernels.bursts import bursts
 from prism.model import Severity
-from prism.replay import replay
+from prism.recordings import replay
 from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Fault, Job, Spec
 from prism.topology import Endpoint, Topology
 from tests.prism.faults import FAULTS, NIC, RANK, TOPOLOGY
-from tests.prism.test_replay import PCAPS, inputs
+from tests.prism.test_recordings import PCAPS, inputs
 from tests.prism.traffic import MS, T0, Wire, address, claims, placed, shifted, source, told, training
 
 CAUSES = {

@@ -13,7 +13,7 @@ from collectors.mapping import parse
 from collectors.pcap import DecodeError
 from prism import topology
 from prism.model import Severity
-from prism.replay import replay
+from prism.recordings import replay
 from prism.synth.simulate import simulate
 from tests.collectors import frames
 from tests.collectors.programs import nfcapd_file, run, softflowd, traffic
