@@ -14,16 +14,7 @@ FEW_MESSAGES = 24  # of fewer, gaps in time say nothing
 PARTS_OF_LIFE = 6  # of which a steady size is in all but one
 
 BINS = 4096  # of the traffic's life, in which activity is compared with itself
-STREAMS_TRIED = 64
-SCALES = (2, 4, 8, 16, 32, 64)  # bins of smoothing: lags of 16 to 64 times as many are judged by each
-OUTBURST = 4.0  # times the usual bin: more is not more evidence
-LONGEST = 0.4  # of the life: a step that is seen less than two and a half times is none
-NEAR_BEST = 0.72  # of the best repetition: the shortest lag that repeats nearly as well is the period
-LIKE_SIZES = 0.4  # difference of logarithms of sizes of one kind of traffic
 HARDLY_ANY = 0.02  # of the octets
-BINS_OF_A_STEP = 64
-QUIET = 0.02  # of the busiest bin
-ALIKE_COUNTS = 1.15  # ratio of the numbers of messages of two streams of one rhythm: the first and last step are cut
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes of streams of one collective: a step more or less at the ends
 LOOSE_VOLUME = 0.15  # of bursts, which TCP cuts at will
@@ -47,4 +38,3 @@ KINDS_APART = 3
 FEW_SENDS = 6  # of fewer, a median is chance
 TWINS_TRIED = 8  # of a host's members, which are compared with one another
 HOSTS_TRIED, PEERS_TRIED = 16, 4  # hosts and communicators, and streams of each, that are looked at: more say the same
-RARE_SHARE = 0.1  # of the endpoints, that the rarest operations touch: an odd stream does not, one rail of eight does
