@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresstexts import texts
+from collectors.addresslist import GrowingAddresses
 from collectors.record import Codes
 from collectors.wire import SEED, compiled, hashed, part, swapped
 
@@ -23,7 +23,7 @@ class AddressBook:
     """Int32 codes of addresses, in the order in which they were met; `endpoints[code]` is the text. Serves many decoders."""
 
     def __init__(self) -> None:
-        self.endpoints: list[str] = []
+        self.endpoints = GrowingAddresses()
         self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then an address each
         self._slots: Codes = np.full(1, -1, np.int32)
         self.pairs: Longs = np.full((PAIRS, 2), NO_CODES, np.uint64)  # pairs of IPv4 lately met, and their codes
@@ -51,8 +51,7 @@ class AddressBook:
 
     def name(self, count: int) -> None:
         """Take note that there are so many addresses now."""
-        if count > len(self.endpoints):
-            self.endpoints += texts(*self._keys[len(self.endpoints) + 1 : count + 1].T)
+        self.endpoints.grow(self._keys[1 : count + 1])
 
     def _reserve(self, most: int) -> None:
         """Make room for so many addresses: keys, and twice as many slots."""

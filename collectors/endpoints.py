@@ -8,40 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresstexts import texts
+from collectors.addresslist import AddressList, GrowingAddresses
 from collectors.compiled import compiled
 from collectors.record import Codes
+from collectors.state import large
 from collectors.wire import part
 
 Longs = NDArray[np.uint64]
 
 MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2
+MOST_ADDRESSES = 1 << 17  # after so many the numbering starts anew: what they and a batch need fits the processor's cache
 PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
 
 
 class Endpoints:
-    """Int32 codes of addresses; `texts[code]` is what they say. After `most` addresses the numbering starts anew.
+    """Int32 codes of addresses; `texts[code]` is the text. After more than `most` addresses the numbering starts anew.
 
     Unlike `addresses.AddressBook` it forgets: senders of exports may make up addresses for as long as they like.
     """
 
-    def __init__(self, *, most: int = 1 << 20) -> None:
+    def __init__(self, *, most: int = MOST_ADDRESSES) -> None:
         self.most = most
+        self._slots: Codes = np.full(1 << 12, -1, np.int32)
         self._start()
 
     def _start(self) -> None:
-        self._texts: list[str] = []
-        self._known: tuple[str, ...] = ()
+        self._count, self._known = 0, GrowingAddresses()
         self._table: Longs = np.zeros((2, 0), np.uint64)
-        self._slots: Codes = np.full(1 << 12, -1, np.int32)
+        self._slots.fill(-1)
         self._odd: dict[tuple[int, int], int] = {}
 
     @property
-    def texts(self) -> tuple[str, ...]:
+    def texts(self) -> AddressList:
         """The addresses; the same object for as long as no new one came."""
-        if len(self._known) != len(self._texts):
-            self._known = tuple(self._texts)
-        return self._known
+        self._known.grow(self._table[:, : self._count].T)
+        return self._known.now()
 
     def codes(self, high: Longs, low: Longs) -> Codes:
         """The codes of addresses given as their upper and lower 64 bits, [n] each. They are good until `refresh`."""
@@ -55,13 +56,13 @@ class Endpoints:
         codes = np.empty(n, np.int32)
         done = 0
         while done < len(codes):
-            count = len(self._texts)
             room = len(self._slots) // 2
             if self._table.shape[1] < room:
-                self._table = np.concatenate([self._table, np.zeros((2, room - self._table.shape[1]), np.uint64)], axis=1)
-            done, after = look(codes, done, self._table, self._slots, count)
-            self._texts += texts(*self._table[:, count:after])
-            if done < len(codes) and after == room:
+                longer = large(2 * room, self._table.dtype).reshape(2, room)
+                longer[:, : self._count] = self._table[:, : self._count]
+                self._table = longer
+            done, self._count = look(codes, done, self._table, self._slots, self._count)
+            if done < len(codes) and self._count == room:
                 self._grow()
             elif done < len(codes):
                 codes[done] = self._learn_odd(*pair(done))
@@ -70,21 +71,22 @@ class Endpoints:
 
     def refresh(self) -> None:
         """Start the numbering anew if there are too many. Codes given before belong to the `texts` given before."""
-        if len(self._texts) > self.most:
+        if self._count > self.most:
             self._start()
 
     def _learn_odd(self, high: int, low: int) -> int:
         """The code of an address for which the table has no slot near enough."""
         code = self._odd.get((high, low))
         if code is None:
-            code = self._odd[high, low] = len(self._texts)
+            code = self._odd[high, low] = self._count
             self._table[:, code] = high, low
-            self._texts += texts(*self._table[:, code : code + 1])
+            self._count += 1
         return code
 
     def _grow(self) -> None:
-        self._slots = np.full(len(self._slots) * 4, -1, np.int32)
-        left = np.zeros(len(self._texts), np.bool_)
+        self._slots = large(len(self._slots) * 4, self._slots.dtype)
+        self._slots.fill(-1)
+        left = np.zeros(self._count, np.bool_)
         refill(self._table, self._slots, left)
         self._odd = {
             (int(h), int(w)): int(c)
@@ -133,7 +135,9 @@ def _code_of(high: Any, low: Any, table: Any, slots: Any, count: Any, room: Any)
         if code < 0:
             if count >= room:
                 return np.int64(-1), count
-            table[0, count], table[1, count] = high, low
+            if high != 0:  # the table is zeros from `count` on: of IPv4 nothing is written here, and no memory is taken
+                table[0, count] = high
+            table[1, count] = low
             slots[slot] = count
             return count, count + 1
         at = np.uint64(code)

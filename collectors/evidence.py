@@ -6,7 +6,7 @@ dictionaries of names that travel with the arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -46,7 +46,7 @@ class Rows:
     COLUMNS: ClassVar[tuple[Column, ...]] = ()
 
     @classmethod
-    def build(cls, columns: Mapping[str, ArrayLike], **names: tuple[str, ...]) -> Self:
+    def build(cls, columns: Mapping[str, ArrayLike], **names: Sequence[str]) -> Self:
         """Rows from the columns that are known; the others take their default. Raises ValueError on unequal lengths."""
         n = len(np.asarray(columns["time_ns"]))
         arrays: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class Counters(Rows):
     out_errors: Ints
     neighbour: Codes
     exporters: tuple[str, ...] = ()
-    endpoints: tuple[str, ...] = ()
+    endpoints: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class Delays(Rows):
     delay_ns: Ints
     depth: Ints
     exporters: tuple[str, ...] = ()
-    endpoints: tuple[str, ...] = ()
+    endpoints: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Drops(Rows):
     suppressed: Ints
     octets: Ints
     exporters: tuple[str, ...] = ()
-    endpoints: tuple[str, ...] = ()
+    endpoints: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)

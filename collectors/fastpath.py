@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors import cuts, packet
 from collectors.addresses import AddressBook
+from collectors.addresslist import GrowingAddresses
 from collectors.batch import Batch
 from collectors.following import Scratch, Settings
 from collectors.links import LINK_TYPES
@@ -49,7 +50,7 @@ class Decoder:
         self._seen = cuts.array()
 
     @property
-    def endpoints(self) -> list[str]:
+    def endpoints(self) -> GrowingAddresses:
         """The addresses as text; codes of packets point into it. It grows with every batch."""
         return self.book.endpoints
 

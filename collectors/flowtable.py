@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.addresslist import unchanging
 from collectors.bursts import Pace
 from collectors.fastpath import How, Undecoded, Unread
 from collectors.finished import columns_of
@@ -252,7 +253,7 @@ class FlowTable:
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
         columns, self.parts = columns_of(self.parts), []
-        return Flows.build(columns._asdict(), endpoints=tuple(self.addresses), exporters=names, paths=paths)
+        return Flows.build(columns._asdict(), endpoints=unchanging(self.addresses), exporters=names, paths=paths)
 
 
 def flows_of(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.addresses import AddressBook, Longs
+from collectors.addresslist import AddressList
 from collectors.batch import Batch
 from collectors.fastpath import Decoder
 from collectors.meanings import MEANING, NOTICE, RESENT, TRIMMED, UET
@@ -32,14 +33,11 @@ class Frames:
 
     def __init__(self) -> None:
         self._decoder = Decoder(AddressBook())
-        self._known: tuple[str, ...] = ()
 
     @property
-    def endpoints(self) -> tuple[str, ...]:
+    def endpoints(self) -> AddressList:
         """The addresses; the same object for as long as no new one came."""
-        if len(self._known) != len(self._decoder.endpoints):
-            self._known = tuple(self._decoder.endpoints)
-        return self._known
+        return self._decoder.endpoints.now()
 
     def codes(self, high: Longs, low: Longs) -> Codes:
         """The codes of addresses given as their upper and lower 64 bits, [n] each."""
@@ -48,7 +46,7 @@ class Frames:
     def refresh(self) -> None:
         """Start the numbering of addresses anew if there are too many."""
         if len(self._decoder.endpoints) > MOST_ADDRESSES:
-            self._decoder, self._known = Decoder(AddressBook()), ()
+            self._decoder = Decoder(AddressBook())
 
     def decode(self, data: bytes, offset: Ints, captured: Ints, wire: Ints, link_type: Ints) -> Framed:
         """Frames in a buffer: frame i has `captured[i]` octets from `offset[i]` on, and had `wire[i]`. Raises nothing.

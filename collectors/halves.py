@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from collectors.addresslist import AddressList
 from collectors.record import Codes, Mask
 
 HALVES = ("_high", "_low")
@@ -28,15 +29,23 @@ def halves(address: str) -> tuple[int, int] | None:
     return number >> 64, number & 0xFFFFFFFFFFFFFFFF
 
 
-@lru_cache(4)
-def known(endpoints: tuple[str, ...]) -> Mask:
+def known(endpoints: Sequence[str]) -> Mask:
     """Which of the endpoints are addresses; at least one answer."""
+    return np.ones(1, np.bool_) if isinstance(endpoints, AddressList) and len(endpoints) else _known(tuple(endpoints))
+
+
+@lru_cache(4)
+def _known(endpoints: tuple[str, ...]) -> Mask:
     return np.array([halves(name) is not None for name in endpoints] or [False])
 
 
-@lru_cache(4)
-def table_of(endpoints: tuple[str, ...]) -> NDArray[np.uint64]:
+def table_of(endpoints: Sequence[str]) -> NDArray[np.uint64]:
     """[n, 2] halves of addresses, 0 of what is none; at least one row."""
+    return endpoints.halves if isinstance(endpoints, AddressList) and len(endpoints) else _table_of(tuple(endpoints))
+
+
+@lru_cache(4)
+def _table_of(endpoints: tuple[str, ...]) -> NDArray[np.uint64]:
     table = np.array([halves(name) or (0, 0) for name in endpoints] or [(0, 0)], np.uint64)
     table.setflags(write=False)
     return table

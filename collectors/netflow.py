@@ -19,7 +19,7 @@ from collectors.accounts import Accounts
 from collectors.clocks import Clocks
 from collectors.datagrams import Datagrams
 from collectors.elements import DEFAULT, Elements
-from collectors.endpoints import Endpoints
+from collectors.endpoints import MOST_ADDRESSES, Endpoints
 from collectors.evidence import Evidence
 from collectors.exporters import Exporter, Exporters
 from collectors.exportsets import CUT_RECORD, Sets, Sorter
@@ -65,7 +65,7 @@ class NetflowDecoder:
         elements: Elements = DEFAULT,
         exporters: Exporters | None = None,
         waiting: WaitingRoom | None = None,
-        most_endpoints: int = 1 << 20,
+        most_endpoints: int = MOST_ADDRESSES,
         most_evidence: int = 1 << 20,
         state: Any = None,
     ) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from collectors.addresslist import kept
 from collectors.losses import Losses
 
 Ints = NDArray[np.int64]
@@ -68,6 +69,7 @@ class Flows:
 
     Every array has one entry per record; their meaning is in `COLUMNS`. Rows are in order of `start_ns` where a function
     does not say otherwise. `endpoints`, `exporters` and `paths` are the dictionaries of the codes; path 0 is the empty path.
+    `endpoints` is a tuple of texts, or an `AddressList`, which makes the texts when they are read.
     """
 
     start_ns: Ints
@@ -90,7 +92,7 @@ class Flows:
     exporter: Codes
     path: Codes
     job_id: NDArray[np.uint32]
-    endpoints: tuple[str, ...] = ()
+    endpoints: Sequence[str] = ()
     exporters: tuple[str, ...] = ()
     paths: tuple[tuple[str, ...], ...] = ((),)
 
@@ -102,7 +104,7 @@ class Flows:
         cls,
         columns: Mapping[str, ArrayLike],
         *,
-        endpoints: tuple[str, ...],
+        endpoints: Sequence[str],
         exporters: tuple[str, ...] = (),
         paths: tuple[tuple[str, ...], ...] = ((),),
     ) -> Self:
@@ -160,7 +162,7 @@ class Flows:
             src=self.src if used.all() else code.take(self.src),
             dst=self.dst if used.all() else code.take(self.dst),
             path=self.path if ways.all() else way.take(self.path),
-            endpoints=tuple(compress(self.endpoints, used)),
+            endpoints=kept(self.endpoints, used),
             paths=tuple(compress(self.paths, ways)),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Protocol
@@ -231,7 +232,7 @@ def _any(columns: dict[str, Column]) -> Mask:
     return found
 
 
-def _flows(parts: list[dict[str, Column]], endpoints: tuple[str, ...], exporters: tuple[str, ...]) -> Flows:
+def _flows(parts: list[dict[str, Column]], endpoints: Sequence[str], exporters: tuple[str, ...]) -> Flows:
     if not parts:
         return Flows.build({"start_ns": np.zeros(0, np.int64)}, endpoints=endpoints, exporters=exporters)
     whole = [Flows.build(columns, endpoints=endpoints, exporters=exporters) for columns in parts]

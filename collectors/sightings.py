@@ -129,8 +129,10 @@ class Sightings:
         """Switch of each sender, -1 where unknown."""
         known = len(self.homes)
         if len(addresses) > known:
-            new = [self.number.get(self.home.get(a, ""), -1) for a in addresses[known:]]
-            self.homes = np.concatenate([self.homes, np.asarray(new, np.int32)])
+            new = np.full(len(addresses) - known, -1, np.int32)
+            if self.home:
+                new[:] = [self.number.get(self.home.get(a, ""), -1) for a in addresses[known:]]
+            self.homes = np.concatenate([self.homes, new])
         return self.homes[src]
 
     def match(self, packets: Packets, exporter: Codes, home: Codes) -> tuple[Seen, NDArray[np.intp]]:

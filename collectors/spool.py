@@ -215,7 +215,7 @@ def packed(flows: Flows) -> memoryview:
         if least[name] < most:
             columns[name] = np.empty(len(flows), np.min_scalar_type(most - least[name]))
             np.subtract(values, least[name], out=columns[name], casting="unsafe")
-    books = {"endpoints": flows.endpoints, "exporters": flows.exporters, "paths": flows.paths}
+    books = {"endpoints": tuple(flows.endpoints), "exporters": flows.exporters, "paths": flows.paths}
     told = books | {"least": least, "records": len(flows)}
     table = pa.table(columns).replace_schema_metadata({"prism": json.dumps(told, separators=(",", ":"))})
     size = pa.MockOutputStream()

@@ -87,7 +87,7 @@ class Writer:
 def _texts(column: str, flows: Flows) -> tuple[str, ...]:
     if column == "path":
         return tuple("|".join(way) for way in flows.paths)
-    return (flows.exporters or ("",)) if column == "exporter" else flows.endpoints
+    return (flows.exporters or ("",)) if column == "exporter" else tuple(flows.endpoints)
 
 
 def objects(flows: Flows, rows: slice) -> bytes:

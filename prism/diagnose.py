@@ -66,7 +66,7 @@ def diagnose(
     life, records = flows.window, len(flows)
     seen = window or life
     flows = condensed(flows) if records > MANY else flows
-    talkers, addresses = flows.talkers, flows.endpoints
+    talkers, addresses = flows.talkers, tuple(flows.endpoints)
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))

@@ -49,7 +49,7 @@ def through(where: str, flows: Flows) -> Flows:
 
 def _digest(flows: Flows) -> str:
     """A name for records, the same whenever they are the same."""
-    told = hashlib.blake2s(repr((flows.endpoints, flows.exporters, flows.paths)).encode(), digest_size=16)
+    told = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
     for column in COLUMNS:
         told.update(getattr(flows, column.name).tobytes())
     return told.hexdigest()

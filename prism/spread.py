@@ -204,7 +204,7 @@ class _Site:
         apart = parts(self.pairs, self.topology)
         if isinstance(self.records, Memory):
             for own in divided(self.records.flows, apart):
-                yield self._work(Memory(own), own.endpoints)
+                yield self._work(Memory(own), tuple(own.endpoints))
             return
         for members in apart:
             inside = np.zeros(len(self.pairs.endpoints), np.bool_)
@@ -215,7 +215,7 @@ class _Site:
         """A job of a part as work of its own."""
         if isinstance(work.records, Memory):
             own = around(work.records.flows, job)
-            return replace(self._work(Memory(own), own.endpoints), job=job)
+            return replace(self._work(Memory(own), tuple(own.endpoints)), job=job)
         asked = frozenset(job.endpoints)
         inside = np.array([address in asked for address in self.pairs.endpoints], np.bool_)
         return replace(self._work(work.records, self._around(inside)), job=job)

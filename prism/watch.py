@@ -298,7 +298,7 @@ class Watch:
             self._kept or Memory(flows),
             since,
             now_ns,
-            flows.endpoints if self._kept else (),
+            tuple(flows.endpoints) if self._kept else (),
             job,
             (since, until),
             self._source(len(flows)),

@@ -35,7 +35,7 @@ def naming(flows: Flows, job: Job) -> Flows:
     """The records with every member of a job in their dictionary, also those that send and receive nothing in them."""
     known = set(flows.endpoints)
     silent = tuple(address for address in job.endpoints if address not in known)
-    return replace(flows, endpoints=flows.endpoints + silent) if silent else flows
+    return replace(flows, endpoints=(*flows.endpoints, *silent)) if silent else flows
 
 
 def rows_of(flows: Flows, job: Job) -> NDArray[np.intp]:
