@@ -1,9 +1,9 @@
 """The life of a flow.
 
-1. capture      a mirror port or a file yields frames with their time                     `collectors.pcap`
-2. decode       headers are peeled off, down to TCP, UDP and RoCEv2                       `collectors.fastpath`
-3. aggregate    packets of several switches become flow records, each seen once           `collectors.flowtable`
-4. keep         records go to a dump and come back from one                               `collectors.dump`
+1. capture      a mirror port or a file yields frames with their time                     `collectors.captures.pcap`
+2. decode       headers are peeled off, down to TCP, UDP and RoCEv2                       `collectors.aggregation.batch_decoder`
+3. aggregate    packets of several switches become flow records, each seen once           `collectors.aggregation.flow_table`
+4. keep         records go to a dump and come back from one                               `collectors.formats.text_files`
 5. recognise    a window of flows becomes jobs, each job its groups                       `jobs`, `parallelism`
 6. reconstruct  one timeline per job: steps and phases, per rank                          `timeline`
 7. diagnose     new delays in the event graph, and who explains them best                 `graph`, `diagnosis`

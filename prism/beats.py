@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.counting import FEW, counted_steps, drained, in_groups_too, rhythm_of, stream_of
 from prism.gathered import by_optimizer, in_turns
 from prism.kernels.chorus import Chorus, chorus, told_by

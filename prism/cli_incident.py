@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli import complaints, named_inputs, written
+from collectors.cli.commands import complaints, named_inputs, written
 
 if TYPE_CHECKING:
-    from collectors.record import Flows
+    from collectors.columns.record import Flows
     from prism.incidents.incident import Incident
 
 FAILED = 3  # exit status

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli import complaints, written
+from collectors.cli.commands import complaints, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

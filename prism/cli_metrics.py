@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli import complaints, named_inputs, written
+from collectors.cli.commands import complaints, named_inputs, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import Edge, edge_from
 from prism.kernels.handover import handover
 from prism.kernels.intervals import Ints

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.advice import some
 from prism.assess import assessed
 from prism.causes import settled

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.counting import rhythm_of, stream_of
 from prism.kernels.intervals import Ints, length_before, union
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm

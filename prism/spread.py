@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from collectors import clickhouse
-from collectors.record import Flows, Mask, Transits
+from collectors.clickhouse import drivers
+from collectors.columns.record import Flows, Mask, Transits
 from prism.diagnose import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
 from prism.hints import Hints
 from prism.jobs import around, naming, recognize
@@ -130,7 +130,7 @@ _READING = threading.Lock()  # one connection serves all threads of a worker
 
 @lru_cache(maxsize=4)
 def _store(where: str) -> StoredRecords:
-    return StoredRecords(clickhouse.opened(where), create=False)
+    return StoredRecords(drivers.opened(where), create=False)
 
 
 Answer = tuple[Told, ...] | tuple[Job, ...]

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Codes, Flows
+from collectors.columns.record import Codes, Flows
 from prism.beats import beat, same_period
 from prism.counting import rhythm_of
 from prism.kernels.edges import sending

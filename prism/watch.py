@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Executor
 from dataclasses import replace
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism import gaps
 from prism.baseline import frozen
 from prism.board import Board, Boards, Gap, JobStatus, Window

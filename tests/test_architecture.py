@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from collectors import cli as collect
+from collectors.cli import commands as collect
 from prism import cli
 
 ROOT = Path(__file__).parents[1]
@@ -22,24 +22,28 @@ EDGE = frozenset(
     re.findall(
         r"\S+",
         """
-collectors.bpf collectors.capture collectors.capturing collectors.cli collectors.cli_files collectors.cli_live
-collectors.arrowfile collectors.nfcapdfile collectors.throttle collectors.cli_given collectors.cli_settings collectors.cli_warm
-collectors.clickhouse collectors.clickhouse_address collectors.clickhouse_embedded collectors.clickhouse_errors
-collectors.clickhouse_server collectors.bounded
-collectors.clickhouse_tables collectors.clickhouse_texts
-collectors.clusterfile collectors.compiled collectors.compiling collectors.converting collectors.dump
-collectors.exportfile collectors.files collectors.hops collectors.inbox collectors.inputs collectors.inserting
-collectors.inspecting collectors.places prism.servicefile prism.storestatus
-collectors.intake collectors.ipfixfile collectors.keeping collectors.listen collectors.listening collectors.live
-collectors.locking collectors.logs collectors.memory collectors.metrics collectors.parquet collectors.pcap collectors.receiving
-collectors.reading collectors.retention collectors.ring collectors.rotation collectors.settings collectors.showing
-collectors.shares collectors.sinks collectors.slabs collectors.warming
-collectors.spool collectors.statefile collectors.storing collectors.windows collectors.writing prism.alertfile prism.alerting
-prism.alerttest prism.analysing prism.api.answers prism.api.application prism.api.asked prism.api.boards prism.api.connections
-prism.api.described prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages
-prism.api.heads prism.api.index prism.api.moments prism.api.parameters prism.api.problems
-prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas_service
-prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts prism.cli_live prism.cli_ops
+collectors.captures.bpf collectors.live.live_capture collectors.live.capture_command collectors.cli.commands
+collectors.cli.file_commands collectors.cli.live_commands collectors.writers.arrow collectors.writers.nfcapd
+collectors.listening._kernel_throttle collectors.cli.option_values collectors.cli.config_option collectors.cli.warm_command
+collectors.clickhouse.drivers collectors.clickhouse.server_address collectors.clickhouse.embedded
+collectors.clickhouse.engine_errors collectors.clickhouse.server collectors.memory.limit collectors.clickhouse.schema
+collectors.clickhouse._text_columns collectors.store.cluster_tables collectors.compilation.compiled
+collectors.compilation.startup collectors.cli.conversion collectors.formats.text_files collectors.exports.readers.export_files
+collectors.files.atomic_files collectors.live._hop_metrics collectors.listening.datagram_queue collectors.formats.file_types
+collectors.store.inserter collectors.cli.inspection collectors.clickhouse.store_folders prism.servicefile prism.storestatus
+collectors.listening.receiver_threads collectors.exports.readers.ipfix_files collectors.live._state_keeping
+collectors.listening.listener collectors.live.listen_command collectors.live.session collectors.clickhouse.folder_lock
+collectors.operations.logs collectors.memory.allocator collectors.operations.metrics collectors.formats.parquet
+collectors.captures.pcap collectors.listening.udp_sockets collectors.aggregation.capture_reader collectors.store.retention
+collectors.captures.packet_ring collectors.writers.rotating_files collectors.live.settings_files
+collectors.cli._inspection_view collectors.listening._fair_shares collectors.writers.sinks collectors.listening.receive_buffers
+collectors.compilation.warming collectors.store.spool collectors.live.state_file collectors.store.store_sink
+collectors.captures.file_windows collectors.writers.record_files prism.alertfile prism.alerting prism.alerttest prism.analysing
+prism.api.answers prism.api.application prism.api.asked prism.api.boards prism.api.connections prism.api.described
+prism.api.events prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages prism.api.heads prism.api.index
+prism.api.moments prism.api.parameters prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings
+prism.api.schemas_service prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts
+prism.cli_live prism.cli_ops
 
 prism.cli_counters prism.cli_incident prism.cli_logs prism.cli_metrics prism.cli_stacks prism.counters.reading
 prism.logs.loki prism.logs.opening prism.logs.reading prism.stacks.acting prism.stacks.folder

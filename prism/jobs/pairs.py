@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from collectors.compiled import compiled
-from collectors.record import COLUMNS, Codes, Flows, Ints
+from collectors.columns.record import COLUMNS, Codes, Flows, Ints
+from collectors.compilation.compiled import compiled
 from prism.kernels.sums import counted, numbered
 from prism.topology import Topology
 

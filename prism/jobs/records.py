@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.ordered import in_order
 from prism.model import Job

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.intervals import Ints
 from prism.kernels.rhythm import FOREVER, NONE, Rhythm
 from prism.kernels.signals import lines_of_small, unserving

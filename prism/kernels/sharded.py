@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints, at_half
 from prism.kernels.lags import exact, likenesses, medians, recurring_lags, turns
 from prism.kernels.ordered import median

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.intervals import Ints, nearest, union
 from prism.kernels.sums import counted, numbered
 

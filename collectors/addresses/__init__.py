@@ -1,0 +1,1 @@
+"""IP addresses as numbers, codes and texts."""

@@ -1,0 +1,1 @@
+"""Captures to flow records: decoder, flow table, paths through several switches."""

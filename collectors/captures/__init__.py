@@ -1,0 +1,1 @@
+"""Captured frames from pcap and pcapng files and from the kernel."""

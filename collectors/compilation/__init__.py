@@ -1,0 +1,1 @@
+"""Compile loops with numba: decorators, warm-up, what they share."""

@@ -1,0 +1,1 @@
+"""Flow records that switches export by UDP, and the evidence beside them."""

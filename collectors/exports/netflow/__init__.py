@@ -1,0 +1,1 @@
+"""NetFlow v5, v9 and IPFIX."""

@@ -1,0 +1,1 @@
+"""Exports in files: captures of datagrams, IPFIX files."""

@@ -1,0 +1,1 @@
+"""Exported records: elements, templates, values, running totals, times."""

@@ -1,0 +1,1 @@
+"""Files of any kind: compression, blocks of text, documents, atomic writes."""

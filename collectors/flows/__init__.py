@@ -1,0 +1,1 @@
+"""Follow packets to flow records, compiled."""

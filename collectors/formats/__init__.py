@@ -1,0 +1,1 @@
+"""Read flow records from files: Parquet, CSV, JSON Lines, nfdump, Zeek."""

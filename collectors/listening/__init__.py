@@ -1,0 +1,1 @@
+"""Receive export datagrams by UDP."""

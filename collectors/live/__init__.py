@@ -1,0 +1,1 @@
+"""Commands that run until they are stopped."""

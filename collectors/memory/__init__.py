@@ -1,0 +1,1 @@
+"""Bound and keep the memory of a process."""

@@ -1,0 +1,1 @@
+"""Headers of frames, and the plain decoder."""

@@ -1,0 +1,1 @@
+"""The decoder of frames, compiled: one file per layer."""

@@ -1,0 +1,1 @@
+"""Flow records in the store: spool, inserts, retention."""

@@ -1,0 +1,1 @@
+"""Write flow records to files."""
