@@ -47,9 +47,10 @@ def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
     flow.high += 1
     if hint.rest >> KIND_AT:
         flow.expects = after_segment(hint.sign)
-        if octets_of(hint.sign) > 0:  # two numbers of 64 bits: the IP identifications of the last eight segments
-            flow.until = flow.until << 16 | flow.unpushed >> 48 & _IDENT
-            flow.unpushed = flow.unpushed << 16 | short(hint.at + _IDENT_AT)
+        if octets_of(hint.sign) > 0:  # in two numbers: the IP identifications of the last eight segments
+            idents = np.int64(flow.unpushed)  # of 64 bits also where no compiled code is: shifts lose what leaves them
+            flow.until = np.int64(flow.until) << np.int64(16) | idents >> np.int64(48) & _IDENT
+            flow.unpushed = idents << np.int64(16) | np.int64(short(hint.at + _IDENT_AT))
     else:
         flow.expects = after_packet(hint.sign)
     return True

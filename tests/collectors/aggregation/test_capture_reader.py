@@ -1,6 +1,10 @@
 """A capture read on in by compiled code comes to the same as one in batches."""
 
+import os
 import struct
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +17,8 @@ from collectors.captures import pcap
 from tests.collectors.builders.captures import COMPRESSIONS, block, enhanced, interface, option, section
 from tests.collectors.builders.frames import SAMPLES
 from tests.collectors.flows.test_single_switch import MIRRORED, mirrored, of_readers
+
+ROOT = Path(__file__).parents[3]
 
 
 def both(path, *, switches=1, batch_octets=1 << 20):
@@ -137,3 +143,22 @@ def test_compiled_code_reads_on_in_a_pcapng(tmp_path):
     decoder, capture = Decoder(), pcap.read(tmp_path / "a.pcapng", batch_octets=1 << 17)
     parts = [len(part.batch) for part in capture_reader.read(capture, decoder) if isinstance(part, Undecoded)]
     assert sum(parts) == 12_000  # nobody follows: all comes in batches
+
+
+def test_tcp_without_compiled_code_gives_the_same_records(tmp_path):
+    script = (
+        "import sys; from collectors.compilation import warming; from collectors.cli.commands import main; "
+        "warming.Warming.start = lambda _: None; main()"
+    )
+    capture = ROOT / "pcaps" / "slow_uplink" / "spine0.pcap.gz"
+    made = []
+    for name in ("compiled", "interpreted"):
+        out = tmp_path / f"{name}.csv"
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)} | (
+            {"NUMBA_CACHE_DIR": str(tmp_path / "empty")} if name == "interpreted" else {}
+        )
+        command = [sys.executable, "-c", script, "flows", str(capture), "-o", str(out)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        made.append(out.read_text())
+    assert made[0] == made[1]
+    assert made[0].count("\n") > 2000
