@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from collectors.cli import warm_command
-from collectors.cli.commands import VersionOption, check_output, complaints, lacking, named_inputs, written
+from collectors.cli.commands import VersionOption
+from collectors.cli.errors import complaints, lacking
+from collectors.cli.file_arguments import check_output, named_inputs
 from collectors.cli.option_values import Commands
+from collectors.files.atomic_files import written
 from collectors.memory.allocator import keep_freed, seldom_collected
 from collectors.memory.limit import MEMORY, MemoryOption, bounded, unbounded
 from prism import (

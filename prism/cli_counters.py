@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli.commands import complaints
+from collectors.cli.errors import complaints
 
 if TYPE_CHECKING:
     from prism.counters.portjobs import OddPort, PortJob

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from collectors.cli.commands import complaints, named_inputs
 from collectors.cli.config_option import config_option
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
 from collectors.memory.limit import MEMORY, MemoryOption, bounded
 
 ConfigOption = Annotated[str | None, config_option("prism")]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from collectors.cli.commands import complaints, named_inputs
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
 from collectors.memory.limit import MEMORY, MemoryOption, bounded
 
 if TYPE_CHECKING:

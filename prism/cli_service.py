@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.commands import complaints, named_inputs
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
 from collectors.memory.limit import MEMORY, MemoryOption, bounded
 from prism import cli_live
 

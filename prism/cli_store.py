@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli.commands import complaints
+from collectors.cli.errors import complaints
 
 if TYPE_CHECKING:
     from collectors.clickhouse.drivers import Database

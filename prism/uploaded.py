@@ -96,7 +96,7 @@ def _say(what: dict[str, object]) -> None:
 
 def _named(names: dict[str, str]) -> list[tuple[str, str]]:
     """The switch that saw each file: what its name as uploaded says. Raises ValueError where two say the same."""
-    from collectors.cli.commands import stem
+    from collectors.cli.file_arguments import stem
 
     seen: dict[str, str] = {}
     for shown in names.values():

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.addresses.address_list import GrowingAddresses
-from collectors.columns.record import Codes
 from collectors.compilation.primitives import SEED, compiled, hashed, part, swapped
 
+Codes = NDArray[np.int32]
 Longs = NDArray[np.uint64]
 
 PAIRS = 1 << 12  # pairs of addresses whose codes are at hand

@@ -12,7 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from collectors.addresses.address_list import AddressList
-from collectors.columns.record import Codes, Mask
+
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
 HALVES = ("_high", "_low")
 MAPPED = 0xFFFF

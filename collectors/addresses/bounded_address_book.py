@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.addresses.address_list import AddressList, GrowingAddresses
-from collectors.columns.record import Codes
 from collectors.compilation.compiled import compiled
 from collectors.compilation.primitives import part
-from collectors.flows.flow_state import large
+from collectors.memory.pages import large
 
+Codes = NDArray[np.int32]
 Longs = NDArray[np.uint64]
 
 MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Ints
 from collectors.compilation.primitives import compiled
-from collectors.flows.flow_state import OUT, large
+from collectors.flows.flow_state import OUT
+from collectors.memory.pages import large
 
 Rows = NDArray[Any]  # of state.OUT
 WHOLE = np.dtype(f"V{OUT.itemsize}")

@@ -33,12 +33,12 @@ from collectors.flows.flow_state import (
     REPEATS,
     UNITS,
     empty_table,
-    large,
     paces,
     settle,
     with_room,
-)  # fmt: skip
+)
 from collectors.flows.flow_tracking import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
+from collectors.memory.pages import large
 from collectors.packets.compiled_decoder.frame_decoder import ROW, packets_of, rows_of
 
 Rows = NDArray[Any]  # of unpacking.ROW, or of state.OUT

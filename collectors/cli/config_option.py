@@ -11,7 +11,7 @@ def config_option(program: str) -> Any:
     """The option, for a command of `program`. Commands that have it share a file; what is no option of theirs is refused."""
 
     def take(context: typer.Context, path: str | None) -> str | None:
-        from collectors.cli.commands import complaints
+        from collectors.cli.errors import complaints
 
         if path is not None:
             with complaints(program):

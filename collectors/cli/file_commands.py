@@ -50,7 +50,9 @@ def convert(
 
 
 def _convert(files: list[str], out: str, columns: str | None, memory: int) -> None:
-    from collectors.cli.commands import check_output, complaints, named_inputs, written
+    from collectors.cli.errors import complaints
+    from collectors.cli.file_arguments import check_output, named_inputs
+    from collectors.files.atomic_files import written
 
     with complaints("prism-collect") as undo:
         inputs = named_inputs(files)
@@ -89,7 +91,8 @@ def inspect(
 
     Captures need pyshark (the extra `inspect`) and tshark, and take about one second per 1,000 packets.
     """
-    from collectors.cli.commands import complaints, named_inputs
+    from collectors.cli.errors import complaints
+    from collectors.cli.file_arguments import named_inputs
 
     with complaints("prism-collect"):
         if file == "-":

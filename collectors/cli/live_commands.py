@@ -88,7 +88,7 @@ def listen(
     Writes flow records. PORT listens on loopback only, *:PORT on all addresses. UDP has no authentication:
     with *:PORT, list the exporters with --allow.
     """
-    from collectors.cli.commands import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism-collect"):
         from collectors.live.listen_command import Wish, listen_until_told
@@ -138,7 +138,7 @@ def capture(
 
     Writes flow records. Needs only the capability CAP_NET_RAW.
     """
-    from collectors.cli.commands import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism-collect"):
         from collectors.live.capture_command import Wish, capture_until_told
@@ -172,7 +172,7 @@ def erspan(
     Writes flow records. A packet that several switches mirror is counted once. GRE has no authentication:
     list the switches with --allow. Needs only the capability CAP_NET_RAW.
     """
-    from collectors.cli.commands import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism-collect"):
         from collectors.live.capture_command import Wish, receive_mirrors_until_told

@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import zstandard
 
-from collectors.packets.frame_batch import PAD
-
+PAD = bytes(128)  # after the octets of a file, so that fixed-size reads at its last headers stay in the buffer
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 CHUNK, PIECE = 1 << 16, 1 << 10
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import COLUMNS
 from collectors.compilation.primitives import SEED, compiled, hashed, part
+from collectors.memory.pages import large
 from collectors.packets.packet_signs import NOTHING
 
 Array = NDArray[Any]
@@ -20,7 +20,6 @@ WORDS = 32  # numbers a flow remembers packets by that were overtaken, see `reor
 BINS = 128  # of the histograms of paces
 LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `_row_aggregation`
 LEAST_FLOWS = 1 << 12  # flows there is room for
-LINE, PAGE = 64, 1 << 21  # octets of a line of the cache, and of a large page of memory
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN, CONTEXT = range(1, 7)  # kinds of flows; 0: a packet of none
 KIND_AT = np.uint64(60)  # of the bits of `rest`
@@ -156,23 +155,6 @@ def _with_flows(t: Table, size: int) -> Table:
     arrays["history"] = arrays["history"].reshape(size, 2, BLOCK)
     arrays["holes"] = arrays["holes"].reshape(size, WORDS)
     return t._replace(**arrays)
-
-
-def aligned(size: int, kind: np.dtype[Any]) -> Array:
-    """Zeros, of which each row begins a line of the processor's cache, where rows are as long as some."""
-    octets = np.zeros(size * kind.itemsize + LINE, np.uint8)
-    begin = -octets.ctypes.data % LINE
-    return octets[begin : begin + size * kind.itemsize].view(kind)
-
-
-def large(size: int, kind: np.dtype[Any]) -> Array:
-    """Zeros, if they are many in large pages where the system has them: each of the small ones is asked for, and looked up."""
-    if size * kind.itemsize < PAGE:
-        return np.zeros(size, kind)
-    memory = mmap.mmap(-1, -(-size * kind.itemsize // PAGE) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, kind, size)
 
 
 def _longer(array: Array, size: int, known: int) -> Array:

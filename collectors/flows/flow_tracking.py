@@ -29,7 +29,6 @@ from collectors.flows.flow_state import (
     REFUSED,
     REQUESTS,
     UNITS,
-    aligned,
     copy_history,
     find,
     renew,
@@ -39,6 +38,7 @@ from collectors.flows.packet_runs import enter_segments
 from collectors.flows.rdma_messages import close_messages, rest_messages, take_data, take_notice, take_other
 from collectors.flows.segments import take_segment
 from collectors.flows.ultra_ethernet_messages import take_packet
+from collectors.memory.pages import aligned
 from collectors.packets.packet_kinds import (
     ACKNOWLEDGMENT,
     ANSWER,

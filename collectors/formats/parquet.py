@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collectors.columns.record import COLUMNS, Codes, Flows
+from collectors.columns.switch_names import check_names
 from collectors.formats.column_mapping import OURS, Columns
 from collectors.formats.foreign_records import TEXT, Gathered, Gatherer, lacking
 from collectors.packets.plain_decoder import DecodeError
-from collectors.writers.record_files import check_names
 
 MAGIC = b"PAR1"
 KEY, VERSION = b"prism-dump", 1

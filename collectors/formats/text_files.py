@@ -27,7 +27,6 @@ from collectors.formats.delimited import Delimited, Part, header
 from collectors.formats.foreign_records import MISSING, TEXT, Gathered, Gatherer, lacking
 from collectors.formats.json_objects import Objects, first_object
 from collectors.packets.plain_decoder import DecodeError
-from collectors.writers.record_files import write as write
 
 BLOCK = 1 << 22
 DELIMITERS = ",;\t|"

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Ints
+from collectors.files.compression import PAD as PAD
 
 Octets = bytes | bytearray
-PAD = bytes(128)  # so that fixed-size reads at a frame's headers never leave the buffer
 
 
 @dataclass(frozen=True, eq=False)

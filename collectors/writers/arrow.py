@@ -12,8 +12,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from collectors.columns.record import COLUMNS, Flows
+from collectors.columns.switch_names import check_names
 from collectors.formats.foreign_records import TEXT
-from collectors.writers.record_files import check_names
 
 ROWS = 1 << 16  # of a record batch: some MB
 SCHEMA = pa.schema([pa.field(c.name, pa.string() if c.name in TEXT else pa.from_numpy_dtype(c.dtype)) for c in COLUMNS])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from collectors.addresses.address_halves import table_of
 from collectors.addresses.bounded_address_book import MAPPED
 from collectors.columns.record import ROCE_PORT, TCP, UDP, Flows, Ints, Mask
-from collectors.writers.record_files import check_names
+from collectors.columns.switch_names import check_names
 
 ROWS = 1 << 13  # of a block: less than BLOCK octets
 BLOCK = 1 << 20  # octets of a block at most, as nfcapd has them

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import zstandard
 
 from collectors.columns.record import COLUMNS, Flows
+from collectors.columns.switch_names import check_names
 from collectors.writers._text_lines import Field, Words, lines
 
 if TYPE_CHECKING:
@@ -100,15 +101,6 @@ def objects(flows: Flows, rows: slice) -> bytes:
 def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], Words]) -> list[Field]:
     columns = ((c.name, getattr(flows, c.name)[rows]) for c in COLUMNS)
     return [(values, words(name, flows)) if name in TEXT else values for name, values in columns]
-
-
-def check_names(flows: Flows) -> None:
-    """Raises ValueError where the name of a switch could not be read back."""
-    for switch in {*flows.exporters, *(switch for way in flows.paths for switch in way)}:
-        if "\n" in switch or "\r" in switch:
-            raise ValueError(f"the name of a switch must not contain a line end: {switch!r}")
-    if any("|" in switch for way in flows.paths for switch in way):
-        raise ValueError("the name of a switch must not contain |")
 
 
 def _created(stack: ExitStack, path: str | Path, name: str, level: int) -> BinaryIO:

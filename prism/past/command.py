@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.commands import complaints
+from collectors.cli.errors import complaints
 from prism.cli_live import HintsOption, JobsOption, TopologyOption
 
 

@@ -6,19 +6,17 @@ from collectors.flows.flow_state import (
     FLOW,
     FLOWS,
     FREE,
-    LINE,
     MESSAGES,
     PACED,
-    PAGE,
     RECORD,
     UNITS,
     empty_table,
     find,
-    large,
     paces,
     settle,
     with_room,
 )
+from collectors.memory.pages import LINE
 
 
 @compiled
@@ -70,11 +68,3 @@ def test_free_units_are_one_chain():
         seen.add(at)
         at = int(t.units["next"][at])
     assert seen == set(range(len(t.units))) - {0}
-
-
-def test_memory_for_few_and_for_many_is_zeros_to_be_written():
-    for size in (0, 5, PAGE // 8, PAGE // 8 + 1):
-        room = large(size, np.dtype(np.int64))
-        assert len(room) == size
-        assert not room.any()
-        room[:] = 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from collectors.columns.record import Flows
 from collectors.formats import text_files
 from collectors.packets.plain_decoder import DecodeError
+from collectors.writers import record_files
 from tests.collectors.builders.packets import rows_of
 
 HEAD = "start_ns,end_ns,src,dst,octets"
@@ -29,7 +30,7 @@ def example(n=50):
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.zst", "a.jsonl", "a.jsonl.gz", "a.ndjson.zst"])
 def test_what_was_written_is_read(tmp_path, name):
     path = tmp_path / name
-    text_files.write(path, example(), rows_at_once=7)
+    record_files.write(path, example(), rows_at_once=7)
     flows, skipped = text_files.read(path, block_octets=900)
     assert rows_of(flows) == rows_of(example())
     assert not skipped
@@ -107,7 +108,7 @@ def test_a_compressed_dump_that_ends_early_gives_what_is_there(tmp_path):
 
 def test_a_switch_may_not_hold_the_bar(tmp_path):
     with pytest.raises(ValueError, match="must not contain"):
-        text_files.write(tmp_path / "a.csv", Flows.build({"start_ns": []}, endpoints=(), paths=((), ("a|b",))))
+        record_files.write(tmp_path / "a.csv", Flows.build({"start_ns": []}, endpoints=(), paths=((), ("a|b",))))
 
 
 def test_captures_are_no_dumps():

@@ -6,7 +6,7 @@ import pytest
 from collectors.columns.record import Flows
 from collectors.formats import text_files
 from collectors.operations.metrics import flat
-from collectors.writers import rotating_files
+from collectors.writers import record_files, rotating_files
 from collectors.writers.rotating_files import Rotating, by_start
 from tests.collectors.builders.packets import rows_of
 
@@ -18,7 +18,7 @@ def some(count, *, first=0, endpoints=("10.0.0.1", "10.0.0.2"), exporters=("leaf
 
 
 def rotating(folder, **knobs):
-    return Rotating(folder, text_files.write, suffix=".csv", **knobs)
+    return Rotating(folder, record_files.write, suffix=".csv", **knobs)
 
 
 def read(folder):
@@ -65,7 +65,7 @@ def test_a_disk_that_refuses_loses_nothing_at_first_and_what_is_lost_is_counted(
     def write(path, flows):
         if full[0]:
             raise OSError(28, "No space left on device")
-        text_files.write(path, flows)
+        record_files.write(path, flows)
 
     monkeypatch.setattr(rotating_files, "PATIENCE", 3)
     sink = Rotating(tmp_path, write, suffix=".csv", rows=10, seconds=3600)
