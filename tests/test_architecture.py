@@ -28,10 +28,10 @@ collectors.listening._kernel_throttle collectors.cli.option_values collectors.cl
 collectors.clickhouse.drivers collectors.clickhouse.server_address collectors.clickhouse.embedded
 collectors.clickhouse.engine_errors collectors.clickhouse.server collectors.memory.limit collectors.clickhouse.schema
 collectors.clickhouse._text_columns collectors.store.cluster_tables collectors.compilation.compiled
-collectors.compilation.startup collectors.cli.conversion collectors.formats.text_files collectors.exports.readers.export_files
+collectors.compilation.startup collectors.cli.conversion collectors.formats.text_files collectors.recorded_exports.export_files
 collectors.files.atomic_files collectors.live._hop_metrics collectors.listening.datagram_queue collectors.formats.file_types
 collectors.store.inserter collectors.cli.inspection collectors.clickhouse.store_folders prism.servicefile prism.storestatus
-collectors.listening.receiver_threads collectors.exports.readers.ipfix_files collectors.live._state_keeping
+collectors.listening.receiver_threads collectors.recorded_exports.ipfix_files collectors.live._state_keeping
 collectors.listening.listener collectors.live.listen_command collectors.live.session collectors.clickhouse.folder_lock
 collectors.operations.logs collectors.memory.allocator collectors.operations.metrics collectors.formats.parquet
 collectors.captures.pcap collectors.listening.udp_sockets collectors.aggregation.capture_reader collectors.store.retention

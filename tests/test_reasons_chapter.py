@@ -7,12 +7,12 @@ from collectors.aggregation import batch_decoder, flow_table
 from collectors.captures import damage
 from collectors.exports import admission, counter_names
 from collectors.exports.netflow import data_sets, netflow, template_assignment
-from collectors.exports.readers import _ip_fragments, captured_exports, export_files
 from collectors.exports.records import message_loops, time_formats
 from collectors.exports.sflow import sample_loops, sflow
 from collectors.formats import foreign_records, text_files
 from collectors.live import _mirror_sessions
 from collectors.packets import plain_decoder, protocols
+from collectors.recorded_exports import _ip_fragments, captured_exports, export_files
 from collectors.store import spool, store_sink
 from prism import windows
 

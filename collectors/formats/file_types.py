@@ -73,7 +73,7 @@ def kind(path: str | Path, *, dissected: bool = False) -> Kind:
         raise DecodeError(f"{path}: a compressed Parquet file; unpack it first")
     if not inside:
         return Kind.capture
-    from collectors.exports.readers import export_files, ipfix_files
+    from collectors.recorded_exports import export_files, ipfix_files
 
     if ipfix_files.is_ipfix(inside[:16]):
         return Kind.ipfix
@@ -106,7 +106,7 @@ def opened(path: str | Path, columns: Columns | None = None, *, exporter: str = 
     if found is Kind.text:
         return text_files.Dump(path, columns, exporter=exporter)
 
-    from collectors.exports.readers import export_files
+    from collectors.recorded_exports import export_files
 
     return export_files.IpfixFile(path, exporter) if found is Kind.ipfix else export_files.Exports(path)
 

@@ -14,9 +14,9 @@ import zstandard
 
 from collectors.captures import pcap
 from collectors.exports.evidence import Counters
-from collectors.exports.readers import captured_exports
 from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.plain_decoder import DecodeError
+from collectors.recorded_exports import captured_exports
 from prism.counters.formats import parse
 from prism.counters.samples import Gathering, Samples, joined
 

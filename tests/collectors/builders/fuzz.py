@@ -26,7 +26,6 @@ from numba.core import event
 from collectors.aggregation.batch_decoder import Decoder
 from collectors.captures import pcap
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.readers import captured_exports, ipfix_files
 from collectors.exports.records.elements import HEAD, parse
 from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.formats import text_files
@@ -35,6 +34,7 @@ from collectors.packets import plain_decoder
 from collectors.packets.frame_batch import Batch
 from collectors.packets.plain_decoder import DecodeError
 from collectors.packets.truncation import Cuts
+from collectors.recorded_exports import captured_exports, ipfix_files
 from tests.collectors.builders import captures, frames
 from tests.collectors.builders import exports as x
 

@@ -8,9 +8,9 @@ import pytest
 
 from collectors.captures import pcap
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.readers.captured_exports import Extractor, split
 from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.plain_decoder import DecodeError
+from collectors.recorded_exports.captured_exports import Extractor, split
 from tests.collectors.builders.exports import batch, check_laws
 
 OTHERS = Path(__file__).parents[4] / "shared" / "formats"

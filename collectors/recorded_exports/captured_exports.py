@@ -13,10 +13,10 @@ from collectors.addresses.address_texts import address
 from collectors.addresses.bounded_address_book import MAPPED
 from collectors.columns.record import UDP, Mask
 from collectors.exports.datagrams import Datagrams
-from collectors.exports.readers._ip_fragments import Fragment, Reassembler
-from collectors.exports.readers.content_recognition import protocol_of
 from collectors.packets import headers, plain_decoder
 from collectors.packets.frame_batch import Batch
+from collectors.recorded_exports._ip_fragments import Fragment, Reassembler
+from collectors.recorded_exports.content_recognition import protocol_of
 
 NETFLOW_PORTS, SFLOW_PORTS = (2055, 4739, 9995, 9996), (6343,)
 PORTS = NETFLOW_PORTS + SFLOW_PORTS

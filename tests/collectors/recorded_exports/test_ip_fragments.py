@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.exports.readers._ip_fragments import INCOMPLETE, MOST_FRAGMENTS, OVERLAP, OVERSIZED, Fragment, Reassembler
+from collectors.recorded_exports._ip_fragments import INCOMPLETE, MOST_FRAGMENTS, OVERLAP, OVERSIZED, Fragment, Reassembler
 
 WHOLE = bytes(range(256)) * 12
 

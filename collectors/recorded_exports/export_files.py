@@ -13,11 +13,11 @@ from collectors.columns.record import Flows, Transits, concatenated
 from collectors.exports import counter_names
 from collectors.exports.evidence_store import Witness, together
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.readers import captured_exports, ipfix_files
 from collectors.exports.records.running_totals import MOST_FLOWS
 from collectors.exports.records.time_formats import CORRECTED
 from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.plain_decoder import DecodeError
+from collectors.recorded_exports import captured_exports, ipfix_files
 
 SOME = 1_000  # frames that decide whether a capture is one of exports
 LEFT_OUT = {  # counters of `counter_names` that a report shows, and what it calls them

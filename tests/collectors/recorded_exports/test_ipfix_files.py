@@ -5,8 +5,8 @@ import pytest
 import zstandard
 
 from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
-from collectors.exports.readers.ipfix_files import is_ipfix, read
 from collectors.packets.plain_decoder import DecodeError
+from collectors.recorded_exports.ipfix_files import is_ipfix, read
 from tests.collectors.builders import exports as x
 from tests.collectors.builders.exports import ipfix, record, set_, template
 

@@ -6,10 +6,10 @@ import time
 import pytest
 
 from collectors.captures import pcap
-from collectors.exports.readers import export_files
 from collectors.formats import file_types
 from collectors.formats.file_types import Kind
 from collectors.packets.plain_decoder import DecodeError
+from collectors.recorded_exports import export_files
 from tests.collectors.builders import exports as x
 from tests.collectors.builders import frames
 from tests.collectors.builders.exports import ipfix, set_, template

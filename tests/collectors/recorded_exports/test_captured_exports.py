@@ -17,8 +17,10 @@ from collectors.aggregation.batch_decoder import Decoder
 from collectors.captures import pcap
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.readers._ip_fragments import INCOMPLETE, OVERLAP
-from collectors.exports.readers.captured_exports import (
+from collectors.exports.sflow.sflow import SflowDecoder
+from collectors.packets.frame_batch import Batch
+from collectors.recorded_exports._ip_fragments import INCOMPLETE, OVERLAP
+from collectors.recorded_exports.captured_exports import (
     MOST_PORTS,
     NO_EXPORT,
     NOT_UDP,
@@ -28,13 +30,11 @@ from collectors.exports.readers.captured_exports import (
     is_sflow,
     split,
 )
-from collectors.exports.sflow.sflow import SflowDecoder
-from collectors.packets.frame_batch import Batch
 from tests.collectors.builders import exports as x
 from tests.collectors.builders import frames
 from tests.collectors.builders.exports import flow_sample, ipfix, raw_header, record, rows, set_, sflow, template
 
-CAPTURE = Path(__file__).parents[4] / "pcaps" / "two_jobs" / "leaf0.pcap.gz"
+CAPTURE = Path(__file__).parents[3] / "pcaps" / "two_jobs" / "leaf0.pcap.gz"
 FLOW = ipfix(template(300), set_(300, record()))
 SAMPLE = sflow(flow_sample(raw_header(frames.ethernet(frames.ipv4(frames.tcp(b"x"))))))
 
