@@ -17,10 +17,10 @@ from collectors.cli import warm_command
 from collectors.cli.commands import VersionOption
 from collectors.cli.errors import complaints, lacking
 from collectors.cli.file_arguments import check_output, named_inputs
-from collectors.cli.option_values import Commands
+from collectors.cli.option_values import Commands, MemoryOption
 from collectors.files.atomic_files import written
 from collectors.memory.allocator import keep_freed, seldom_collected
-from collectors.memory.limit import MEMORY, MemoryOption, bounded, unbounded
+from collectors.memory.limit import MEMORY, bounded, unbounded
 from prism import (
     cli_alerts,
     cli_counters,

@@ -9,7 +9,8 @@ import typer
 from collectors.cli.config_option import config_option
 from collectors.cli.errors import complaints
 from collectors.cli.file_arguments import named_inputs
-from collectors.memory.limit import MEMORY, MemoryOption, bounded
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 
 ConfigOption = Annotated[str | None, config_option("prism")]
 TopologyOption = Annotated[

@@ -10,7 +10,8 @@ import typer
 
 from collectors.cli.errors import complaints
 from collectors.cli.file_arguments import named_inputs
-from collectors.memory.limit import MEMORY, MemoryOption, bounded
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 
 if TYPE_CHECKING:
     from prism.doctor import Asked, Check

@@ -12,7 +12,8 @@ import typer
 
 from collectors.cli.errors import complaints
 from collectors.cli.file_arguments import named_inputs
-from collectors.memory.limit import MEMORY, MemoryOption, bounded
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 from prism import cli_live
 
 GLANCE = 0.1  # seconds

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from collectors.memory.limit import MEMORY, MemoryOption, bounded
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 
 DUMP = re.compile(r"(\.((csv|jsonl|ndjson)(\.gz|\.zst)?|parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)
 FORMS = "the name of a dump ends in .csv or .jsonl (plain, .gz, .zst), .parquet, .arrow (Arrow IPC), or .nfdump (for nfdump -r)"

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from collectors.memory.limit import SETTING
+
 MOST_RATE = 400_000.0  # datagrams per second and exporter where nothing else is set: more than any switch sends
 FREE = ("TEXT", "EXPRESSION")  # metavars of what may be empty: words for people, and all packets
+
+
+MemoryOption = Annotated[
+    int,
+    typer.Option(SETTING, metavar="MIB", min=64, help="Memory limit of reading and analysing the files."),
+]
 
 
 class Commands(TyperGroup):

@@ -1,1 +1,4 @@
-"""Flow records, packets and hop delays as columns: each column is declared once."""
+"""Tables of many values: the flow record, packets, hop delays and losses as arrays, each column declared once in `record`.
+
+`grouping` and `partial_records` group rows and join partial records.
+"""

@@ -12,19 +12,11 @@ import resource
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 MEMORY = 1024  # MiB beside what the program itself takes: about 4 million flow records read and analysed
 SETTING = "--memory"
 _MIB = 1 << 20
 _STATM = Path("/proc/self/statm")  # the sixth number: pages of data and stack, proc_pid_statm(5)
-
-MemoryOption = Annotated[
-    int,
-    typer.Option(SETTING, metavar="MIB", min=64, help="Memory limit of reading and analysing the files."),
-]
 
 
 class TooMuchError(ValueError):
