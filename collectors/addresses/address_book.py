@@ -1,4 +1,4 @@
-"""Addresses as small numbers."""
+"""Give each IP address a small integer code, in the order in which addresses are first seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses as the store keeps them: their upper and lower 64 bits, IPv4 mapped (RFC 4291 section 2.5.5.2)."""
+"""Convert addresses to and from the two 64-bit halves that the store keeps; IPv4 mapped (RFC 4291 section 2.5.5.2)."""
 
 from __future__ import annotations
 

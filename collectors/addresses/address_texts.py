@@ -1,4 +1,4 @@
-"""Addresses as texts, many at once: the same texts as Python's `ipaddress` gives, two orders of magnitude sooner."""
+"""Format many addresses at once, compiled; the same texts as Python's `ipaddress`, about a hundred times as fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses as small numbers, millions a second, in bounded memory."""
+"""Give addresses of exported records small codes in bounded memory: after too many addresses the codes start anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that are done, as columns, in the order of their start."""
+"""Sort finished flow records by start time and write them to columns."""
 
 from __future__ import annotations
 

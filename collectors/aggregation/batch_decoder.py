@@ -1,4 +1,4 @@
-"""A batch of frames to rows at once: the same answers as `plain_decoder.unpack`, compiled."""
+"""Decode a batch of frames to rows, compiled; the same results as `plain_decoder.unpack`."""
 
 from __future__ import annotations
 

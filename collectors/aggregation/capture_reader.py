@@ -1,4 +1,4 @@
-"""Captures into a table of flows: where a file lies plain on disk, compiled code reads on in it, and no batch is made.
+"""Read a capture on disk straight into the flow table, compiled, without making batches.
 
 Reading, finding records, unpacking and following a piece of a file while it is in the processor's cache spares most of the time
 that each of them takes by itself.

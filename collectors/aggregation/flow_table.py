@@ -1,4 +1,4 @@
-"""Packets of several switches to flow records and hop delays."""
+"""Aggregate packets from one or several switches to flow records and hop delays."""
 
 from __future__ import annotations
 

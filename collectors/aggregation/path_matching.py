@@ -1,4 +1,4 @@
-"""Packets seen by several switches: each counts once, keeps its path, and tells how long each hop took."""
+"""Match packets that several switches captured: each counts once, keeps its path, and gives the delay of each hop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A closer look at odd records and blocks of a capture, which reads on in the file as far as that takes."""
+"""Judge damaged records and blocks of a capture with more octets of the file than one batch holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classic BPF, the kernel's packet filters: what to keep of each frame, and a filter for RoCEv2 that leaves out the middles.
+"""Build classic BPF programs: how much of each frame the kernel keeps, and a filter that drops the middles of RoCEv2 messages.
 
 Instructions are those of linux/filter.h: (code, jump if true, jump if false, constant).
 """

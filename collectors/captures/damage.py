@@ -1,4 +1,4 @@
-"""Damage in a capture: counts by reason and warnings for the user, few for any file."""
+"""Count damage in a capture by reason, and write a few warnings for the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files on disk that compiled code reads on in by itself, and where it is in them."""
+"""Let compiled code read on in a file on disk: a buffer, and the place in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of an interface, by the kernel's ring of blocks (AF_PACKET, TPACKET_V3), to batches. CAP_NET_RAW is enough.
+"""Read frames of an interface from the kernel's ring (AF_PACKET, TPACKET_V3) in batches. CAP_NET_RAW is enough.
 
 The kernel writes frames into memory shared with it, with its own time stamps; a block is ours once it is full or 100 ms old.
 https://www.kernel.org/doc/html/latest/networking/packet_mmap.html; linux/if_packet.h.

@@ -1,4 +1,4 @@
-"""The blocks of a pcapng: where they start, what a section knows of its interfaces, and its packets as a batch.
+"""Parse blocks of a pcapng: where they start, what a section says of its interfaces, and its packets as a batch.
 
 Format: draft-ietf-opsawg-pcapng. `pcap` reads the file and puts the blocks together.
 """

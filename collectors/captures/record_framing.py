@@ -1,4 +1,4 @@
-"""Where the records of a pcap and the blocks of a pcapng start, compiled."""
+"""Find where the records of a pcap and the blocks of a pcapng start, compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of odd records of a pcap: read, read with another time or length, or skipped. Compiled.
+"""Decide what to do with an implausible record of a pcap: read it, correct its time or length, or skip it. Compiled.
 
 A place in a file is trusted where the headers of two records follow it, with lengths that records can have and at least one
 octet each. Data that is itself a pcap may look like that, so records are searched for only where a header is damaged, and their

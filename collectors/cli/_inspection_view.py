@@ -1,4 +1,4 @@
-"""What an inspected file holds, drawn for people: tables on a terminal, a line per fact elsewhere."""
+"""Print what `inspect` found: tables on a terminal, a line per fact elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--config FILE` for a command: its options by name, in a TOML table of its name. The command line goes before it."""
+"""Read a command's options from `--config FILE`: a TOML table named after the command. The command line overrides it."""
 
 from __future__ import annotations
 

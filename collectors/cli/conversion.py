@@ -1,4 +1,4 @@
-"""Convert files to one dump of flow records: captures, exports and dumps of every format that Prism reads."""
+"""Convert captures, exports and dumps of every known format to one dump of flow records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prism-collect flows`, `convert` and `inspect`: the commands on files."""
+"""The commands on files: `prism-collect flows`, `convert` and `inspect`."""
 
 from __future__ import annotations
 

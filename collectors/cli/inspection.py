@@ -1,4 +1,4 @@
-"""What is in a capture, whoever made it: tshark's dissection (through pyshark) of its first packets, beside our decoder's.
+"""Compare tshark's dissection (through pyshark) of a capture's first packets with our decoder's.
 
 tshark takes a registered UDP source port for the protocol, and so loses RoCE packets whose source port is TFTP's: that
 dissector is switched off.

@@ -1,4 +1,4 @@
-"""`prism-collect listen`, `capture` and `erspan`: the commands that run until they are told to stop."""
+"""The commands that run until they are stopped: `prism-collect listen`, `capture` and `erspan`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line and the settings file give: an empty text is a mistake, most often an unset variable of a shell."""
+"""Check values from the command line and the settings file: an empty text is an error, mostly an unset shell variable."""
 
 from __future__ import annotations
 

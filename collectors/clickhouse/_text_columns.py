@@ -1,4 +1,4 @@
-"""Columns of few texts for the driver, as the native protocol has them: no object for each row, most of its work else."""
+"""Encode columns with few distinct texts for the native protocol without one Python object per row."""
 
 from __future__ import annotations
 

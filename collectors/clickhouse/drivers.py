@@ -1,4 +1,4 @@
-"""The store: ClickHouse inside this process or on a server, behind one protocol. The only user of the drivers."""
+"""Open ClickHouse in this process or on a server, behind one protocol. The only user of the drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ClickHouse inside this process (chdb): one folder, which one process has at a time.
+"""ClickHouse inside this process (chdb): one folder, locked by one process at a time.
 
 Calls are made one after another by a lock. Whoever opens the same folder again in this process shares the engine.
 """

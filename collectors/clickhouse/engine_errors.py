@@ -1,4 +1,4 @@
-"""What ClickHouse refuses, as one kind of error."""
+"""Convert errors of both ClickHouse drivers to `StoreError`."""
 
 from __future__ import annotations
 

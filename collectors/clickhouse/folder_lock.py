@@ -1,4 +1,4 @@
-"""A folder that one process has at a time."""
+"""Lock a folder for one process at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both kinds of database do alike: tables are created, migrated and checked, and asked whether a batch is there."""
+"""Create, migrate and check tables, and look up whether a batch was inserted; for both kinds of database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's address: clickhouse://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE, as the driver takes it."""
+"""Parse a server's address: clickhouse://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE."""
 
 from __future__ import annotations
 

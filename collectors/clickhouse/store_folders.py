@@ -1,4 +1,4 @@
-"""What is in a folder that is named as an embedded store: a store, the folder of a service around one, or something else."""
+"""Find out what a folder named as an embedded store holds: a store, a service's folder, or something else."""
 
 from __future__ import annotations
 

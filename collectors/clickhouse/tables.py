@@ -1,4 +1,4 @@
-"""Tables of the store, each declared once: what creates them, fills them and checks them follows from the declaration.
+"""Declare tables of the store once; statements that create, fill and check them follow from the declaration.
 
 A server from 22 on and the embedded engine get the full form: codecs, LowCardinality, time to live, deduplication by token.
 An older one (Debian's 18.16) gets the plain form, which keeps the number of the batch beside each row instead.

@@ -1,4 +1,4 @@
-"""Numbers that many rows share: which there are, and the rows of each; a pass or two over all rows, whatever they hold."""
+"""Group rows by an integer key: the distinct keys, and the rows of each, in one or two passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packets that switches say they lost, as whoever analyses a job needs them: where, whose, why, how many, and when."""
+"""Packets that switches report as lost: where, whose, why, how many, and when."""
 
 from __future__ import annotations
 

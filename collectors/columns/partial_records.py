@@ -1,4 +1,4 @@
-"""Records that grow while packets stream by: pieces of records are collected, then joined by record number."""
+"""Collect partial records while packets stream by, then join those with the same record number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns of packets, flow records and hop transits, each declared once.
+"""Declare the columns of packets, flow records and hop delays, each once.
 
 Many of a thing is a frozen dataclass of NumPy arrays, one per column. Addresses, switches and paths are int codes into a
 dictionary that travels with the arrays, so codes are graph nodes as they stand.

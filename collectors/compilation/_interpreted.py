@@ -1,4 +1,4 @@
-"""Plain Python twins of compiled loops: the same functions, which call one another and not compiled code.
+"""Plain Python twins of compiled loops: the same functions, which call each other instead of compiled code.
 
 Two things differ between compiled and plain code, and are made alike here. Compiled code has rows of structured arrays as
 records with attributes (`Rows`). Its integers of 64 bits wrap around; NumPy's do too, and its warnings are switched off.

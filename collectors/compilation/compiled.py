@@ -1,4 +1,4 @@
-"""Loops that numba compiles. What they compile to is kept on disk; until it is there, they can run as plain Python.
+"""Compile loops with numba and keep the compiled code on disk; until it is there, loops can run as plain Python.
 
 A program that is patient (`be_patient`) does not wait for a loop to be compiled: the loop is interpreted, to the same result,
 while another process compiles (`collectors.compilation.warming`). It looks for compiled code again every `LOOK_S` seconds.

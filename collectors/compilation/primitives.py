@@ -1,4 +1,4 @@
-"""Numbers out of memory and a keyed hash, for numba: what all fast loops share.
+"""Read integers from memory, hash with a key, prefetch, copy: what all compiled loops share.
 
 Octets are read at their address in memory (`array.ctypes.data` and on, int64). Nothing here looks where a buffer ends: callers
 do, before each header.

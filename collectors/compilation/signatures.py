@@ -1,4 +1,4 @@
-"""Types of the arguments of compiled loops as JSON, so that loops can be compiled before they are called."""
+"""Encode the argument types of compiled loops as JSON, so that loops can be compiled before they are called."""
 
 from __future__ import annotations
 

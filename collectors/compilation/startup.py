@@ -1,4 +1,4 @@
-"""Start a program without a stall: run loops as plain Python while they are compiled beside it, and say so on stderr."""
+"""Start a program without waiting for the compiler: run loops as plain Python while another process compiles them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counters of interfaces grew by, as packets lost."""
+"""Convert increases of interface counters to lost packets."""
 
 from __future__ import annotations
 

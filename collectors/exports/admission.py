@@ -1,4 +1,4 @@
-"""Whose export datagrams are taken, and how many: an allow-list, a bounded number of exporters, a rate limit for each.
+"""Decide which exporters' datagrams are accepted, and how many: an allow-list, a bounded number of exporters, rate limits.
 
 UDP senders can be forged, so nothing here grows with what arrives: exporters have slots, the one silent for longest gives its
 slot up, and refusals are remembered for a bounded number of addresses.

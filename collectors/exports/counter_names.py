@@ -1,4 +1,4 @@
-"""Names of the counters of export decoders, and the two sums that always hold for them. docs/reasons.md explains each reason.
+"""Name the counters of export decoders, and the two sums that always hold. docs/reasons.md explains each reason.
 
 Every decoder of exports has a `tally`, and one per exporter in `exporter_state`, with counters of these names. Units are
 `DATAGRAMS` and `RECORDS` (flow records, options records, sFlow samples; templates are none). For each unit

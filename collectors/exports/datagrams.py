@@ -1,4 +1,4 @@
-"""Export datagrams, many at once: one buffer, arrays that say where in it they are, and who sent each."""
+"""Export datagrams in batches: one buffer, arrays of offsets and lengths, and the sender of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What exporters tell beside flows: counters of interfaces, how long packets took and queued, what was dropped, notices.
+"""Evidence that exporters send beside flows: interface counters, delays, queue depths, drops, notices.
 
 Each kind is arrays of one entry per row, its columns declared once in `COLUMNS`. Switches and addresses are codes into the
 dictionaries of names that travel with the arrays.

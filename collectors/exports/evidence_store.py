@@ -1,4 +1,4 @@
-"""What exporters told beside flows, from who decodes to whoever asks; and of that, what an analysis needs.
+"""Keep evidence from the decoders until it is read, and convert it to what an analysis needs: delays and losses.
 
 Delays in switches are told as those between them are; drops and counters become losses.
 """

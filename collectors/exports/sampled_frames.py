@@ -1,4 +1,4 @@
-"""Frames that exporters took from the wire and sent along: decoded by the packet decoder, down to the BTH."""
+"""Decode frames that exporters sampled and sent along, with the packet decoder, down to the BTH."""
 
 from __future__ import annotations
 

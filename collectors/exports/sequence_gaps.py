@@ -1,4 +1,4 @@
-"""What got lost between exporters and us, told by gaps in their sequence numbers."""
+"""Count records lost between exporter and collector from gaps in sequence numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the tallies of a decoder and of each exporter, by the names of `counter_names`."""
+"""Keep the counters of a decoder and of each exporter, by the names in `counter_names`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unpack a stream of octets: gzip and zstd, recognized by their first octets, also one inside another."""
+"""Decompress streams of gzip and zstd, recognised by their first octets; also one inside another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON and YAML that people write: read strictly, with the place of what is wrong."""
+"""Read JSON and YAML that people write: strictly, and errors name the place."""
 
 from __future__ import annotations
 

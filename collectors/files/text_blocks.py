@@ -1,4 +1,4 @@
-"""Read a text in blocks of whole lines. The size of a block is bounded, also for very long lines."""
+"""Read text in blocks of whole lines. The size of a block is bounded, also for very long lines."""
 
 from __future__ import annotations
 

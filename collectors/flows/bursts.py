@@ -1,4 +1,4 @@
-"""Bulk segments to bursts: where a lane pauses for longer than its own pace explains, a record ends. Compiled."""
+"""Cut bulk segments into bursts: a record ends where a lane pauses for longer than its own pace explains. Compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of live flows: arrays of rows that compiled code reads and writes, and their growth."""
+"""Declare the state of live flows: arrays of rows that compiled code reads and writes, and how they grow."""
 
 from __future__ import annotations
 

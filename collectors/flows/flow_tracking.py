@@ -1,6 +1,4 @@
-"""Rows of packets, in order, into flows and out of them as records: the compiled loops that drive `rdma_messages` and
-`segments`.
-"""
+"""Drive the compiled loops that follow packets into flows and write finished records: `rdma_messages` and `segments`."""
 
 from __future__ import annotations
 

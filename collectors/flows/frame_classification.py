@@ -1,4 +1,4 @@
-"""What frames are at a glance, compiled: Ethernet, IPv4 and RoCEv2 or TCP, as captures are full of it, told in a few steps.
+"""Classify frames in a few steps, compiled: Ethernet, IPv4 and RoCEv2 or TCP are recognised, all others left to the decoder.
 
 A hint is what is remembered of a frame until it is looked at: where it is, and of which flow if it is one of these. Where
 anything else is about a frame, its hint says so.

@@ -1,4 +1,4 @@
-"""RDMA messages of a flow that newer ones have overtaken: held for their late packets, found, and given out. Compiled."""
+"""Hold RDMA messages that newer ones have overtaken until their late packets arrive. Compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: packets of one flow that each come after the last one and are like it, as most packets are. Compiled.
+"""Follow runs: packets of one flow that each continue the last one and have the same headers, as most packets do. Compiled.
 
 Such a packet is told by one comparison, and all it touches is a line of the cache: `Flow.expects` is the sign (`packet_signs`)
 of the next. What a run means for the record or unit of its flow is entered later, by whoever looks at that, or takes another

@@ -1,4 +1,4 @@
-"""RoCEv2 packets to flow records: one per RDMA message (InfiniBand Architecture 1.4, volume 1, chapter 9). Compiled.
+"""Aggregate RoCEv2 packets to one flow record per RDMA message (InfiniBand Architecture 1.4, volume 1, chapter 9). Compiled.
 
 The last `flow_state.MESSAGES` messages of a flow are held, since packets that the network sprays over several paths arrive in
 any order, and lost ones are sent again.

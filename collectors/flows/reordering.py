@@ -1,4 +1,4 @@
-"""What was overtaken on its way, what was sent again, and what a mirror saw twice. Compiled.
+"""Tell reordered packets from retransmitted ones and from copies that a mirror made. Compiled.
 
 A gap that is filled later by a packet that was not seen before is reordering, as by adaptive routing or packet spraying, or by
 two captures that were merged. A packet that was seen before was sent again, unless it is a copy: a mirror port that sees a

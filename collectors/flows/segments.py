@@ -1,4 +1,4 @@
-"""TCP, UDP and other packets to flow records: bulk in bursts, control segment by segment. Compiled."""
+"""Aggregate TCP, UDP and other packets to flow records: bulk in bursts, control segment by segment. Compiled."""
 
 from __future__ import annotations
 

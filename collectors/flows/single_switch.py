@@ -1,4 +1,4 @@
-"""Frames that one switch alone saw straight to flows, compiled: what most of them are is told at a glance.
+"""Follow frames that only one switch captured straight to flows, without rows in between. Compiled.
 
 What `frame_decoder` and `flow_tracking` do one after the other, to the same answer. A packet that goes on with a message needs
 no row, and no code of an address: its flow is found by the octets of its headers. All others are unpacked and followed one by

@@ -1,4 +1,4 @@
-"""Packets that name their message (Ultra Ethernet) to flow records: one per message. Compiled.
+"""Aggregate packets that name their message (Ultra Ethernet) to one flow record per message. Compiled.
 
 A flow is what one side of a packet delivery context (PDC) sends. Its packets have one space of PSNs but may be of several
 messages at a time, in any order; each says of which one it is, its first one how many octets that has. A record is given out

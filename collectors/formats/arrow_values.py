@@ -1,4 +1,4 @@
-"""Arrow arrays of any maker to numbers and times of ours: which values are there, and which are what they should be."""
+"""Convert Arrow arrays of any producer to our numbers and times, and mark missing and wrong values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which column of a foreign table is which of ours: names, units, scales, constants; from a YAML file or a known format."""
+"""Map columns of foreign tables to ours: names, units, scales, constants; from a YAML file or a known format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of CSV, or of text between tabs, to columns: by Arrow where a block is in order, by Python's csv where it is not."""
+"""Parse CSV and tab-separated lines to columns: with Arrow where a block is well-formed, else with Python's csv."""
 
 from __future__ import annotations
 

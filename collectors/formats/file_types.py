@@ -1,4 +1,4 @@
-"""What a file is, told by its first octets, and the records of those that hold records."""
+"""Recognise a file by its first octets, and read the records of files that hold records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn rows of foreign tables into flow records: check them, count the bad ones by reason, and turn texts into codes."""
+"""Turn rows of foreign tables into flow records: check them, count bad ones by reason, and turn texts into codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON objects to columns: one per line, or in an array; by Arrow where a block is in order, by Python's json where not."""
+"""Parse JSON objects to columns, one per line or in an array: with Arrow where a block is in order, else with Python's json."""
 
 from __future__ import annotations
 

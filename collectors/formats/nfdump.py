@@ -1,4 +1,4 @@
-"""What `nfdump -o csv` and `-o json` write. Octets are those of IP packets, headers included (IPFIX octetDeltaCount).
+"""Read what `nfdump -o csv` and `-o json` write. Octets are those of IP packets with headers (IPFIX octetDeltaCount).
 
 Three families of CSV, told by the header: `ts,te,td,sa,…` (1.6 to 1.7.1; its times are cut to seconds, so the end is the start
 and the duration), `firstSeen,…` and `cnt,af,firstSeen,…` (later; the last has times in ms). Times are in the time zone nfdump

@@ -1,4 +1,4 @@
-"""Parquet, the format of archives: our flow records written and read back as they were, and tables of other makers read.
+"""Read and write Parquet, the format of archives: our flow records without loss, and tables of other producers.
 
 A dump of ours has a row per record, texts as Arrow dictionaries, zstd, and in its metadata, under `prism-dump`, the version
 of the layout and the dictionaries in the order of their codes, so that codes come back too. Rows of a row group are in order

@@ -1,4 +1,4 @@
-"""Zeek's conn.log, as text between tabs and as JSON. A connection becomes two records, one per direction that sent anything.
+"""Read Zeek's conn.log (tab-separated and JSON). A connection becomes two records, one per direction that sent anything.
 
 Octets are Zeek's orig_bytes and resp_bytes: payload, from sequence numbers where it is TCP; where they are unset (Zeek saw no
 handshake) the octets of the IP packets, headers included. Both records last as long as the connection.

@@ -1,6 +1,4 @@
-"""Who may send how much more while the decoder is behind: fair shares of what waits for it, so that one exporter that floods
-does not push out the others.
-"""
+"""Share the queue between exporters while the decoder is behind, so that a flood of one does not push out the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drop part of what one sender floods in the kernel, before it fills the receive buffer that all senders share.
+"""Drop part of one sender's flood in the kernel, before it fills the receive buffer that all senders share.
 
 A filter on the socket (classic BPF, socket(7)) keeps one datagram in so many of each sender that takes too much. It
 is set where the thread that receives is itself too slow: reading costs it a copy of every octet, the filter costs it nothing.

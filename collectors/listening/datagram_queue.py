@@ -1,4 +1,4 @@
-"""Datagrams between the thread that receives and the one that decodes: a queue of bounded size."""
+"""Queue datagrams between the thread that receives and the one that decodes; bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Live export datagrams to flow records: sockets, decoders, a sink, and the sums that must come out even.
+"""Turn export datagrams into flow records live: sockets, decoders, a sink, and the sums that must hold.
 
 One thread receives (`intake`), this one decodes and writes. Every datagram counted as received is decoded, waits for its
 template, or is counted under a reason.

@@ -1,4 +1,4 @@
-"""Memory that the kernel writes UDP messages into, and what it says of them: where each datagram is, who sent it, and when.
+"""Buffers that the kernel writes UDP messages into, and where each datagram is, who sent it, and when.
 
 A message is a datagram, or several of one sender and one size that the kernel joined (UDP_GRO, udp(7)).
 """

@@ -1,4 +1,4 @@
-"""The threads that empty the sockets: kernel to inbox, past the allow-list and the rate limits."""
+"""Threads that empty the sockets: from the kernel to the queue, past the allow-list and the rate limits."""
 
 from __future__ import annotations
 

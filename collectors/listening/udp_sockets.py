@@ -1,4 +1,4 @@
-"""UDP datagrams out of the kernel, many per system call: recvmmsg(2) into `slabs` that are handed on and come back.
+"""Receive many UDP datagrams per system call (recvmmsg(2)) into buffers that are passed on and come back.
 
 Nothing is decoded here. What the kernel lost because nobody read in time is read off each socket (SO_MEMINFO, socket(7)).
 """

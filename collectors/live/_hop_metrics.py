@@ -1,4 +1,4 @@
-"""How long packets take from switch to switch, live: what was seen of each hop so far, to be counted."""
+"""Count the delays between switches for the metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which switch mirrored a frame: told by the outer addresses of GRE, or the session of ERSPAN, as the operator named them."""
+"""Find the switch that mirrored a frame: from the outer addresses of GRE, or the ERSPAN session, as the operator named them."""
 
 from __future__ import annotations
 

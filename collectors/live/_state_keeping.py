@@ -1,4 +1,4 @@
-"""Keeps a decoder's state on disk while it works: exporters repeat their templates only every ten minutes or so."""
+"""Save a decoder's state at intervals while it works: exporters repeat templates only every ten minutes or so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prism-collect capture` and `erspan`, from their options on: ring, filter and sink are made here."""
+"""Run `prism-collect capture` and `erspan`: make the ring, the filter and the sink from the options."""
 
 from __future__ import annotations
 

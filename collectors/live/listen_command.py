@@ -1,4 +1,4 @@
-"""Run `prism-collect listen`: make sockets, decoders and sink from the options, and read the allow-list."""
+"""Run `prism-collect listen`: make sockets, decoders and the sink from the options, and read the allow-list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn live packets into flow records: a ring of frames, the decoder, the flow table, a sink. Records are written when idle."""
+"""Turn live packets into flow records: a ring of frames, the decoder, the flow table, a sink. Idle flows are written out."""
 
 from __future__ import annotations
 

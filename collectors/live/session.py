@@ -1,4 +1,4 @@
-"""What the live commands share: signals, where records go, metrics, and what is said at the end."""
+"""What the live commands share: signals, sinks, metrics, and the totals at the end."""
 
 from __future__ import annotations
 

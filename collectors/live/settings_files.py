@@ -1,4 +1,4 @@
-"""Settings files of the live commands: TOML, a table per command, its keys those of the command's options."""
+"""Read settings files of the live commands: TOML, a table per command, its keys are the command's options."""
 
 from __future__ import annotations
 

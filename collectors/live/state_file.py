@@ -1,4 +1,4 @@
-"""Save the templates that decoders need after a restart: a JSON file, replaced as a whole or not at all."""
+"""Save the templates that decoders need after a restart in a JSON file, replaced as a whole or not at all."""
 
 from __future__ import annotations
 

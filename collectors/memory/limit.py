@@ -1,4 +1,4 @@
-"""A bound on the memory that reading and analysing files takes, whatever is in them.
+"""Limit the memory that reading and analysing files takes, whatever they contain.
 
 The kernel refuses more private memory (RLIMIT_DATA, getrlimit(2)); what Python, NumPy and Arrow raise then becomes one error
 that says how large the bound was and which setting raises it. Linux only: elsewhere nothing is bounded.

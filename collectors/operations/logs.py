@@ -1,4 +1,4 @@
-"""What a running collector says: one line per event on standard error, `key=value` (logfmt)."""
+"""Log what a running collector does: one line per event on standard error, `key=value` (logfmt)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of a running collector at `/metrics`, for Prometheus. Nothing is counted here: it is asked for when scraped."""
+"""Serve the counters of a running collector at `/metrics` for Prometheus. Values are read when they are scraped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a signal handler may set: an event of `threading` takes a lock, which a second signal would wait for in vain."""
+"""A flag that a signal handler may set: `threading.Event` takes a lock, and a second signal would wait for it for ever."""
 
 from __future__ import annotations
 

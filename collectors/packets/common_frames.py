@@ -1,4 +1,4 @@
-"""The frames that captures are full of, in a few steps: Ethernet without tags, IPv4 without options, RoCEv2 or TCP.
+"""Recognise the most common frames in a few steps: Ethernet without tags, IPv4 without options, RoCEv2 or TCP.
 
 Where anything else is about a frame, `frame_decoder` reads it header by header, to the same answer.
 """

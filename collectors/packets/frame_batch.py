@@ -1,4 +1,4 @@
-"""Captured frames, many at once: one buffer and arrays that say where in it they are; and how headers are gathered from it."""
+"""Captured frames in batches: one buffer and arrays of offsets and lengths; gather headers from it."""
 
 from __future__ import annotations
 

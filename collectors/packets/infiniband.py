@@ -1,4 +1,4 @@
-"""InfiniBand as it is on its own links, down to the BTH, which `plain_decoder` and `frame_decoder` read as that of RoCEv2.
+"""Decode native InfiniBand frames down to the BTH; `plain_decoder` and `frame_decoder` read that as RoCEv2's.
 
 Local route header (LRH): IBTA volume 1 section 7.7; its link next header says what follows. The global route header (GRH,
 section 8.3) has the fields and the places of an IPv6 header, and the payload length of one, so it is read as that: GIDs are

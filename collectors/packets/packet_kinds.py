@@ -1,4 +1,4 @@
-"""What a packet of RDMA does, in one number: its kind, and flags about its message.
+"""Encode what an RDMA packet does in one number: its kind, and flags about its message.
 
 RoCEv2 and InfiniBand say it in the opcode of the BTH (0 … 255). Of Ultra Ethernet the decoder writes it itself, since PDS and
 SES say it in several fields: `opcode` of a packet is `UET`, flags and meaning together.

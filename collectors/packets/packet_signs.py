@@ -1,4 +1,4 @@
-"""What a packet is in one number, its sign: whether it is the one that was expected, a single comparison tells.
+"""Encode a packet's headers in one number, its sign; one comparison shows whether it is the expected packet.
 
 Of RoCEv2 as its headers have it, so that it takes few steps to make: in bits 0 to 15 the length of its IP packet, 16 and 17
 ECN, 24 to 31 the flags of its BTH, 32 to 39 its opcode, 40 to 63 its PSN. Of TCP in bits 0 to 15 the octets of its payload, 16

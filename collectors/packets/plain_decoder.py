@@ -1,6 +1,4 @@
-"""Decode one frame to a row, header by header: the plain decoder. `batch_decoder` gives the same results for many frames at
-once.
-"""
+"""Decode one frame to a row, header by header: the readable decoder. `batch_decoder` gives the same results, compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EtherTypes, IP protocols and UDP ports that carry frames or packets, and why a frame has no row: verdicts and their names."""
+"""EtherTypes, IP protocols and UDP ports that carry frames or packets, and the reasons why a frame has no row."""
 
 from __future__ import annotations
 

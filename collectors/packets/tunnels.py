@@ -1,4 +1,4 @@
-"""One header after another down to TCP or UDP: tags, labels and tunnels, plain. `network_layer` answers the same, compiled.
+"""Decode one header after another down to TCP or UDP: tags, labels, tunnels. `network_layer` gives the same, compiled.
 
 Each function reads the header at a place and says what is behind it. struct.error where the frame was cut before.
 """

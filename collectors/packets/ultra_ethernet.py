@@ -1,5 +1,4 @@
-"""Ultra Ethernet Transport (UET) over UDP: its headers, and what a packet does, plain. `ultra_ethernet_layer` answers the
-same, compiled.
+"""Decode Ultra Ethernet Transport (UET) over UDP. `ultra_ethernet_layer` gives the same results, compiled.
 
 Source: Ultra Ethernet Specification 1.0.1, sections "Packet Delivery Sublayer" (PDS), "Semantic Sublayer" (SES) and 4.3.6,
 "Header Parsing Guide". Every field here was compared with three implementations: the dissector of Wireshark (packet-uet.c,

@@ -1,4 +1,4 @@
-"""Fragments of IP packets put together again (RFC 791 section 3.2, RFC 8200 section 4.5), in bounded memory.
+"""Reassemble IP fragments (RFC 791 section 3.2, RFC 8200 section 4.5) in bounded memory.
 
 Fragments that overlap others with different content make their packet invalid (RFC 5722); the same fragment twice, as merged
 mirrors have it, counts once.

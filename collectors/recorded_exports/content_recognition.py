@@ -1,4 +1,4 @@
-"""Recognise exports of flows in the payload of UDP datagrams by content alone: version, lengths and sets all have to fit."""
+"""Recognise exports in UDP payloads by content alone: version, lengths and sets must all be consistent."""
 
 from __future__ import annotations
 

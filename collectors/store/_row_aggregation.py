@@ -1,4 +1,4 @@
-"""Rows of many columns in another order, and sums over runs of rows: a pass each, into memory that is asked for at once.
+"""Reorder rows of many columns, and sum over runs of rows; one pass each, into memory allocated at once.
 
 A system gives out memory in pages of 4 KiB, and clears each when it is first written to, which takes longer than to fill it.
 What NumPy asks for in one piece of 4 MiB or more comes in larger ones.

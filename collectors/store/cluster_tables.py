@@ -1,4 +1,4 @@
-"""What creates the store's tables on a cluster: replicas on each shard, and a table over all of them. An operator runs it once.
+"""Write the statements that create the store's tables on a cluster: replicas per shard, and a table over all shards.
 
 python -m collectors.store.cluster_tables > deploy/clickhouse/cluster.sql
 """

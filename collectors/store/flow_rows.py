@@ -1,4 +1,4 @@
-"""Flow records as rows of the store: their table and that of pairs follow from `record.COLUMNS`.
+"""Convert flow records to rows of the store; the tables of records and of pairs follow from `record.COLUMNS`.
 
 A time is kept as a whole number of ns, an address as two whole numbers, its upper and lower 64 bits (IPv4 mapped, RFC 4291
 section 2.5.5.2): every driver moves those without making an object of each. Columns by the names people look for are there too,

@@ -1,4 +1,4 @@
-"""Batches go from the spool into the store by a thread of its own: the oldest first, unchanged, until it is in."""
+"""Insert batches from the spool into the store in a thread of its own: the oldest first, unchanged, until it is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long rows stay: changed in a store that is there, and done by hand on servers that do not do it themselves."""
+"""Change how long rows are kept in an existing store; delete old rows on servers without time to live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep flow records on disk until they are in the store. A batch is one file with a checksum, written wholly or not at all.
+"""Keep flow records on disk until they are stored. A batch is one file with a checksum, written whole or not at all.
 
 `add` returns when the batch is on disk: from then on it survives the end of any process. Each batch has a unique token. By it
 the store recognizes a batch that it has already.

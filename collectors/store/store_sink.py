@@ -1,4 +1,4 @@
-"""A sink that writes flow records to the store, each exactly once from the spool on.
+"""A sink that writes flow records to the store, each exactly once once it is in the spool.
 
 Records are collected in memory for a second and written to the spool as a batch. A separate thread inserts each batch into
 the store and repeats it until it succeeds. At any time, also at `/metrics`:

@@ -1,6 +1,4 @@
-"""Columns to lines of CSV or JSON, many rows at once: the same octets as Python's `csv` and `json` give, an order of
-magnitude sooner.
-"""
+"""Format columns as lines of CSV or JSON, many rows at once; the same octets as Python's `csv` and `json`, 10 times as fast."""
 
 from __future__ import annotations
 

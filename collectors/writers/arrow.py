@@ -1,4 +1,4 @@
-"""Arrow IPC files (also called Feather 2) of flow records, for other tools: pandas, polars, DuckDB and all that read Arrow.
+"""Write Arrow IPC files (Feather 2) of flow records for other tools: pandas, polars, DuckDB.
 
 Columns have our names; addresses, exporter and path are plain texts, and nothing is compressed: every reader can map that.
 """

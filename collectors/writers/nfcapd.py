@@ -1,4 +1,4 @@
-"""Files that nfdump 1.7 reads (`nfdump -r`): layout 2 of nfcapd's files, records of version 3, in uncompressed blocks.
+"""Write files that nfdump 1.7 reads (`nfdump -r`): nfcapd layout 2, record version 3, uncompressed blocks.
 
 Integers are little-endian, as nfdump has them on the machines it is built for. nfdump has no place for queue pairs, messages,
 retransmissions, congestion marks and paths: those are left out. Times are cut to milliseconds. Volumes of sampled records are

@@ -1,4 +1,4 @@
-"""Flow records to files, all at once or in parts, by the name: CSV and JSON Lines, Parquet, Arrow IPC, nfdump."""
+"""Write flow records to files, whole or in parts: CSV, JSON Lines, Parquet, Arrow IPC, nfdump, by the file's name."""
 
 from __future__ import annotations
 

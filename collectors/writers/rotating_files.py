@@ -1,4 +1,4 @@
-"""Live flow records to files in a folder: a new one after so many records or so long, each there whole or not at all."""
+"""Write live flow records to files in a folder: a new file after so many records or so long, each whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where live flow records go. One protocol; each kind of store is a class beside these."""
+"""The protocol of live targets for flow records; each kind of target is a class."""
 
 from __future__ import annotations
 

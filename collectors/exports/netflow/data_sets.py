@@ -1,4 +1,4 @@
-"""The records of sets, all of one layout at once: how many there are, their numbers, their flow records."""
+"""Decode the records of data sets that share a layout: count them, read their numbers, make flow records."""
 
 from __future__ import annotations
 

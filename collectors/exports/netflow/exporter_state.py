@@ -1,4 +1,4 @@
-"""What is known of each exporter of NetFlow and IPFIX: its templates, sampling rates, clocks and sequence numbers; bounded.
+"""Keep the state of each NetFlow and IPFIX exporter in bounded memory: templates, sampling rates, clocks, sequence numbers.
 
 All of it but the sequence numbers outlives a restart as a plain value (`to_state`, `from_state`) of texts and numbers.
 """

@@ -1,4 +1,4 @@
-"""NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011, 5103): export datagrams to flow records, many at once.
+"""Decode NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011, 5103) datagrams to flow records, many at once.
 
 A batch is decoded in five steps: its messages and sets are found (`message_loops`); sets of templates are read in order
 (`template_sets`); every other set gets the template that held when it came, or waits for one; options are read; the records

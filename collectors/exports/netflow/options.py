@@ -1,4 +1,4 @@
-"""What options records say of the flow records after them, sampling rates and boot times; and of the exporter itself."""
+"""Read options records: sampling rates and boot times for later flow records, and facts about the exporter."""
 
 from __future__ import annotations
 

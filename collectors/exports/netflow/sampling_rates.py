@@ -1,4 +1,4 @@
-"""Sampling rates that options records announce, each with its scope, and the rate that applies to a record.
+"""Keep sampling rates that options records announce, each with its scope, and find the rate that applies to a record.
 
 A rate applies to the records that its scope names: of one sampler, interface, line card or template, or of the whole
 observation domain. 0 stands for an unknown rate: the exporter samples, but no rate that it announced applies.

@@ -1,4 +1,4 @@
-"""Which template each set of a batch of messages has: the one that held when it came (`template_sets`)."""
+"""Assign each set of a batch the template that was valid when the set arrived (`template_sets`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts of templates, made once for all exporters that use the same template."""
+"""Build layouts of templates, once for all exporters with the same template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of templates in a batch of messages: read in the order in which they came."""
+"""Read the template sets of a batch of messages in order of arrival."""
 
 from __future__ import annotations
 

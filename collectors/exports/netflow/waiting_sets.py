@@ -1,4 +1,4 @@
-"""Sets that came before their template: they wait for it, for a bounded time and in bounded memory."""
+"""Hold sets that arrive before their template, for a bounded time and in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the elements of NetFlow v9 and IPFIX mean to us: a table, ours (`elements.csv`) and any a user adds.
+"""Map elements of NetFlow v9 and IPFIX to our columns: our table (`elements.csv`) and elements that a user adds.
 
 A line is `enterprise,element,name,column,unit`: enterprise 0 is IANA's registry, and NetFlow v9's numbers are the same;
 29305 is the reverse direction (RFC 5103), 4294967295 the scope fields of v9. The column is one of `MEANINGS`: of a flow

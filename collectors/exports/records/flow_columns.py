@@ -1,4 +1,4 @@
-"""Numbers taken from exported records to columns of flow records.
+"""Convert numbers of exported records to columns of flow records.
 
 Octets are what the element says: in exports mostly those of whole IP packets with their headers, retransmissions included,
 unlike those of records that we made from packets ourselves.

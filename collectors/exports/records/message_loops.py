@@ -1,4 +1,4 @@
-"""Loops over the octets of NetFlow and IPFIX messages: their headers, and the sets in them.
+"""Walk NetFlow and IPFIX messages, compiled: their headers, and the sets in them.
 
 Nothing here reads outside of what it is told to be within, and each octet is looked at a bounded number of times.
 """

@@ -1,4 +1,4 @@
-"""Loops over the records of NetFlow's and IPFIX's sets: how many there are, and their numbers, straight into columns.
+"""Walk the records of NetFlow and IPFIX sets, compiled: count them, and write their numbers to columns.
 
 Nothing here reads outside of what it is told to be within. What a column gets of a number its slot says (`templates.Layout`).
 """

@@ -1,4 +1,4 @@
-"""Running totals of flows (octetTotalCount and others, RFC 7012 section 5.10) to what was added since a flow's last record.
+"""Convert running totals of flows (octetTotalCount and others, RFC 7012 section 5.10) to increases since the last record.
 
 An exporter sends the total of a flow again and again while the flow lives. A record that starts after the last one of its flow
 ended is of a new flow that has the same key. A total that falls is a reset, unless its 8, 16, 24 or 32 bits wrapped, or an old

@@ -1,4 +1,4 @@
-"""Templates of NetFlow v9 (RFC 3954) and IPFIX (RFC 7011): their sets taken apart, and where in a record our columns are."""
+"""Parse template sets of NetFlow v9 (RFC 3954) and IPFIX (RFC 7011), and find our columns in their records."""
 
 from __future__ import annotations
 

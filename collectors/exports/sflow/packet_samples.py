@@ -1,4 +1,4 @@
-"""The samples in a batch of sFlow datagrams: who took each, what is known of it, what became of it."""
+"""List the samples in a batch of sFlow datagrams: agent, sampling rate, outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop over the octets of sFlow version 5 datagrams (sflow_version_5.txt, sflow_transit.txt, sflow_drops.txt).
+"""Walk sFlow version 5 datagrams, compiled (sflow_version_5.txt, sflow_transit.txt, sflow_drops.txt).
 
 Nothing here reads outside of what it is told to be within, and each octet is looked at a bounded number of times.
 """

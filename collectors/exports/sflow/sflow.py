@@ -1,4 +1,4 @@
-"""sFlow version 5: export datagrams to flow records, one for each sampled packet, and to evidence.
+"""Decode sFlow version 5 datagrams to flow records, one per sampled packet, and to evidence.
 
 A sampled header is decoded by the packet decoder, down to the BTH; where there is none, what the switch says of the packet's
 addresses and ports will do. Octets are those of the one packet: payload where there is a header, else the IP packet.

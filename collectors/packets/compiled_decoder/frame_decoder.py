@@ -1,4 +1,4 @@
-"""One captured frame after another to rows of `ROW`, compiled: the same answers as `plain_decoder.unpack`."""
+"""Decode captured frames one after another to rows of `ROW`, compiled; the same results as `plain_decoder.unpack`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes before IP in a frame, compiled: headers of links, EtherTypes, tags and labels; as `tunnels` reads them.
+"""Decode what precedes IP in a frame, compiled: link headers, EtherTypes, tags, labels; the same results as `tunnels`.
 
 Each function says what is at which place behind a header: see `protocols`; of `REFUSED`, the number is a verdict.
 """

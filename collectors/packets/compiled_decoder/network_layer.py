@@ -1,4 +1,4 @@
-"""What IP carries in a frame, compiled: packets, frames, tunnels; as `tunnels` reads them. See `link_layer`."""
+"""Decode IP and the tunnels in it, compiled; the same results as `tunnels`. See `link_layer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What networks carry, compiled: TCP, UDP, and the BTH of RoCE and InfiniBand; the same answers as `plain_decoder`."""
+"""Decode TCP, UDP, and the BTH of RoCE and InfiniBand, compiled; the same results as `plain_decoder`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a packet of Ultra Ethernet does, compiled: the same answers as `ultra_ethernet.unpack_uet`, which has the sources."""
+"""Decode Ultra Ethernet packets, compiled; the same results as `ultra_ethernet.unpack_uet`, which names the sources."""
 
 from __future__ import annotations
 
