@@ -43,7 +43,7 @@ def _known(endpoints: tuple[str, ...]) -> Mask:
 
 def table_of(endpoints: Sequence[str]) -> NDArray[np.uint64]:
     """[n, 2] halves of addresses, 0 of what is none; at least one row."""
-    return endpoints.halves if isinstance(endpoints, AddressList) and len(endpoints) else _table_of(tuple(endpoints))
+    return endpoints.table() if isinstance(endpoints, AddressList) and len(endpoints) else _table_of(tuple(endpoints))
 
 
 @lru_cache(4)

@@ -80,6 +80,12 @@ class AddressList(Addresses):
             self._texts = tuple(self._made[: len(self)])
         return self._texts
 
+    def table(self) -> Halves:
+        """The halves row by row in memory, not to be changed."""
+        if not self.halves.flags.c_contiguous:
+            self.halves = np.ascontiguousarray(self.halves)
+        return self.halves
+
     def kept(self, mask: NDArray[np.bool_]) -> Sequence[str]:
         """The addresses where the mask [n] is true, in the same order."""
         return AddressList(self.halves[mask]) if self._texts is None else tuple(compress(self._texts, mask))

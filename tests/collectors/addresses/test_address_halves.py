@@ -2,7 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.addresses.address_book import AddressBook
 from collectors.addresses.address_halves import among, coded, halves, known, table_of, text
+from collectors.addresses.bounded_address_book import Endpoints
 
 
 @given(st.ip_addresses().map(str))
@@ -37,3 +39,14 @@ def test_addresses_without_a_gap_are_compared_and_others_looked_up():
     assert "dst_low IN" in apart
     assert values["low"] == [0xFFFF0A000001, 0xFFFF0A000009]
     assert "(src_high, src_low) IN" in among(["10.0.0.1", "fd00::1"])[0]
+
+
+@given(st.lists(st.ip_addresses().map(str), max_size=9))
+def test_addresses_kept_as_numbers_are_the_same_table(names):
+    pairs = np.array([halves(name) for name in names], np.uint64).reshape(-1, 2)
+    for book in (AddressBook(), Endpoints()):
+        book.codes(*pairs.T)
+        found = book.endpoints.now() if isinstance(book, AddressBook) else book.texts
+        assert known(found).all() == known(tuple(found)).all()
+        assert table_of(found).tolist() == table_of(tuple(found)).tolist()
+        assert table_of(found).flags.c_contiguous
