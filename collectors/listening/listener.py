@@ -1,6 +1,6 @@
 """Turn export datagrams into flow records live: sockets, decoders, a sink, and the sums that must hold.
 
-One thread receives (`intake`), this one decodes and writes. Every datagram counted as received is decoded, waits for its
+`receiver_threads` receive; this thread decodes and writes. Every datagram counted as received is decoded, waits for its
 template, or is counted under a reason.
 """
 
