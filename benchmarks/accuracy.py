@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism import report, topology
 from prism.analysis import diagnose
 from prism.model import Diagnosis, Source

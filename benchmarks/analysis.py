@@ -34,8 +34,8 @@ import numpy as np
 
 from benchmarks.accuracy import forget_peak, peak_mib
 from benchmarks.grid import LAYOUTS
-from collectors.memory import keep_freed, seldom_collected
-from collectors.record import COLUMNS, Flows, Transits
+from collectors.columns.record import COLUMNS, Flows, Transits
+from collectors.memory.allocator import keep_freed, seldom_collected
 from prism import report
 from prism.analysis import diagnose
 from prism.model import Source

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from collectors import pcap
+from collectors.captures import pcap
 
 Json = dict[str, Any]
 MARGIN_NS = 50_000_000  # the last acknowledgments and control messages of a step

@@ -20,8 +20,9 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from collectors import inputs, writing
-from collectors.record import Flows
+from collectors.columns.record import Flows
+from collectors.formats import file_types
+from collectors.writers import record_files
 
 NFDUMP = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes,flows\n"
 
@@ -101,8 +102,8 @@ def measure(folder: Path, rows: int, repeats: int = 3) -> list[Measured]:
         ours = ending != "-nfdump.csv"
         if not ours:
             _nfdump(path, flows)
-        write = _timed(lambda path=path: writing.write(path, flows), 1) if ours else 0.0  # type: ignore[misc]
-        read = _timed(lambda path=path: inputs.opened(path).flows(), repeats)  # type: ignore[misc]
+        write = _timed(lambda path=path: record_files.write(path, flows), 1) if ours else 0.0  # type: ignore[misc]
+        read = _timed(lambda path=path: file_types.opened(path).flows(), repeats)  # type: ignore[misc]
         alone = _timed(lambda path=path, bare=bare: bare(str(path)), repeats)  # type: ignore[misc]
         found.append(Measured(ending.lstrip(".-"), path.stat().st_size, write, read, alone))
     return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks import grid
 from benchmarks.accuracy import Input, of_case
-from collectors.record import Transits
+from collectors.columns.record import Transits
 from prism.playing import Tick, play, ticks
 from prism.sameness import loud
 from prism.synth.spec import Cluster, Job, Spec

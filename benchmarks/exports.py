@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.datagrams import Datagrams
-from collectors.netflow import NetflowDecoder
-from collectors.sflow import SflowDecoder
+from collectors.exports.datagrams import Datagrams
+from collectors.exports.netflow.netflow import NetflowDecoder
+from collectors.exports.sflow.sflow import SflowDecoder
 
 FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (6, 1), (1, 8), (2, 8), (152, 8), (153, 8))
 RECORD = struct.Struct(">IIHHBBQQQQ")

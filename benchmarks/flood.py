@@ -20,14 +20,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.udp import ipfix, ipfix_template
-from collectors.admission import CROWDED, LIMITED, Admission
-from collectors.cli_given import MOST_RATE
-from collectors.inbox import Inbox
-from collectors.intake import Intake
-from collectors.listen import Listener
-from collectors.listening import decoders
-from collectors.receiving import MIB, Endpoint, bound
-from collectors.sinks import Nowhere
+from collectors.cli.option_values import MOST_RATE
+from collectors.exports.admission import CROWDED, LIMITED, Admission
+from collectors.listening.datagram_queue import Inbox
+from collectors.listening.listener import Listener
+from collectors.listening.receiver_threads import Intake
+from collectors.listening.udp_sockets import MIB, Endpoint, bound
+from collectors.live.listen_command import decoders
+from collectors.writers.sinks import Nowhere
 
 GOOD, FLOOD = "127.0.0.1", "127.0.0.2"
 FIELDS = 350  # of a wide template

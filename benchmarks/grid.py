@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.synth.simulate import Simulation, simulate
 from prism.synth.spec import Algorithm, Cluster, Degradation, Fault, Job, Nuisances, Spec
 

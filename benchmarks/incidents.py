@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.incidents.incident import Incident, join
 from prism.logs.opening import diagnose_files
 from prism.recordings import replay

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.udp import RECORDS, ipfix_template
-from collectors.metrics import flat
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
+from collectors.operations.metrics import flat
 from prism.board import Board
 from prism.serve import Parts, Wish, serve
 from prism.synth.simulate import simulate

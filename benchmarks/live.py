@@ -37,7 +37,7 @@ from benchmarks.endurance import hour, small
 from benchmarks.live_cases import ill, longer, well
 from benchmarks.live_restart import again, gone_ns, without
 from benchmarks.score import names_culprit, period_of
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.board import Board, Case
 from prism.playing import play, ticks
 from prism.sameness import loud

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from collectors.record import Flows, concatenated
+from collectors.columns.record import Flows, concatenated
 from prism.playing import Tick
 from prism.records import Memory
 from prism.store import job_from, job_json, trail_from, trail_json

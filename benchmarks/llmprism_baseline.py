@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.model import (
     Diagnosis,
     Finding,

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import headers, pcap
-from collectors.record import ACK, PSH, ROCE_PORT, TCP, UDP, Ints
+from collectors.captures import pcap
+from collectors.columns.record import ACK, PSH, ROCE_PORT, TCP, UDP, Ints
+from collectors.packets import headers
 
 Octets = NDArray[np.uint8]
 SNAPLEN, MTU, SEGMENT = 128, 4096, 1448

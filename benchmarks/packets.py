@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.mirror import SNAPLEN, Mirror
-from collectors import pcap, reading
-from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
+from collectors.aggregation import capture_reader
+from collectors.aggregation.batch_decoder import Decoder
+from collectors.aggregation.flow_table import flows_of
+from collectors.captures import pcap
 
 RECORD = 16 + SNAPLEN
 LIMIT = 600  # seconds any tool may take
@@ -66,7 +67,7 @@ class Run(NamedTuple):
 def read_flows(path: str) -> int:
     """Packets of a capture, made into flow records."""
     decoder, capture = Decoder(), pcap.read(path)
-    flows_of({"switch": reading.read(capture, decoder)}, decoder.endpoints)
+    flows_of({"switch": capture_reader.read(capture, decoder)}, decoder.endpoints)
     return capture.packets
 
 

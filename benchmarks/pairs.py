@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.udp import RECORDS, ipfix, ipfix_template
-from collectors import pcap, reading
-from collectors.datagrams import Datagrams
-from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
-from collectors.netflow import NetflowDecoder
+from collectors.aggregation import capture_reader
+from collectors.aggregation.batch_decoder import Decoder
+from collectors.aggregation.flow_table import flows_of
+from collectors.captures import pcap
+from collectors.exports.datagrams import Datagrams
+from collectors.exports.netflow.netflow import NetflowDecoder
 
 KINDS = ("one", "some", "random")
 Addresses = NDArray[np.uint32]
@@ -76,7 +77,7 @@ def datagrams(kind: str, count: int) -> list[Datagrams]:
 def follow(path: Path) -> None:
     """A capture to flow records, as `prism-collect flows` makes them."""
     decoder, opened = Decoder(), pcap.read(path)
-    flows_of({"a": reading.read(opened, decoder)}, decoder.endpoints)
+    flows_of({"a": capture_reader.read(opened, decoder)}, decoder.endpoints)
 
 
 def decode(batches: Sequence[Datagrams]) -> None:

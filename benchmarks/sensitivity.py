@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.accuracy import captures, inputs, of_folder
 from benchmarks.scaling import Constant, constants, modules, reading, scaled, times
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.jobs import around, naming
 from prism.layout.posterior import answers
 from prism.layout.problem import Problem, problem_of

@@ -30,14 +30,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors import flowrows, halves
-from collectors.clickhouse import Database, Table, opened
-from collectors.clickhouse_tables import MOST
-from collectors.record import Flows
-from collectors.storing import ROWS, Storing
+from collectors.addresses import address_halves
+from collectors.clickhouse.drivers import Database, Table, opened
+from collectors.clickhouse.schema import MOST
+from collectors.columns.record import Flows
+from collectors.store import flow_rows
+from collectors.store.store_sink import ROWS, Storing
 from prism.stored import StoredRecords
 
-RAW = replace(flowrows.FLOWS, name="raw")
+RAW = replace(flow_rows.FLOWS, name="raw")
 COUNTS = ("rows", "parts")
 JOBS, RANKS = 128, 64
 MINUTES = 10
@@ -112,7 +113,7 @@ def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = ti
     now = time.time_ns()
     size = min(ROWS, count)
     parts = [cluster(size, i, now - 60 * NS, 50 * NS) for i in range(max(1, count // size))]
-    made = [[flowrows.rows(part) for part in kind] for kind in (parts, map(flowrows.ordered, parts))]
+    made = [[flow_rows.rows(part) for part in kind] for kind in (parts, map(flow_rows.ordered, parts))]
     ready = [[rows | {"batch": np.zeros(size, np.uint64)} for rows in kind] for kind in made]
     database, rates = opened(where), list[tuple[Rate, ...]]()
     for turn in range(3):
@@ -120,7 +121,7 @@ def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = ti
         for kind in ready:
             quiet(database, RAW)
             found.append(measured(size * len(parts), partial(raw, database, kind), spent))
-        quiet(database, RAW, *flowrows.TABLES)
+        quiet(database, RAW, *flow_rows.TABLES)
         sink = Storing(where, folder / f"spool{turn}")
         found.append(measured(size * len(parts), partial(sunk, sink, parts), spent))
         sink.close()
@@ -142,7 +143,7 @@ def quiet(database: Database, *some: Table) -> None:
 def fill(database: Database, count: int, end_ns: int) -> None:
     """So many rows like those of `cluster`, in the ten minutes before `end_ns`; the engine makes them."""
     span = MINUTES * 60 * NS
-    low, kept = f"{0xFFFF << 32 | 10 << 24}", [c.name for c in flowrows.FLOWS.kept(plain=False)]
+    low, kept = f"{0xFFFF << 32 | 10 << 24}", [c.name for c in flow_rows.FLOWS.kept(plain=False)]
     made = {name: f"toUInt32({default})" for name, default in (("packets", "intDiv(octets, 4096) + 1"), ("messages", "1"))}
     made |= {
         "end_ns": "start_ns + toInt64(intDiv(octets, 25)) + toInt64(intDiv(h, 4096) % 1000)",
@@ -175,9 +176,9 @@ def asked(where: str, count: int) -> Iterator[tuple[str, float]]:
     stored = StoredRecords(database)
     fill(database, count, end)
     job = [f"10.0.0.{i}" for i in range(RANKS)]
-    condition, ends = halves.among(job)
-    last: dict[str, Any] = {"first": end - 60 * NS, "end": end, "from": (end - 60 * NS) // flowrows.BUCKET_NS, **ends}
-    where_sql = f"intDiv(start_ns, {flowrows.BUCKET_NS}) >= {{from:Int64}} AND start_ns >= {{first:Int64}} AND {condition}"
+    condition, ends = address_halves.among(job)
+    last: dict[str, Any] = {"first": end - 60 * NS, "end": end, "from": (end - 60 * NS) // flow_rows.BUCKET_NS, **ends}
+    where_sql = f"intDiv(start_ns, {flow_rows.BUCKET_NS}) >= {{from:Int64}} AND start_ns >= {{first:Int64}} AND {condition}"
     series = f"SELECT intDiv(start_ns, {NS}) AS s, sum(octets) AS o FROM flows WHERE {where_sql} GROUP BY s ORDER BY s"
     yield "rows", int(database.query("SELECT count() AS n FROM flows")["n"][0])
     parts = "SELECT count() AS n FROM system.parts WHERE active AND table = 'flows' AND database = currentDatabase()"
@@ -214,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as name, ExitStack() as undo:
             folder, process = Path(name), None
             if kind == "server":
-                servers = importlib.import_module("tests.collectors.servers")
+                servers = importlib.import_module("tests.collectors.builders.servers")
                 server = undo.enter_context(servers.running(folder / "server"))
                 where, process = server.url, server.process.pid
             else:

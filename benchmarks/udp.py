@@ -4,8 +4,8 @@
 
 IPFIX datagrams are 1364 octets of 28 records, sFlow datagrams hold 7 samples of 128 octets. Sender and receiver share the
 machine, so cores matter; the ratio to the bare loop, taken in the same run, is what compares. The kernel may join datagrams
-that one sender sends in a row (`collectors.receiving.bound`), and the sender here sends bursts; `bare` and `apart`, which is
-`ipfix` otherwise, have them one by one, as from many exporters in turn.
+that one sender sends in a row (`collectors.listening.udp_sockets.bound`), and the sender here sends bursts; `bare` and
+`apart`, which is `ipfix` otherwise, have them one by one, as from many exporters in turn.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.admission import Admission
-from collectors.inbox import Inbox
-from collectors.intake import Intake
-from collectors.listen import Listener
-from collectors.listening import decoders
-from collectors.receiving import MIB, Endpoint, Receiver, bound
-from collectors.sinks import Nowhere
+from collectors.exports.admission import Admission
+from collectors.listening.datagram_queue import Inbox
+from collectors.listening.listener import Listener
+from collectors.listening.receiver_threads import Intake
+from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, bound
+from collectors.live.listen_command import decoders
+from collectors.writers.sinks import Nowhere
 
 BURST, UDP_SEGMENT = 64, 103  # linux/udp.h
 FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (6, 1), (5, 1), (192, 1), (1, 8), (2, 8), (152, 8), (153, 8))

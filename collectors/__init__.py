@@ -1,21 +1,20 @@
-"""The life of a packet: the light half, from the wire to rows. It imports nothing of `prism`.
+"""Capture, decode and store flow records: from the wire to rows. Nothing here imports `prism`.
 
-1. `pcap` (with `pcapng`, `compression`, `framing`) yields frames, a `batch` at a time: when, octets as captured, length on
-   the wire;
-2. `fastpath` decodes a batch (`unpacking`, compiled; `commonframes` what most are) into rows; `packet` says the same for one
-   frame, header by header;
-3. `sightings` matches what several switches saw of one packet, so that it counts once and keeps its path;
-4. `following` finds each packet's flow; `messages` (RDMA) and `lanes` with `bursts` (the rest) follow it: what is payload, what
-   control, what was sent before, where a message or burst ends. `state` is what they remember. All compiled (`wire`);
-5. `flowtable` drives 3 and 4 (of one switch alone, 2 and 4 at once: `straight`) and hands out flow records (`record.Flows`,
-   put together in `finished`) and hop delays (`record.Transits`);
-6. `netflow` (with `walks`, `exportsets`, `recordsets`, `options`, `exportrows`) and `sflow` decode what switches export
-   themselves, a batch of `datagrams` at a time, into records and `evidence`; `ledger` names what became of every datagram;
-   `exportfile` (with `ipfixfile` and `exported`) takes them from files and captures;
-7. `dump` and `parquet` read records from files, ours and other tools' (`nfdump`, `zeek`, a user's `mapping`); what they find,
-   `gather` checks and turns into records. `inputs` tells which file is which;
-8. `writing` (with `lines`), `parquet`, `arrowfile` and `nfcapdfile` write records;
-9. `listen` (with `receiving`, `intake`, `admission`, `inbox`) takes datagrams from sockets, `capture` (with `ring`) frames
-   from an interface; both hand records to one of the `sinks` (`rotation`) until they are told to stop (`live`). Evidence
-   waits in `testimony` until it is asked for.
+The life of a packet, one folder per step. Imports go down this list only (import contracts in pyproject.toml).
+
+* `cli`: the command line `prism-collect`.
+* `live`: commands that run until they are stopped: capture an interface, listen for exports.
+* `listening`: receive export datagrams from UDP sockets, fairly and in bounded memory.
+* `store`: write flow records to ClickHouse exactly once, through a spool on disk.
+* `writers`: write flow records to files: CSV, JSON Lines, Parquet, Arrow, nfdump.
+* `formats`: read flow records from files: Parquet, CSV, JSON Lines, nfdump, Zeek, any table with a column mapping.
+* `recorded_exports`: read exports from captures of UDP datagrams and from IPFIX files.
+* `exports`: decode NetFlow, IPFIX and sFlow datagrams to flow records and to evidence.
+* `aggregation`: turn decoded packets into flow records; match packets that several switches captured.
+* `flows`: follow each packet's flow, compiled: messages of RDMA, bursts of TCP and UDP, reordering, retransmission.
+* `captures`: read and write pcap and pcapng; read frames from an interface.
+* `packets`: decode headers from Ethernet to the RoCEv2 BTH and to Ultra Ethernet, plain and compiled.
+* `columns`: the flow record and its tables; each column is declared once.
+* `addresses`: IP addresses as codes, numbers and texts.
+* `files`, `clickhouse`, `memory`, `operations`, `compilation`: what the others stand on.
 """

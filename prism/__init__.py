@@ -15,10 +15,10 @@ Public functions and types; each is imported when it is first used, so `import p
 
 The life of a flow:
 
-1. capture      a mirror port or a file yields frames with their time                     `collectors.pcap`
-2. decode       headers are parsed, down to TCP, UDP and RoCEv2                           `collectors.fastpath`
-3. aggregate    packets of several switches become flow records, each counted once        `collectors.flowtable`
-4. store        records are written to a dump or a store, and read again                  `collectors.dump`
+1. capture      a mirror port or a file yields frames with their time                     `collectors.captures.pcap`
+2. decode       headers are parsed, down to TCP, UDP and RoCEv2                           `collectors.aggregation.batch_decoder`
+3. aggregate    packets of several switches become flow records, each counted once        `collectors.aggregation.flow_table`
+4. store        records are written to a dump or a store, and read again                  `collectors.formats.text_files`
 5. recognise    a window of flows becomes jobs, each job its groups                       `jobs`, `parallelism`
 6. reconstruct  one timeline per job: steps and phases, per rank                          `timeline`
 7. diagnose     new delays in the event graph, and the candidate that explains them best  `graph`, `diagnosis`
@@ -36,7 +36,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all of this module
 
 if TYPE_CHECKING:
-    from collectors.record import Flows
+    from collectors.columns.record import Flows
     from prism.hints import Hints
     from prism.model import Finding, JobDiagnosis
     from prism.public import diagnose, read, replay, simulate
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Diagnosis": "prism.results",
     "Finding": "prism.model",
-    "Flows": "collectors.record",
+    "Flows": "collectors.columns.record",
     "Hints": "prism.hints",
     "JobDiagnosis": "prism.model",
     "Recording": "prism.results",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from collectors.documents import load_yaml
+from collectors.files.documents import load_yaml
 from prism.alerts.matching import Matcher, parse_matcher
 from prism.alerts.model import LABEL
 from prism.alerts.settings import (

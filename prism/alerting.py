@@ -12,10 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from collectors.clickhouse import StoreError
-from collectors.logs import say
-from collectors.metrics import Count, keyed
-from collectors.statefile import save
+from collectors.clickhouse.drivers import StoreError
+from collectors.live.state_file import save
+from collectors.operations.logs import say
+from collectors.operations.metrics import Count, keyed
 from prism import silencing
 from prism.alerts.answers import Delivery, after
 from prism.alerts.bodies import post

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from collectors.clickhouse import StoreError
-from collectors.evidence import Evidence
-from collectors.ledger import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
-from collectors.logs import say
-from collectors.metrics import Count, keyed
-from collectors.record import Flows, concatenated
-from collectors.sinks import Sink
-from collectors.testimony import Witness
+from collectors.clickhouse.drivers import StoreError
+from collectors.columns.record import Flows, concatenated
+from collectors.exports.counter_names import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
+from collectors.exports.evidence import Evidence
+from collectors.exports.evidence_store import Witness
+from collectors.operations.logs import say
+from collectors.operations.metrics import Count, keyed
+from collectors.writers.sinks import Sink
 from prism.board import Board, Gap
 from prism.exporters.ports import Survey
 from prism.hearing import Heard
@@ -32,7 +32,7 @@ IDLE_S = 5  # seconds between two reads of a store that holds no records yet
 
 @runtime_checkable
 class Counting(Protocol):
-    """A decoder of exports; see `collectors.ledger`."""
+    """A decoder of exports; see `collectors.exports.counter_names`."""
 
     @property
     def exporters(self) -> Mapping[str, Mapping[str, int]]:

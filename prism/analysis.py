@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.advice import some
 from prism.assess import assessed
 from prism.causes import settled
@@ -66,7 +66,7 @@ def diagnose(
     life, records = flows.window, len(flows)
     seen = window or life
     flows = condensed(flows) if records > MANY else flows
-    talkers, addresses = flows.talkers, flows.endpoints
+    talkers, addresses = flows.talkers, tuple(flows.endpoints)
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from collectors.compiled import compiled
-from collectors.record import Flows
+from collectors.columns.record import Flows
+from collectors.compilation.compiled import compiled
 from prism.chains import chains_of, emptied, lanes_of
 from prism.kernels.edges import Edge, Pair, ends, sending
 from prism.kernels.handover import Handover

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import edges_of, ends, sending
 from prism.kernels.intervals import Ints, at_half
 from prism.kernels.lockstep import Collective

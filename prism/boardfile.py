@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import COLUMNS, Flows
+from collectors.columns.record import COLUMNS, Flows
 from prism.board import Board
 from prism.gaps import MOST
 from prism.model import PHASES, JobDiagnosis

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import Flows, Ints
+from collectors.columns.record import Flows, Ints
 from prism.cost import steps_of
 from prism.detectors.view import View
 from prism.kernels.density import weights

@@ -9,7 +9,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import Edge, Pair, ahead, flipped
 from prism.kernels.handover import NEVER, Handover, Tide
 from prism.kernels.intervals import Ints

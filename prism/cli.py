@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors import cli_warm
-from collectors.bounded import MEMORY, MemoryOption, bounded, unbounded
-from collectors.cli import VersionOption, check_output, complaints, lacking, named_inputs, written
-from collectors.cli_given import Commands
-from collectors.memory import keep_freed, seldom_collected
+from collectors.cli import warm_command
+from collectors.cli.commands import VersionOption
+from collectors.cli.errors import complaints, lacking
+from collectors.cli.file_arguments import check_output, named_inputs
+from collectors.cli.option_values import Commands, MemoryOption
+from collectors.files.atomic_files import written
+from collectors.memory.allocator import keep_freed, seldom_collected
+from collectors.memory.limit import MEMORY, bounded, unbounded
 from prism import (
     cli_alerts,
     cli_counters,
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from collectors.record import Flows
+    from collectors.columns.record import Flows
     from prism.hints import Hints
     from prism.identity import Marks
     from prism.model import Diagnosis
@@ -132,7 +135,7 @@ def replay(
     Prints tables. Exit status: 0 with or without findings, 2 on bad input, 75 if the store cannot be reached.
     """
     with complaints("prism") as undo:
-        from collectors.compiling import begin
+        from collectors.compilation.startup import begin
 
         undo.enter_context(begin("prism", quiet=quiet))
         keep_freed()
@@ -145,7 +148,7 @@ def replay(
 
         earlier = _known(known) if known else {}
 
-        from collectors.inputs import read_columns
+        from collectors.formats.file_types import read_columns
         from prism.identity import renamed
         from prism.recordings import replay as run
 
@@ -334,15 +337,9 @@ def _write(path: str, text: str) -> None:
         Path(name).write_text(text, encoding="utf-8")
 
 
-cli_ops.add_to(app)
-cli_service.add_to(app)
-cli_live.add_to(app)
-cli_alerts.add_to(app)
-cli_logs.add_to(app)
-cli_stacks.add_to(app)
-cli_counters.add_to(app)
-cli_metrics.add_to(app)
-cli_incident.add_to(app)
-past_command.add_to(app)
-reports_command.add_to(app)
-app.command("warm")(cli_warm.command("prism", ("collectors", "prism")))
+for part in (
+    cli_ops, cli_service, cli_live, cli_alerts, cli_logs, cli_stacks, cli_counters, cli_metrics, cli_incident, past_command,
+    reports_command,
+):  # fmt: skip
+    part.add_to(app)
+app.command("warm")(warm_command.command("prism", ("collectors", "prism")))

@@ -57,7 +57,7 @@ def add(
 
     Prints the id of the silence, and on stderr how many alerts it matches now. A label that no alert has is an error.
     """
-    from collectors.cli import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism"):
         from prism.alertfile import read_alerts
@@ -79,7 +79,7 @@ def add(
 @silences.command("list")
 def show(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
     """List silences: active, future, and ended within 30 days."""
-    from collectors.cli import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism"):
         from prism.alertfile import read_alerts
@@ -99,7 +99,7 @@ def remove(
     settings: SettingsOption = "alerts.yaml",
 ) -> None:
     """End a silence now."""
-    from collectors.cli import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism"):
         from prism.alertfile import read_alerts
@@ -115,7 +115,7 @@ def try_out(
     settings: SettingsOption = "alerts.yaml",
 ) -> None:
     """Send a test alert and its resolution to each receiver, and print the answers. Exit status 1 if any delivery failed."""
-    from collectors.cli import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism"):
         from prism.alertfile import read_alerts
@@ -140,7 +140,7 @@ def try_out(
 @alerts.command("list")
 def listing(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
     """List notifications that wait or failed for good, and muted alerts, as the service last wrote them."""
-    from collectors.cli import complaints
+    from collectors.cli.errors import complaints
 
     with complaints("prism"):
         from prism.alertfile import read_alerts

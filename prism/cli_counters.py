@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli import complaints
+from collectors.cli.errors import complaints
 
 if TYPE_CHECKING:
     from prism.counters.portjobs import OddPort, PortJob
@@ -54,7 +54,7 @@ def counters(
 
 
 def _mapping(path: str) -> dict[str, str]:
-    from collectors.documents import load_json, load_yaml
+    from collectors.files.documents import load_json, load_yaml
 
     text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     document = load_json(text, path) if path.endswith(".json") else load_yaml(text, path)

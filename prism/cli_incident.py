@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli import complaints, named_inputs, written
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
+from collectors.files.atomic_files import written
 
 if TYPE_CHECKING:
-    from collectors.record import Flows
+    from collectors.columns.record import Flows
     from prism.incidents.incident import Incident
 
 FAILED = 3  # exit status

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from collectors.bounded import MEMORY, MemoryOption, bounded
-from collectors.cli import complaints, named_inputs
-from collectors.cli_settings import config_option
+from collectors.cli.config_option import config_option
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 
 ConfigOption = Annotated[str | None, config_option("prism")]
 TopologyOption = Annotated[
@@ -62,10 +64,10 @@ def watch(
     with complaints("prism") as undo:
         if not replay:
             raise ValueError("files need --replay")
-        from collectors.compiling import begin
+        from collectors.compilation.startup import begin
 
         undo.enter_context(begin("prism", quiet=quiet))
-        from collectors.inputs import read_columns
+        from collectors.formats.file_types import read_columns
         from prism.cli import _hints, _topology
         from prism.live import play_files, rate
 
@@ -155,7 +157,7 @@ def serve(
     Without --listen, analyse the records that collectors elsewhere write to the store.
     """
     with complaints("prism"):
-        from collectors import logs
+        from collectors.operations import logs
         from prism.api.serving import Wish as Pages
         from prism.cli import _hints, _topology
         from prism.names.sources import Names, origins

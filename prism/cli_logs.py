@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli import complaints, written
+from collectors.cli.errors import complaints
+from collectors.files.atomic_files import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli import complaints, named_inputs, written
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
+from collectors.files.atomic_files import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

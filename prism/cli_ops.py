@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from collectors.bounded import MEMORY, MemoryOption, bounded
-from collectors.cli import complaints, named_inputs
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 
 if TYPE_CHECKING:
     from prism.doctor import Asked, Check
@@ -49,7 +51,7 @@ def doctor(
     with complaints("prism"):
         if exporters:
             raise typer.Exit(_exporters(url, token_file, json=json))
-        from collectors.clickhouse import folder_of
+        from collectors.clickhouse.drivers import folder_of
         from prism.doctor import Asked, examine, worst
         from prism.facts import read
 
@@ -136,8 +138,8 @@ def demo(
         import time
         import webbrowser
 
-        from collectors.compiling import begin
-        from collectors.live import signals
+        from collectors.compilation.startup import begin
+        from collectors.live.session import signals
         from prism.api.serving import served
         from prism.board import Boards
         from prism.cli import _topology

@@ -10,8 +10,10 @@ from typing import Annotated
 
 import typer
 
-from collectors.bounded import MEMORY, MemoryOption, bounded
-from collectors.cli import complaints, named_inputs
+from collectors.cli.errors import complaints
+from collectors.cli.file_arguments import named_inputs
+from collectors.cli.option_values import MemoryOption
+from collectors.memory.limit import MEMORY, bounded
 from prism import cli_live
 
 GLANCE = 0.1  # seconds
@@ -53,8 +55,8 @@ def open_(
     with complaints("prism") as undo, needed():
         from tempfile import TemporaryDirectory
 
-        from collectors.compiling import begin
-        from collectors.live import signals
+        from collectors.compilation.startup import begin
+        from collectors.live.session import signals
         from prism.api.serving import Wish, shown
         from prism.cli import _bookings, _hints, _progress, _topology
         from prism.opening import opened

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from collectors.cli import complaints
+from collectors.cli.errors import complaints
 
 SHOWN = 8  # clusters
 RANKS = 12

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli import complaints
+from collectors.cli.errors import complaints
 
 if TYPE_CHECKING:
-    from collectors.clickhouse import Database
-    from collectors.retention import Status
+    from collectors.clickhouse.drivers import Database
+    from collectors.store.retention import Status
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WhereArgument = Annotated[
@@ -34,10 +34,10 @@ app = typer.Typer(help="Create the store, show its tables, drop old records.", n
 def init(where: WhereArgument, keep: KeepOption = None) -> None:
     """Create the tables, or upgrade those of an earlier version without losing rows."""
     with _database(where, make=True) as database:
-        from collectors import flowrows, retention
+        from collectors.store import flow_rows, retention
 
         keep_s = seconds(keep) if keep else None
-        for table in flowrows.kept_for(keep_s or flowrows.KEEP_S):
+        for table in flow_rows.kept_for(keep_s or flow_rows.KEEP_S):
             database.create(table)
         if keep_s:
             retention.keep(database, keep_s)
@@ -51,7 +51,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
     WHERE may be the folder of prism serve --data. While the service runs, it is asked.
     """
     with complaints("prism"):
-        from collectors.storeerror import StoreError
+        from collectors.clickhouse.store_error import StoreError
         from prism.storestatus import seen
 
         found = seen(where)
@@ -72,7 +72,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
 def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     """Drop records older than the retention time now; --keep changes the retention time."""
     with _database(where) as database:
-        from collectors import retention
+        from collectors.store import retention
 
         keep_s = seconds(keep) if keep else None
         typer.echo(f"{retention.prune(database, time.time_ns(), keep_s)} partitions dropped")
@@ -93,8 +93,8 @@ def seconds(text: str) -> int:
 def _database(where: str, *, make: bool = False) -> Iterator[Database]:
     """A store that is there already, unless it is to be made; that of `prism serve --data FOLDER`, too, which is in it."""
     with complaints("prism"):
-        from collectors.clickhouse import opened
-        from collectors.storeerror import InUseError
+        from collectors.clickhouse.drivers import opened
+        from collectors.clickhouse.store_error import InUseError
         from prism.storestatus import kept, place
 
         at = place(where)

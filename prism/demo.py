@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.board import Boards
 from prism.live import by_clock
 from prism.playing import moved, play, ticks

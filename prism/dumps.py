@@ -6,16 +6,16 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from collectors.inputs import opened
-from collectors.mapping import Columns
-from collectors.record import Flows, concatenated
+from collectors.columns.record import Flows, concatenated
+from collectors.formats.column_mapping import Columns
+from collectors.formats.file_types import opened
 from prism.records import Memory
 
 
 class Dumps:
     """Records in dumps: files that are read, and their records chosen, piece by piece, whenever they are asked for.
 
-    Each with the name of the switch of records that name none. Raises as `collectors.inputs.opened`.
+    Each with the name of the switch of records that name none. Raises as `collectors.formats.file_types.opened`.
     """
 
     def __init__(self, files: Sequence[tuple[str, str]], columns: Columns | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from collectors.record import SYN
+from collectors.columns.record import SYN
 from prism.detectors.steps import unevenness
 from prism.detectors.view import Pause, View
 from prism.kernels.closings import closings

@@ -151,8 +151,8 @@ def _cache() -> tuple[str, bool]:
 
 
 def _store(where: str) -> Store:
-    from collectors.clickhouse import StoreError, Table, TableColumn, opened
-    from collectors.storeerror import AbsentError, InUseError
+    from collectors.clickhouse.drivers import StoreError, Table, TableColumn, opened
+    from collectors.clickhouse.store_error import AbsentError, InUseError
     from prism.storestatus import place
 
     table = Table(
@@ -177,7 +177,7 @@ def _store(where: str) -> Store:
 
 def _asked(where: str) -> Store:
     """What the running service that has a store says of it."""
-    from collectors.storeerror import StoreError
+    from collectors.clickhouse.store_error import StoreError
     from prism.storestatus import seen
 
     try:

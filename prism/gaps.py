@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.board import Gap, GapReason
 from prism.model import Event, Phases, Timeline
 from prism.stitching import changed

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
 from prism.heartbeat import rests
 from prism.model import Finding
 from prism.sameness import OUTAGES

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.model import Job
 from prism.parted import over
 from prism.stitching import job_ends

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from collectors.documents import Object, load_json, load_yaml
+from collectors.files.documents import Object, load_json, load_yaml
 from prism.model import Job, JobDiagnosis
 from prism.topology import Topology, is_name, normal_address, shown
 

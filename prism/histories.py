@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from collectors.clickhouse import Database, Table, TableColumn
+from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism import history
 from prism.following import Trail
 from prism.tracking import Followed

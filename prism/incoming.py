@@ -34,7 +34,7 @@ class Incoming:
 
 def _ending(name: str) -> str:
     """The endings of a file's name that say how to read it; nothing else of it reaches the disk."""
-    from collectors.cli import ENDINGS
+    from collectors.cli.file_arguments import ENDINGS
 
     kept = [ending for ending in Path(_shown(name).lower()).suffixes[-2:] if ending in ENDINGS]
     return "".join(kept)

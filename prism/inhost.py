@@ -14,7 +14,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.intervals import Ints, nearest
 from prism.kernels.lockstep import Collective
 from prism.kinds import Members

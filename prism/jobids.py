@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from collectors.record import Flows, Ints
+from collectors.columns.record import Flows, Ints
 
 
 def main_job_ids(flows: Flows) -> Ints:

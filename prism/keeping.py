@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 
-from collectors import clickhouse, flowrows
-from collectors.clickhouse_tables import MOST
-from collectors.record import COLUMNS, Flows
+from collectors.clickhouse import drivers
+from collectors.clickhouse.schema import MOST
+from collectors.columns.record import COLUMNS, Flows
+from collectors.store import flow_rows
 from prism.stored import StoredRecords
 
 
@@ -20,12 +21,12 @@ def through(where: str, flows: Flows) -> Flows:
     """
     if not len(flows):
         return flows
-    if not flowrows.addressed(flows).all():
+    if not flow_rows.addressed(flows).all():
         raise ValueError("records between names instead of IP addresses cannot be written to a store")
     first, last = int(flows.start_ns.min()), int(flows.start_ns.max())
-    database = clickhouse.opened(where)
+    database = drivers.opened(where)
     try:
-        tables = flowrows.kept_for(flowrows.MOST_KEPT_S)
+        tables = flow_rows.kept_for(flow_rows.MOST_KEPT_S)
         for table in tables:
             database.create(table)
         known, rolled = (database.registered(table.name) or {} for table in tables)
@@ -34,13 +35,13 @@ def through(where: str, flows: Flows) -> Flows:
                 f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days, and these are older; "
                 "use a longer --keep or another store"
             )
-        for number, rows in flowrows.pieces(flows.start_ns, known["partition_ns"]).items():
+        for number, rows in flow_rows.pieces(flows.start_ns, known["partition_ns"]).items():
             for start in range(0, len(rows), MOST):
                 part = flows.take(rows[start : start + MOST])
                 token = f"{_digest(part)}-{number}"
-                part = flowrows.ordered(part)
-                database.insert(tables[0], flowrows.rows(part), token=token, again=True)
-                for own, pairs in flowrows.pair_pieces(part, rolled["partition_ns"], token):
+                part = flow_rows.ordered(part)
+                database.insert(tables[0], flow_rows.rows(part), token=token, again=True)
+                for own, pairs in flow_rows.pair_pieces(part, rolled["partition_ns"], token):
                     database.insert(tables[1], pairs, token=own, again=True)
         return StoredRecords(database, create=False).between(first, last + 1)
     finally:
@@ -49,7 +50,7 @@ def through(where: str, flows: Flows) -> Flows:
 
 def _digest(flows: Flows) -> str:
     """A name for records, the same whenever they are the same."""
-    told = hashlib.blake2s(repr((flows.endpoints, flows.exporters, flows.paths)).encode(), digest_size=16)
+    told = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
     for column in COLUMNS:
         told.update(getattr(flows, column.name).tobytes())
     return told.hexdigest()

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import networkx as nx
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.beside import beside, neighbours, partners
 from prism.kernels.edges import Pair
 from prism.kernels.lockstep import Collective, merged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from collectors.mapping import Columns
+from collectors.formats.column_mapping import Columns
 from prism.board import Board
 from prism.hints import Hints
 from prism.keeping import through

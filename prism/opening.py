@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from collectors.inputs import read_columns
-from collectors.mapping import Columns
-from collectors.record import Flows
+from collectors.columns.record import Flows
+from collectors.formats.column_mapping import Columns
+from collectors.formats.file_types import read_columns
 from prism.analysis import diagnose
 from prism.board import Board, Boards, told
 from prism.hints import Hints

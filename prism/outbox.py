@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from collectors.clickhouse import Database, Table, TableColumn
+from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism.alerts.model import Notification, from_json
 
 DAYS = 30

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.batches import by_batch
 from prism.chains import chains_of, rests_of
 from prism.inhost import by_rail, links_inside, with_links

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from collectors.record import Mask
+from collectors.columns.record import Mask
 from prism.kernels.intervals import Ints
 from prism.model import Finding, Severity
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
 from prism.kernels.calls import ready
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.board import Board
 from prism.watch import Watch
 from prism.windows import SECOND, taken

@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from collectors.cli import named_inputs
-from collectors.compiling import begin
-from collectors.inputs import read_columns
-from collectors.record import Flows, Transits
+from collectors.cli.file_arguments import named_inputs
+from collectors.columns.record import Flows, Transits
+from collectors.compilation.startup import begin
+from collectors.formats.file_types import read_columns
 from prism import analysis, hints, recordings, simulations, topology
 from prism.hints import Hints
 from prism.model import Source

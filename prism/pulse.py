@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from collectors.record import Ints
+from collectors.columns.record import Ints
 
 SECOND = 1_000_000_000
 

@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from collectors import inputs as files
-from collectors import pcap, reading
-from collectors.fastpath import Decoder, Undecoded, Unread
-from collectors.flowtable import flows_of
-from collectors.flowtable import skipped as skipped_packets
-from collectors.inputs import Kind
-from collectors.mapping import Columns
-from collectors.record import Flows, Transits, concatenated
-from collectors.testimony import together
+from collectors.aggregation import capture_reader
+from collectors.aggregation.batch_decoder import Decoder, Undecoded, Unread
+from collectors.aggregation.flow_table import flows_of
+from collectors.aggregation.flow_table import skipped as skipped_packets
+from collectors.captures import pcap
+from collectors.columns.record import Flows, Transits, concatenated
+from collectors.exports.evidence_store import together
+from collectors.formats import file_types as files
+from collectors.formats.column_mapping import Columns
+from collectors.formats.file_types import Kind
 from prism.analysis import diagnose
 from prism.hints import Hints
 from prism.model import Diagnosis, Source
@@ -44,9 +45,9 @@ def replay(
     scheduler: str = "",
     store: str = "",
 ) -> Diagnosis:
-    """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in `collectors.dump`.
-    `kept` is given the flow records, and gives those that are looked at. `hints` are what the operator knows, `bookings` what
-    schedulers say of jobs.
+    """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in
+    `collectors.formats.text_files`. `kept` is given the flow records, and gives those that are looked at. `hints` are what the
+    operator knows, `bookings` what schedulers say of jobs.
 
     In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. A server that is the `store` of the
     records sums them up by pair, and each worker reads those of its job there. Raises DecodeError (a ValueError) with the
@@ -140,7 +141,7 @@ def read(
 def _packets(
     capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
 ) -> Iterator[Undecoded | Unread]:
-    for frames in reading.read(capture, decoder):
+    for frames in capture_reader.read(capture, decoder):
         yield frames
         tell("packets", sum(c.packets for c in captures.values()), 0)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 
 
 class Records(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import Rows, sending
 from prism.kernels.lockstep import Collective
 from prism.kernels.ordered import ascending, in_order

@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from collectors.gather import Gatherer, lacking
-from collectors.mapping import OURS
-from collectors.packet import DecodeError
-from collectors.record import COLUMNS, Flows, Transits
+from collectors.columns.record import COLUMNS, Flows, Transits
+from collectors.formats.column_mapping import OURS
+from collectors.formats.foreign_records import Gatherer, lacking
+from collectors.packets.plain_decoder import DecodeError
 from prism import model, report
 from prism.model import PHASES, JobDiagnosis, Source
 from prism.titles import title

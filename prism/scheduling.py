@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from collectors.logs import say
+from collectors.operations.logs import say
 
 P = ParamSpec("P")
 T = TypeVar("T")

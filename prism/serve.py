@@ -14,20 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors import clickhouse, compiled, places
-from collectors.admission import Admission
-from collectors.cli_given import MOST_RATE
-from collectors.clickhouse import Database
-from collectors.inbox import Inbox
-from collectors.intake import Intake
-from collectors.listen import Listener
-from collectors.listening import decoders, opened_sockets
-from collectors.live import allow_list, signals
-from collectors.logs import say
-from collectors.metrics import Count, flat
-from collectors.receiving import endpoint
-from collectors.storing import Storing
-from collectors.warming import Warming, compiled_beside
+from collectors.cli.option_values import MOST_RATE
+from collectors.clickhouse import drivers
+from collectors.clickhouse import store_folders as places
+from collectors.clickhouse.drivers import Database
+from collectors.compilation import compiled
+from collectors.compilation.warming import Warming, compiled_beside
+from collectors.exports.admission import Admission
+from collectors.listening.datagram_queue import Inbox
+from collectors.listening.listener import Listener
+from collectors.listening.receiver_threads import Intake
+from collectors.listening.udp_sockets import endpoint
+from collectors.live.listen_command import decoders, opened_sockets
+from collectors.live.session import allow_list, signals
+from collectors.operations.logs import say
+from collectors.operations.metrics import Count, flat
+from collectors.store.store_sink import Storing
 from prism.analysing import Analysis, Counting, Watched, witnessing
 from prism.board import Board
 from prism.exporters.ports import Survey
@@ -124,7 +126,7 @@ def serve(
     compiled.be_patient(beside=compiled_beside)
     with signals() as asked, ExitStack() as undo, Warming(told=_compiling) as warming:
         warming.start()
-        database = clickhouse.opened(wish.store)
+        database = drivers.opened(wish.store)
         undo.callback(database.close)
         apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
         executor = undo.enter_context(apart)

@@ -10,8 +10,8 @@ from prism.board import Boards, Case
 from prism.records import Records
 
 if TYPE_CHECKING:
-    from collectors.metrics import Count
-    from collectors.retention import Status
+    from collectors.operations.metrics import Count
+    from collectors.store.retention import Status
     from prism.alerts.model import Notification
     from prism.alerts.settings import Settings
     from prism.exporters.ports import Survey

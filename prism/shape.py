@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.alongside import own_pace
 from prism.kernels.edges import Edge, Pair
 from prism.kernels.lockstep import Collective

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from collectors import retention
-from collectors.logs import say
-from collectors.metrics import Count
+from collectors.operations.logs import say
+from collectors.operations.metrics import Count
+from collectors.store import retention
 from prism.alertfile import read_alerts
 from prism.alerting import Alerts
 from prism.alerts.settings import Settings

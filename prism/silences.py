@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors.record import Mask
+from collectors.columns.record import Mask
 from prism.kernels.gaps import ended
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order

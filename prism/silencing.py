@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from collectors.statefile import save
+from collectors.live.state_file import save
 from prism.alerts.matching import Matcher, Silence, silence
 
 FILE = "silences.json"

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from collectors import pcap
-from collectors.pieces import Table
-from collectors.record import Transits
-from collectors.writing import Writer
+from collectors.captures import pcap
+from collectors.columns.partial_records import Table
+from collectors.columns.record import Transits
+from collectors.writers.record_files import Writer
 from prism.synth.degrade import Collection
 from prism.synth.frames import SNAPLEN
 from prism.synth.mirrors import Mirrors

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from collectors import clickhouse
-from collectors.record import Flows, Mask, Transits
+from collectors.clickhouse import drivers
+from collectors.columns.record import Flows, Mask, Transits
 from prism.analysis import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
 from prism.hints import Hints
 from prism.jobs import around, naming, recognize
@@ -130,7 +130,7 @@ _READING = threading.Lock()  # one connection serves all threads of a worker
 
 @lru_cache(maxsize=4)
 def _store(where: str) -> StoredRecords:
-    return StoredRecords(clickhouse.opened(where), create=False)
+    return StoredRecords(drivers.opened(where), create=False)
 
 
 Answer = tuple[Told, ...] | tuple[Job, ...]
@@ -204,7 +204,7 @@ class _Site:
         apart = parts(self.pairs, self.topology)
         if isinstance(self.records, Memory):
             for own in divided(self.records.flows, apart):
-                yield self._work(Memory(own), own.endpoints)
+                yield self._work(Memory(own), tuple(own.endpoints))
             return
         for members in apart:
             inside = np.zeros(len(self.pairs.endpoints), np.bool_)
@@ -215,7 +215,7 @@ class _Site:
         """A job of a part as work of its own."""
         if isinstance(work.records, Memory):
             own = around(work.records.flows, job)
-            return replace(self._work(Memory(own), own.endpoints), job=job)
+            return replace(self._work(Memory(own), tuple(own.endpoints)), job=job)
         asked = frozenset(job.endpoints)
         inside = np.array([address in asked for address in self.pairs.endpoints], np.bool_)
         return replace(self._work(work.records, self._around(inside)), job=job)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
-from collectors.clickhouse import Database, Table, TableColumn
+from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism.board import Case, Gap, Window
 from prism.following import Trail
 from prism.gaps import MOST as GAPS_KEPT

@@ -7,10 +7,11 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import flowrows, halves
-from collectors.clickhouse import Database
-from collectors.flowrows import ENDS, FLOWS, MINUTE, PAIRS
-from collectors.record import Flows
+from collectors.addresses import address_halves
+from collectors.clickhouse.drivers import Database
+from collectors.columns.record import Flows
+from collectors.store import flow_rows
+from collectors.store.flow_rows import ENDS, FLOWS, MINUTE, PAIRS
 from prism.jobs.pairs import Pairs
 
 BETWEEN = "{time} >= {{{name}_first:Int64}} AND {time} < {{{name}_end:Int64}}"
@@ -26,17 +27,17 @@ class StoredRecords:
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
         """See `Records`; codes are in order of address."""
-        sql = f"SELECT {flowrows.selected()} FROM {FLOWS.name} WHERE {_bucketed('at')}"
+        sql = f"SELECT {flow_rows.selected()} FROM {FLOWS.name} WHERE {_bucketed('at')}"
         parameters: dict[str, object] = {"at_first": int(start_ns), "at_end": int(end_ns)}
         if endpoints:
-            condition, ends = halves.among(endpoints)
+            condition, ends = address_halves.among(endpoints)
             sql += f" AND {condition}"
             parameters |= ends
         if limit is None:
-            return _by_start(flowrows.flows_of(self._database.query(sql, parameters)))
+            return _by_start(flow_rows.flows_of(self._database.query(sql, parameters)))
         sql += " ORDER BY start_ns LIMIT {limit:UInt64}"
         parameters["limit"] = max(0, int(limit))
-        return _by_start(flowrows.flows_of(self._database.query(sql, parameters)))
+        return _by_start(flow_rows.flows_of(self._database.query(sql, parameters)))
 
     def pairs(self, start_ns: int, end_ns: int) -> Pairs:
         """Who sent to whom in records that start in [start_ns, end_ns).
@@ -64,7 +65,7 @@ class StoredRecords:
 
 def _bucketed(name: str) -> str:
     """A condition on the start, said of the first expression of the order too, so that an old server's index knows."""
-    bucket = flowrows.BUCKET_NS
+    bucket = flow_rows.BUCKET_NS
     index = f"intDiv(start_ns, {bucket}) >= intDiv({{{name}_first:Int64}}, {bucket})"
     index += f" AND intDiv(start_ns, {bucket}) <= intDiv({{{name}_end:Int64}}, {bucket})"
     return f"{BETWEEN.format(time='start_ns', name=name)} AND {index}"
@@ -76,7 +77,7 @@ def _by_start(flows: Flows) -> Flows:
 
 def _pairs(found: dict[str, NDArray[np.uint64]]) -> Pairs:
     ends = (np.stack([found[f"{end}_high"], found[f"{end}_low"]], axis=1).astype(np.uint64) for end in ("src", "dst"))
-    (src, dst), endpoints = halves.coded(*ends)
+    (src, dst), endpoints = address_halves.coded(*ends)
     numbers = {name: found[name[0]].astype(np.int64) for name in ("octets", "records", "first_ns", "last_ns")}
     order = np.lexsort((dst, src))
     return Pairs(src[order], dst[order], **{name: values[order] for name, values in numbers.items()}, endpoints=endpoints)

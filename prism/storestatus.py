@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from collectors import places, retention
-from collectors.clickhouse import folder_of, opened
-from collectors.retention import Status
-from collectors.storeerror import AbsentError, InUseError, StoreError
+from collectors.clickhouse import store_folders
+from collectors.clickhouse.drivers import folder_of, opened
+from collectors.clickhouse.store_error import AbsentError, InUseError, StoreError
+from collectors.store import retention
+from collectors.store.retention import Status
 from prism import servicefile
 from prism.servicefile import Running
 
@@ -27,7 +28,7 @@ class Seen:
 
 def place(where: str) -> str:
     """The store that is meant: of the folder of `prism serve --data`, the one inside. Raises StoreError."""
-    return where if "://" in where else places.resolved(folder_of(where))
+    return where if "://" in where else store_folders.resolved(folder_of(where))
 
 
 def seen(where: str) -> Seen:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
-from collectors.documents import Object, load_json, load_yaml
+from collectors.files.documents import Object, load_json, load_yaml
 
 _FIELDS = ("host", "rail", "leaf", "rack", "port")
 _FIELDS_SET = frozenset(_FIELDS[:3])  # one of them beside `address` makes a table a topology

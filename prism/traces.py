@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from collectors.files import written
+from collectors.files.atomic_files import written
 from prism import kineto, trace
 from prism.model import Diagnosis
 from prism.topology import Topology

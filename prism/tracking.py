@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.board import JobState
 from prism.identity import Marks, distinct, marks, recognised
 from prism.jobs import rows_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Mask
+from collectors.columns.record import Mask
 from prism.kernels.gaps import medians
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import in_order

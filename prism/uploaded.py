@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from collectors.bounded import TooMuchError, bounded
-from collectors.compiled import be_patient
+from collectors.compilation.compiled import be_patient
+from collectors.memory.limit import TooMuchError, bounded
 
 ASKED = "asked.json"  # in the folder: the files, under their names and ours, and the topology
 NICE = 10
@@ -96,7 +96,7 @@ def _say(what: dict[str, object]) -> None:
 
 def _named(names: dict[str, str]) -> list[tuple[str, str]]:
     """The switch that saw each file: what its name as uploaded says. Raises ValueError where two say the same."""
-    from collectors.cli import stem
+    from collectors.cli.file_arguments import stem
 
     seen: dict[str, str] = {}
     for shown in names.values():

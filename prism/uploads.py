@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from collectors.bounded import MEMORY
+from collectors.memory.limit import MEMORY
 from prism import boardfile
 from prism.boardfile import Replayed
 from prism.incoming import FullError, Incoming

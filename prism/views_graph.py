@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.board import Board, Case
 from prism.model import JobDiagnosis, Pair
 from prism.records import Records

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Executor
 from dataclasses import replace
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism import gaps
 from prism.baseline import frozen
 from prism.board import Board, Boards, Gap, JobStatus, Window
@@ -298,7 +298,7 @@ class Watch:
             self._kept or Memory(flows),
             since,
             now_ns,
-            flows.endpoints if self._kept else (),
+            tuple(flows.endpoints) if self._kept else (),
             job,
             (since, until),
             self._source(len(flows)),

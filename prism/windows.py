@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Ints, Transits, concatenated
-from collectors.testimony import DELAYS, together
+from collectors.columns.record import Flows, Ints, Transits, concatenated
+from collectors.exports.evidence_store import DELAYS, together
 
 SECOND = 1_000_000_000
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
-from collectors import compiled
-from collectors.memory import seldom_collected
-from collectors.warming import compiled_beside
+from collectors.compilation import compiled
+from collectors.compilation.warming import compiled_beside
+from collectors.memory.allocator import seldom_collected
 from prism.scheduling import scheduled
 
 P = ParamSpec("P")

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from itertools import pairwise
 
-from collectors.bursts import UNIT, Pace
-from collectors.record import FIN, PSH, RST, SYN, TCP
-from collectors.state import BLOCK
+from collectors.columns.record import FIN, PSH, RST, SYN, TCP
+from collectors.flows.bursts import UNIT, Pace
+from collectors.flows.flow_state import BLOCK
 
 
 def unique_packets(captures, home, horizon_ns):

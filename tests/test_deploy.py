@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from prism import cli
 from prism.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Asked
-from tests.collectors.toys import Child
+from tests.collectors.builders.toys import Child
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -283,8 +283,8 @@ def test_every_metric_that_is_asked_for_is_exported(tmp_path):
 
 
 def test_the_dashboard_s_queries_are_answered_by_the_store(tmp_path):
-    from collectors.clickhouse import opened
-    from collectors.flowrows import TABLES
+    from collectors.clickhouse.drivers import opened
+    from collectors.store.flow_rows import TABLES
 
     database = opened(str(tmp_path / "store"))
     try:

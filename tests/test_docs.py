@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from benchmarks import accuracy
-from collectors import cli as collect
+from collectors.cli import commands as collect
 from prism import cli
 
 ROOT = Path(__file__).parents[1]

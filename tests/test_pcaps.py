@@ -26,7 +26,7 @@ def test_interpreted_loops_say_the_same_as_compiled_ones(tmp_path):
     """Without compiled code, and without a compiler beside."""
     script = """
 import sys
-from collectors import compiled, warming
+from collectors.compilation import compiled, warming
 from prism.cli import app
 if __name__ == "__main__":
     warming.Warming.start = lambda _: None

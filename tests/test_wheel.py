@@ -51,7 +51,7 @@ def test_it_holds_all_that_is_ours_and_nothing_else(wheel):
         assert name in ours
     (entries,) = (wheel / path for path in about if path.endswith("entry_points.txt"))
     assert "prism = prism.cli:main" in entries.read_text()
-    assert "prism-collect = collectors.cli:main" in entries.read_text()
+    assert "prism-collect = collectors.cli.commands:main" in entries.read_text()
     assert any(path.endswith("licenses/LICENSE") for path in about)
 
 

@@ -1,4 +1,4 @@
--- Tables of Prism on a ClickHouse cluster, written by `python -m collectors.clusterfile`; do not edit.
+-- Tables of Prism on a ClickHouse cluster, written by `python -m collectors.store.cluster_tables`; do not edit.
 --
 -- Every server's settings need the macros cluster, shard and replica, and the cluster's definition needs
 -- <internal_replication>true</internal_replication>: one replica receives a batch and copies it to the others.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Request, Response
 
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
 from prism.alerts.labelling import labels
 from prism.api import schemas, schemas_feedback
 from prism.api.asked import ServiceAsked, ShownAsked

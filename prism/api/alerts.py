@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
 from prism import silencing
 from prism.alerts.labelling import LABELS, alerts, labels
 from prism.alerts.matching import Matcher, Silence, check, parse_matcher

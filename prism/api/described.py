@@ -9,8 +9,8 @@ import numpy as np
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from collectors.record import Flows
-from collectors.retention import Status
+from collectors.columns.record import Flows
+from collectors.store.retention import Status
 from prism import views, views_findings, views_graph, views_time
 from prism.api.answers import CSV, JSON, PARQUET
 from prism.api.moments import with_times

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client.exposition import choose_encoder
 
-from collectors.metrics import Count, registry
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
+from collectors.operations.metrics import Count, registry
 from prism import views
 from prism.api import schemas_service
 from prism.api.answers import JSON, encoded

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
 from prism import views
 from prism.api import schemas, schemas_service
 from prism.api.answers import JSON, Shown, answer, encoded

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import views
 from prism.api import schemas
 from prism.api.answers import Shown, answer

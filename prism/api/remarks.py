@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
 from prism import views_findings
 from prism.api import schemas, schemas_feedback
 from prism.api.answers import JSON, Shown, as_form, encoded, form_of

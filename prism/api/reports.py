@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
 from prism.api import schemas
 from prism.api.answers import Shown
 from prism.api.asked import ServiceAsked, ShownAsked, TimeQuery

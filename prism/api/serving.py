@@ -14,8 +14,8 @@ from pathlib import Path
 
 import uvicorn
 
-from collectors.admission import networks
-from collectors.receiving import endpoint
+from collectors.exports.admission import networks
+from collectors.listening.udp_sockets import endpoint
 from prism.api.application import app
 from prism.api.connections import IDLE_S, Connection
 from prism.service import LOOPBACK_NAMES, Service

@@ -12,10 +12,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import zstandard
 
-from collectors import exported, pcap
-from collectors.evidence import Counters
-from collectors.packet import DecodeError
-from collectors.sflow import SflowDecoder
+from collectors.captures import pcap
+from collectors.exports.evidence import Counters
+from collectors.exports.sflow.sflow import SflowDecoder
+from collectors.packets.plain_decoder import DecodeError
+from collectors.recorded_exports import captured_exports
 from prism.counters.formats import parse
 from prism.counters.samples import Gathering, Samples, joined
 
@@ -147,12 +148,12 @@ def _times(column: pa.Array, unit: float | None, path: str) -> np.ndarray[tuple[
 
 
 def _of_sflow(path: str) -> Samples:
-    decoder, extractor = SflowDecoder(), exported.Extractor()
+    decoder, extractor = SflowDecoder(), captured_exports.Extractor()
     found: list[Counters] = []
     try:
         with pcap.read(path) as capture:
             for batch in capture:
-                _, samples = exported.split(extractor.exports(batch))
+                _, samples = captured_exports.split(extractor.exports(batch))
                 if len(samples):
                     decoder.decode(samples)
                     found += decoder.take_evidence().counters

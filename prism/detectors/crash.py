@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import SYN
+from collectors.columns.record import SYN
 from prism.detectors.view import Floats, View
 from prism.detectors.wording import duration
 from prism.kernels.closings import closings

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
 from prism.kernels.edges import sending
 from prism.kernels.grouped import by_group
 from prism.kernels.handed import Hands, Needs, handed_on

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import UDP
+from collectors.columns.record import UDP
 from prism.detectors.view import View
 from prism.detectors.wording import duration, stretch
 from prism.kernels.closings import closings

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.detectors.view import Floats, View
 from prism.kernels.intervals import Ints
 from prism.kernels.lateness import Sent

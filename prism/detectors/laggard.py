@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.record import Mask
+from collectors.columns.record import Mask
 from prism.detectors.slow_rank import severity
 from prism.detectors.view import Floats, View
 from prism.detectors.wording import steps_take

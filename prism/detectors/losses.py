@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.evidence import REASONS
-from collectors.losses import DISCARDS, ERRORS, Losses
+from collectors.columns.losses import DISCARDS, ERRORS, Losses
+from collectors.exports.evidence import REASONS
 from prism.detectors.view import View
 from prism.model import Finding
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import UDP, Flows, Transits
+from collectors.columns.record import UDP, Flows, Transits
 from prism.kernels.edges import Edge, Pair, edges_of, laid_out
 from prism.kernels.intervals import Ints
 from prism.kernels.shifts import spread

@@ -8,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from collectors.evidence import Counters
-from collectors.record import Flows
+from collectors.columns.record import Flows
+from collectors.exports.evidence import Counters
 from prism.exporters.survey import S, Sent, survey, together
 
 SPAN_NS = 300 * S  # of two spans one is always whole

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 
 S = 1_000_000_000
 CUT = 0.1  # share of records that last about as long as the longest, from which on a timeout cuts them

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
-from collectors.clickhouse import Database, StoreError, Table, TableColumn
-from collectors.logs import say
+from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
+from collectors.operations.logs import say
 from prism.alerts.answers import Delivery
 from prism.alerts.settings import Hook, Limits
 from prism.board import Case

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from collectors.clickhouse import Database, Table, TableColumn
+from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism.feedback.remarks import Act, Remark, Standing, cleaned, standing
 
 DAYS = 730  # labelled data is worth more the longer it is kept

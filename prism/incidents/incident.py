@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.incidents.checks import Check, checks
 from prism.incidents.places import Places, places
 from prism.incidents.silence import Silence, fell_silent

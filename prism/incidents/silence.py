@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import FIN, RST, Flows
+from collectors.columns.record import FIN, RST, Flows
 from prism.model import JobDiagnosis
 
 UNANSWERED = 3  # retransmissions to an endpoint after its last payload: TCP doubles its time-out, so three take a second

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collectors.record import Mask
+from collectors.columns.record import Mask
 from prism.evidence.steps import steps_of
 from prism.evidence.streams import Stream
 from prism.jobs import constants as c

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
 from prism.jobs import constants as c
 from prism.kernels.carried import Carried, carried, recurrent
 from prism.kernels.edges import Edge, edges_of, sending, spread

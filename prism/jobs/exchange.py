@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.jobs import constants as c
 from prism.jobs.beats import Beat
 from prism.jobs.clusters import Members

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from collectors.compiled import compiled
-from collectors.record import COLUMNS, Codes, Flows, Ints
+from collectors.columns.record import COLUMNS, Codes, Flows, Ints
+from collectors.compilation.compiled import compiled
 from prism.kernels.sums import counted, numbered
 from prism.topology import Topology
 
@@ -50,7 +50,7 @@ def pairs_of(flows: Flows) -> Pairs:
     """The pairs of flows in memory."""
     number, at = numbered(flows.src, flows.dst)
     summed = _summed(number, len(at), flows.start_ns, flows.end_ns, flows.octets)
-    return Pairs(flows.src[at], flows.dst[at], *summed, flows.endpoints)
+    return Pairs(flows.src[at], flows.dst[at], *summed, tuple(flows.endpoints))
 
 
 @compiled
@@ -112,7 +112,7 @@ def divided(flows: Flows, own: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
         flows, first = _twice(flows, label.take(flows.src), label.take(flows.dst), len(own))
     place, begins = _places(first, len(own) + 1)
     del first
-    code, names = np.arange(len(flows.endpoints), dtype=np.int32), [flows.endpoints] * len(own)
+    code, names = np.arange(len(flows.endpoints), dtype=np.int32), [tuple(flows.endpoints)] * len(own)
     for i in np.flatnonzero(~mixed[:-1]).tolist():
         code[own[i]] = np.arange(len(own[i]), dtype=np.int32)
         names[i] = tuple(flows.endpoints[member] for member in own[i].tolist())

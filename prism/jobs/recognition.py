@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.hints import Hints, named
 from prism.jobids import by_job_id, main_job_ids
 from prism.jobs.beats import beat_of

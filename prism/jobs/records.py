@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.ordered import in_order
 from prism.model import Job
@@ -35,7 +35,7 @@ def naming(flows: Flows, job: Job) -> Flows:
     """The records with every member of a job in their dictionary, also those that send and receive nothing in them."""
     known = set(flows.endpoints)
     silent = tuple(address for address in job.endpoints if address not in known)
-    return replace(flows, endpoints=flows.endpoints + silent) if silent else flows
+    return replace(flows, endpoints=(*flows.endpoints, *silent)) if silent else flows
 
 
 def rows_of(flows: Flows, job: Job) -> NDArray[np.intp]:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Flows, Ints
+from collectors.columns.record import Flows, Ints
+from collectors.compilation.compiled import compiled
 from prism.kernels.ordered import ascending
 from prism.kernels.sums import counted
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.sums import latest

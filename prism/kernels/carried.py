@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Flows, Ints, Mask
+from collectors.columns.record import Flows, Ints, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats
 from prism.kernels.sums import Places, numbered
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import FIN, RST, SYN, Flows
+from collectors.columns.record import FIN, RST, SYN, Flows
 from prism.kernels.sums import numbered
 
 Rows = NDArray[np.intp]

@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.courses import QUANTILES, homes_of, joins, moves, side_by_side
 from prism.kernels.cubes import with_cubes
 from prism.kernels.edges import Edge, Pair, ends, flipped

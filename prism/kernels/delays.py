@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]

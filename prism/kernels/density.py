@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.compiled import compiled
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Ints
 
 

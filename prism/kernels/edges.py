@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.carried import BINS, Carried, recurrent, summed, widths
 from prism.kernels.intervals import Floats, Ints, Union, active, at_half, closed, nearest, weighted_median
 from prism.kernels.ordered import in_order, median, rising

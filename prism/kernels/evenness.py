@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.paint import NOTHING
 from prism.kernels.sums import Places, counted
 

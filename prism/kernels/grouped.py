@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Ints
+from collectors.columns.record import Ints
+from collectors.compilation.compiled import compiled
 from prism.kernels.ordered import rising
 
 Places = NDArray[np.intp]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Mask
+from collectors.columns.record import Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Ints
 
 OFTEN = 0.9  # the share of the steps in which a stage that awaits all before it goes on is seen to

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.compiled import compiled
-from collectors.record import Mask
+from collectors.columns.record import Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.edges import Columns, Edge, activities, bursts_of, laid_out
 from prism.kernels.intervals import Floats, Ints, at_half, closed
 from prism.kernels.ordered import median, rising

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.ordered import ascending, in_order
 from prism.kernels.sums import distinct
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Codes, Flows, Mask
+from collectors.columns.record import Codes, Flows, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Ints, union
 from prism.kernels.sums import counted, numbered, spans, totals
 

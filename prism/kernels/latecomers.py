@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Flows, Mask
+from collectors.columns.record import Flows, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.edges import sending
 from prism.kernels.grouped import by_group
 from prism.kernels.intervals import Ints

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints, at_half
 from prism.kernels.sums import preceding
 from prism.kernels.volumes import gaps

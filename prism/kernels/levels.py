@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import arrange, quantile, rising
 from prism.kernels.together import own_time

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, at_half
 from prism.kernels.joins import Codes
 from prism.kernels.sums import counted, numbered

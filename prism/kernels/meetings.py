@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.grouped import by_group
 from prism.kernels.intervals import Ints
 from prism.kernels.shares import UNKNOWN, Shares

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.intervals import Ints
 from prism.kernels.undone import Rows, Stream, standing, streams_of
 

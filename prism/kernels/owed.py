@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.compiled import compiled
-from collectors.record import Mask
+from collectors.columns.record import Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.paint import Bytes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.compiled import compiled
-from collectors.record import Ints
+from collectors.columns.record import Ints
+from collectors.compilation.compiled import compiled
 from prism.kernels.sums import Places
 
 

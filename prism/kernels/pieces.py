@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import arrange, median, rising
 from prism.kernels.shifts import middle

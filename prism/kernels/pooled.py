@@ -7,7 +7,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.courses import Lanes
 from prism.kernels.edges import Rows
 from prism.kernels.intervals import Ints, Union, closed

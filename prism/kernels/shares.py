@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.grouped import by_group
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.sums import highest

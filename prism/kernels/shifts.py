@@ -8,7 +8,7 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.ordered import arrange, median, quantile
 
 Floats = NDArray[np.float64]

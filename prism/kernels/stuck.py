@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, Ints, closed, union
 from prism.kernels.lateness import NEVER, Sent
 from prism.kernels.ordered import median

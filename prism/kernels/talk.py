@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats, at_half
 from prism.kernels.ordered import in_order, rising
 from prism.kernels.paint import NOTHING, Bytes, Line

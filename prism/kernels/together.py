@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.intervals import Floats
 from prism.kernels.ordered import median
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Mask
+from collectors.columns.record import Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.edges import Edge, laid_out
 from prism.kernels.intervals import Floats, Ints
 from prism.kernels.ordered import median

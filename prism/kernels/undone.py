@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import UDP, Flows
+from collectors.columns.record import UDP, Flows
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.lanes import connections, lanes

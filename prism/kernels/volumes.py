@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Ints, Mask
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.ordered import arrange, quantile
 
 Places = NDArray[np.intp]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compiled import compiled
-from collectors.record import Codes, Flows, Mask
+from collectors.columns.record import Codes, Flows, Mask
+from collectors.compilation.compiled import compiled
 from prism.kernels.edges import sending
 from prism.kernels.intervals import Ints
 from prism.kernels.ordered import ascending, quantile, rising

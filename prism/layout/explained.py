@@ -11,7 +11,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.evidence.communicators import Communicator
 from prism.evidence.graphs import connected
 from prism.evidence.streams import Stream as Traffic

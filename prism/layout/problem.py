@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.evidence.communicators import Communicator, Rhythms, communicators
 from prism.evidence.families import Family, families
 from prism.evidence.graphs import imbalance

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.hints import Hints
 from prism.layout import constants as c
 from prism.layout.explained import Explained, explained

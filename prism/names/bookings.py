@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from collectors.documents import load_json, load_yaml
+from collectors.files.documents import load_json, load_yaml
 from prism.hints import check_keys
 from prism.names import kubernetes, slurm
 from prism.names.hostlists import expanded

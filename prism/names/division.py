@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.identity import distinct
 from prism.model import Diagnosis, Finding, Job
 from prism.names.bookings import Booking

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from collectors.clickhouse import Database, StoreError, Table, TableColumn
-from collectors.logs import say
+from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
+from collectors.operations.logs import say
 from prism.names.bookings import MOST, Booking
 from prism.names.sources import Names
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from collectors.documents import load_json
+from collectors.files.documents import load_json
 from prism.names.joining import short
 from prism.topology import Endpoint, Topology, is_name, shown
 

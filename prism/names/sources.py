@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from collectors.documents import load_json, load_yaml
-from collectors.logs import say
-from collectors.metrics import Count, keyed
+from collectors.files.documents import load_json, load_yaml
+from collectors.operations.logs import say
+from collectors.operations.metrics import Count, keyed
 from prism.names.bookings import Booking, merged, parse
 from prism.topology import shown
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collectors.writing import write
+from collectors.writers.record_files import write
 from prism.names.bookings import Booking
 from prism.names.lldp import to_json
 from prism.past.spans import title

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli import complaints
+from collectors.cli.errors import complaints
 from prism.cli_live import HintsOption, JobsOption, TopologyOption
 
 
@@ -28,7 +28,7 @@ def diagnose(
     A store in a folder that a running service uses is diagnosed by the service: POST /api/v1/diagnoses, or its pages.
     """
     with complaints("prism") as undo:
-        from collectors.compiling import begin as compiling
+        from collectors.compilation.startup import begin as compiling
         from prism.analysis import diagnose as run
         from prism.cli import _bookings, _hints, _page, _tell, _topology, _write
         from prism.cli_store import _database

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.model import Finding, Job
 from prism.rates.series import By, Floats, Series, series
 from prism.topology import Topology

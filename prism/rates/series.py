@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.topology import Topology
 
 By = Literal["endpoint", "pair", "link", "switch"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.topology import Topology
 
 STANDARD = (1.0, 2.5, 5.0, 10.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)  # Ethernet, IEEE 802.3

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli import complaints
+from collectors.cli.errors import complaints
 
 
 def report(

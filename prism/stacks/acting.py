@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from collectors.logs import say
+from collectors.operations.logs import say
 from prism.board import Board
 from prism.stacks.actions import Action, due
 from prism.stacks.clusters import clusters, outliers

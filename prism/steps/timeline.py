@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from collectors.record import Codes, Flows
+from collectors.columns.record import Codes, Flows
 from prism.kernels.edges import sending
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 from prism.steps.bounds import rank_steps, steps_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import COLUMNS, Flows, Ints, Transits
-from collectors.testimony import DELAYS
+from collectors.columns.record import COLUMNS, Flows, Ints, Transits
+from collectors.exports.evidence_store import DELAYS
 from prism.synth.spec import Degradation
 
 KEY = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "exporter", "path")

@@ -1,6 +1,6 @@
 """Packets to frames, many at once: Ethernet, IPv4, TCP or RoCEv2, and ERSPAN around them.
 
-Payload is zeros, so that TCP checksums can be right without it; the ICRC is zero. Formats: see `collectors.headers`.
+Payload is zeros, so that TCP checksums can be right without it; the ICRC is zero. Formats: see `collectors.packets.headers`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors import headers
-from collectors.pieces import Table
-from collectors.record import ROCE_PORT, TCP, UDP
+from collectors.columns.partial_records import Table
+from collectors.columns.record import ROCE_PORT, TCP, UDP
+from collectors.packets import headers
 from prism.synth.cluster import Ints
 from prism.synth.packets import ACKNOWLEDGE, FIRST, LAST, ONLY
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.pieces import Table
+from collectors.columns.partial_records import Table
 from prism.synth.cluster import Ints, Plant
 from prism.synth.frames import SNAPLEN, Matrix, frames, mirrored, numbers_of
 from prism.synth.run import FAR

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from collectors.record import ACK, FIN, PSH, SYN, TCP
+from collectors.columns.record import ACK, FIN, PSH, SYN, TCP
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import Floats
 from prism.synth.run import Attempt

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.headers import CNP
-from collectors.pieces import Table, mixed, run_sizes, run_starts, running_max
-from collectors.record import ACK, FIN, SYN, TCP
+from collectors.columns.partial_records import Table, mixed, run_sizes, run_starts, running_max
+from collectors.columns.record import ACK, FIN, SYN, TCP
+from collectors.packets.headers import CNP
 from prism.synth.cluster import Ints
 from prism.synth.fabric import SEGMENT
 from prism.synth.run import FAR

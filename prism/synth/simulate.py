@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from collectors.record import Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.synth.cluster import build
 from prism.synth.degrade import Collection, window
 from prism.synth.nuisances import disturbances

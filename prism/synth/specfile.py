@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from collectors.documents import Object, load_json, load_yaml
+from collectors.files.documents import Object, load_json, load_yaml
 from prism.synth.cluster import build
 from prism.synth.layout import check_apart, lay_out
 from prism.synth.pipeline import levels

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.record import ACK, COLUMNS, FIN, PSH, SYN, TCP, UDP, Flows, Transits
+from collectors.columns.record import ACK, COLUMNS, FIN, PSH, SYN, TCP, UDP, Flows, Transits
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch, Floats
 from prism.synth.run import Attempt
@@ -97,7 +97,7 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
 
 
 def _bursts(done: Attempt) -> Rows:
-    """Transfers on one connection that follow one another closely are one burst, as `collectors.bursts` cuts them.
+    """Transfers on one connection that follow one another closely are one burst, as `collectors.flows.bursts` cuts them.
 
     A pause is one that takes longer than sending eight units does; up to two units' time counts as sending.
     """

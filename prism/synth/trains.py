@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.headers import CNP
-from collectors.pieces import Table, mixed, run_starts, running_max
-from collectors.record import ACK, PSH, TCP, UDP, Mask
+from collectors.columns.partial_records import Table, mixed, run_starts, running_max
+from collectors.columns.record import ACK, PSH, TCP, UDP, Mask
+from collectors.packets.headers import CNP
 from prism.synth.cluster import Ints, Plant
 from prism.synth.fabric import SEGMENT, Batch
 from prism.synth.run import Attempt

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
-from collectors.metrics import Count, Example
+from collectors.operations.metrics import Count, Example
 from prism import views
 from prism.alerts.labelling import finding_page
 from prism.board import Board

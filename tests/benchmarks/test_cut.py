@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cut import cut, cut_truth, frames, true_steps, window
-from collectors import pcap
+from collectors.captures import pcap
 
 SOURCE = Path(__file__).parents[2] / "pcaps" / "slow_rank"
 

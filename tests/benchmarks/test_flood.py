@@ -3,7 +3,7 @@ import re
 import pytest
 
 from benchmarks import flood
-from collectors.templates import unpack_templates
+from collectors.exports.records.templates import unpack_templates
 
 
 def test_what_floods_is_what_it_says():

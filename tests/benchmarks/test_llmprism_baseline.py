@@ -3,7 +3,7 @@ import pytest
 from scipy.special import gammaln
 
 from benchmarks.llmprism_baseline import change_points, diagnose, joined
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from tests.prism.traffic import MS, T0, Wire, placed, source, training
 
 

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.mirror import Mirror, Mix
-from collectors import pcap
-from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
-from collectors.headers import CNP
+from collectors.aggregation.batch_decoder import Decoder
+from collectors.aggregation.flow_table import flows_of
+from collectors.captures import pcap
+from collectors.packets.headers import CNP
 
 MIX = Mix(queue_pairs=20, connections=9, hosts=8, active=16, lost=0.01, window=500)
 

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from benchmarks import pairs
-from collectors import pcap, reading
-from collectors.fastpath import Decoder
-from collectors.flowtable import flows_of
-from collectors.netflow import NetflowDecoder
-from collectors.record import concatenated
-from tests.collectors.exports import batch
+from collectors.aggregation import capture_reader
+from collectors.aggregation.batch_decoder import Decoder
+from collectors.aggregation.flow_table import flows_of
+from collectors.captures import pcap
+from collectors.columns.record import concatenated
+from collectors.exports.netflow.netflow import NetflowDecoder
+from tests.collectors.builders.exports import batch
 
 
 @pytest.mark.parametrize(("kind", "distinct"), [("one", 2), ("some", 1000), ("random", 1110)])
@@ -15,7 +16,7 @@ def test_packets_and_records_have_the_pairs_they_should(tmp_path, kind, distinct
     path = tmp_path / "a.pcap"
     pairs.capture(path, kind, 560)
     decoder = Decoder()
-    flows, _, tally = flows_of({"a": reading.read(pcap.read(path), decoder)}, decoder.endpoints)
+    flows, _, tally = flows_of({"a": capture_reader.read(pcap.read(path), decoder)}, decoder.endpoints)
     assert tally["packets seen once"] == 560
     assert flows.octets.sum() == 560 * 100
     assert len(decoder.endpoints) >= distinct

@@ -3,9 +3,9 @@ import time
 import pytest
 
 from benchmarks import store
-from collectors.clickhouse import opened
+from collectors.clickhouse.drivers import opened
 from prism.stored import StoredRecords
-from tests.collectors import servers
+from tests.collectors.builders import servers
 
 
 def test_the_sink_is_measured_against_the_engine(capsys):

@@ -1,6 +1,6 @@
-"""A few of the kills of `python -m tests.collectors.kill`, which see."""
+"""A few of the kills of `python -m tests.collectors.builders.kill`, which see."""
 
-from tests.collectors import kill, servers
+from tests.collectors.builders import kill, servers
 
 
 def test_collectors_into_the_embedded_store_are_killed(tmp_path):

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import demo
 from prism.synth.spec import Fault, Spec
-from tests.collectors import frames
-from tests.collectors.exports import counters, drop_sample, ip, ipfix, raw_header, set_, sflow, template
+from tests.collectors.builders import frames
+from tests.collectors.builders.exports import counters, drop_sample, ip, ipfix, raw_header, set_, sflow, template
 
 FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (6, 1), (1, 8), (2, 8), (156, 8), (157, 8))
 ROW = struct.Struct(">4s4sHHBBQQQQ")

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from collectors.clickhouse import opened
+from collectors.clickhouse.drivers import opened
 from prism.demo import CLUSTER, PIPELINE
 from prism.synth.simulate import simulate
 from prism.synth.spec import Spec
-from tests.collectors.toys import Child, until
+from tests.collectors.builders.toys import Child, until
 from tests.prism.exporting import Datagrams, exporting
 
 PRISM = (sys.executable, "-c", "from prism.cli import main; main()")

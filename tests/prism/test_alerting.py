@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.clickhouse import StoreError, opened
+from collectors.clickhouse.drivers import StoreError, opened
 from prism.alerting import Alerts
 from prism.alerts.listing import LISTING
 from prism.alerts.matching import parse_matcher

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors import clickhouse
-from collectors.evidence import Delays
-from collectors.record import Flows, Transits
-from collectors.sinks import Nowhere
-from collectors.testimony import Witnessed
+from collectors.clickhouse import drivers
+from collectors.columns.record import Flows, Transits
+from collectors.exports.evidence import Delays
+from collectors.exports.evidence_store import Witnessed
+from collectors.writers.sinks import Nowhere
 from prism import store, views, views_findings, views_time
 from prism.analysing import Analysis, Watched, witnessing
 from prism.board import Gap
@@ -63,7 +63,7 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
     pytest.importorskip("chdb")
     flows, transits, topology = now_capture()
     half, end = int(flows.end_ns.max()) - 4 * SECOND, int(flows.end_ns.max()) + SECOND
-    database = clickhouse.opened(str(tmp_path / "store"))
+    database = drivers.opened(str(tmp_path / "store"))
     try:
         told, names, known, clock = [], [], [], Clock(int(flows.start_ns.min()))
         for until in (half, end):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import COLUMNS, Flows, concatenated
+from collectors.columns.record import COLUMNS, Flows, concatenated
 from prism import recordings as module
 from prism import topology as topologies
 from prism.analysis import diagnose

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import boardfile
 from prism.board import Board, told
 from prism.packing import HEADER, MAGIC

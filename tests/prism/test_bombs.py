@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 MIB = 1 << 20
-COLLECT, PRISM = ("collectors.cli", "prism-collect"), ("prism.cli", "prism")
+COLLECT, PRISM = ("collectors.cli.commands", "prism-collect"), ("prism.cli", "prism")
 
 
 def run(program, *arguments, shell=""):

@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import cli, recordings, report
 from prism.topology import Topology
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from collectors import flowrows
-from collectors.clickhouse import opened
-from collectors.storing import Storing
+from collectors.clickhouse.drivers import opened
+from collectors.store import flow_rows
+from collectors.store.store_sink import Storing
 from prism.cli import app
 from prism.cli_store import seconds
 from prism.tokens import Tokens
-from tests.collectors import servers, stores
-from tests.collectors.toys import Child
+from tests.collectors.builders import servers, stores
+from tests.collectors.builders.toys import Child
 
 PRISM = (sys.executable, "-c", "from prism.cli import main; main()")
 
@@ -70,7 +70,7 @@ def test_what_is_wrong_is_one_line(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a while")
 @pytest.mark.parametrize("words", [("status",), ("prune",), ("prune", "--keep", "2d")])
 def test_a_folder_of_somebody_else_is_told(words):
-    from collectors import clickhouse  # noqa: F401 - somebody else may not read it
+    from collectors.clickhouse import drivers  # noqa: F401 - somebody else may not read it
 
     with tempfile.TemporaryDirectory() as folder:
         os.seteuid(65534)
@@ -204,7 +204,7 @@ def test_a_table_that_takes_nothing_is_told(where):
     run("init", where)
     database = opened(where)
     database.query("ALTER TABLE flows DROP COLUMN octets")
-    database.register(replace(flowrows.PAIRS, version=9))
+    database.register(replace(flow_rows.PAIRS, version=9))
     database.close()
     found, told = run("status", where), run("status", where, "--json")
     assert found.exit_code == told.exit_code == 2

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import views_time
 from prism.board import Case, Gap
 from prism.deaf import Deaf

@@ -12,7 +12,7 @@ import pytest
 from prism.board import Boards
 from prism.demo import INCIDENT, incident, playing, recorded
 from prism.topology import parse
-from tests.collectors.toys import until
+from tests.collectors.builders.toys import until
 
 BEGIN = 1_800_000_000_000_000_000
 SHORT = replace(INCIDENT, jobs=(replace(INCIDENT.jobs[0], steps=6),), faults=())

@@ -1,5 +1,5 @@
-from collectors.parquet import write_parquet
-from collectors.record import COLUMNS, Flows
+from collectors.columns.record import COLUMNS, Flows
+from collectors.formats.parquet import write_parquet
 from prism.dumps import Dumps
 from prism.records import Memory
 from tests.prism.traffic import Wire, training

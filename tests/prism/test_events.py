@@ -1,6 +1,6 @@
 import pytest
 
-from collectors.record import SYN
+from collectors.columns.record import SYN
 from prism.detectors.hang import hang
 from prism.detectors.slow_rank import slow_rank
 from prism.events import after_pauses, events, uneven

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.clickhouse import opened
+from collectors.clickhouse.drivers import opened
 from prism import facts
 from prism.doctor import DATAGRAM_OCTETS, MIB, Asked, Facts, Store, examine, store
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import views_time
 from prism.board import Gap
 from prism.gaps import MOST, begun, cleared, over, words

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import Transits, concatenated
+from collectors.columns.record import Transits, concatenated
 from prism.hearing import REFUTED, UNSURE, Heard, by_some, losses, quiet, weighed
 from prism.model import Finding, Severity
 from prism.playing import play, ticks

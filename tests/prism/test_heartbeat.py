@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.heartbeat import aged, rests, steps_on, uneasy, unheard
 from prism.stitching import job_ends
 from prism.tracking import Followed

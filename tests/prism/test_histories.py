@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors import clickhouse
+from collectors.clickhouse import drivers
 from prism import views_time
 from prism.board import Case
 from prism.following import Trail
@@ -19,7 +19,7 @@ S = 1_000_000_000
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     pytest.importorskip("chdb")
-    made = clickhouse.opened(str(tmp_path_factory.mktemp("store")))
+    made = drivers.opened(str(tmp_path_factory.mktemp("store")))
     yield made
     made.close()
 

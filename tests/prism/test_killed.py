@@ -9,7 +9,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from collectors.clickhouse import opened
+from collectors.clickhouse.drivers import opened
 from prism.outbox import Outbox
 from tests.prism.receivers import listening, until
 
@@ -19,7 +19,7 @@ PROGRAM = textwrap.dedent(
     """
     import sys, threading, time
     from pathlib import Path
-    from collectors.clickhouse import opened
+    from collectors.clickhouse.drivers import opened
     from prism.alerting import Alerts
     from prism.alerts.settings import Grouping, Retrying
     from prism.board import Boards

@@ -10,7 +10,7 @@ from prism.scheduling import scheduled
 from prism.spread import Kept
 from prism.watch import Watch
 from prism.workers import workers
-from tests.collectors.servers import running
+from tests.collectors.builders.servers import running
 from tests.prism.played import PCAPS, boards, capture
 
 

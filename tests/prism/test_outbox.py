@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.clickhouse import StoreError, opened
+from collectors.clickhouse.drivers import StoreError, opened
 from prism.outbox import OUTBOX, Outbox
-from tests.collectors.servers import running
+from tests.collectors.builders.servers import running
 from tests.prism.alerts.stories import NOW, S, notification
 
 TOLD = notification()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import page
 from prism.board import Board, JobStatus, told
 from prism.records import Memory

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.intervals import length_before
 from prism.model import PHASES, Job, Layout, Parallelism, Spans, Stream, Timeline, shares
 from prism.phases import phases

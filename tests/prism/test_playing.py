@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.losses import COLUMNS, Losses
-from collectors.record import Transits
+from collectors.columns.losses import COLUMNS, Losses
+from collectors.columns.record import Transits
 from prism.playing import moved, ticks
 from tests.prism.played import capture
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import prism
-from collectors.record import COLUMNS
+from collectors.columns.record import COLUMNS
 from prism import cli, public
 
 ROOT = Path(__file__).parents[2]

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors import dump, pcap
-from collectors.mapping import parse
-from collectors.pcap import DecodeError
+from collectors.captures import pcap
+from collectors.captures.pcap import DecodeError
+from collectors.formats.column_mapping import parse
+from collectors.writers import record_files
 from prism import topology
 from prism.model import Severity
 from prism.recordings import replay
 from prism.synth.simulate import simulate
-from tests.collectors import frames
-from tests.collectors.programs import nfcapd_file, run, softflowd, traffic
+from tests.collectors.builders import frames
+from tests.collectors.builders.programs import nfcapd_file, run, softflowd, traffic
 from tests.prism.exporting import DAMAGED, Datagrams, Lossy
 from tests.prism.faults import FAULTS, TOPOLOGY
 from tests.prism.traffic import T0, Wire, claims, training
@@ -72,7 +73,7 @@ def test_a_capture_that_was_cut_off_is_diagnosed_with_a_warning(files):
 
 def as_dump(path, wire, *, last=None):
     flows = wire.flows(TOPOLOGY)
-    dump.write(path, flows if last is None else flows.take(flows.start_ns < last))
+    record_files.write(path, flows if last is None else flows.take(flows.start_ns < last))
     return "dump", str(path)
 
 
@@ -89,7 +90,7 @@ def test_two_dumps_are_one_run(tmp_path):
     half = int(np.median(flows.start_ns))
     names = [str(tmp_path / name) for name in ("one.csv", "two.jsonl.gz")]
     for name, rows in zip(names, (flows.start_ns >= half, flows.start_ns < half), strict=True):
-        dump.write(name, flows.take(rows))
+        record_files.write(name, flows.take(rows))
     found = replay([("one", names[0]), ("two", names[1])], TOPOLOGY)
     assert claims(found) == [("slow_link", ("10.0.6.1",))]
     assert found.source.flows == len(flows)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.records import Memory
 
 

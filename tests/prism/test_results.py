@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import prism
-from collectors.packet import DecodeError
-from collectors.record import COLUMNS, Flows
+from collectors.columns.record import COLUMNS, Flows
+from collectors.packets.plain_decoder import DecodeError
 from prism import report
 from prism.results import TABLES, Recording, flows_of, table_of
 

@@ -7,7 +7,7 @@ from concurrent.futures import BrokenExecutor
 
 import pytest
 
-from collectors.record import Transits
+from collectors.columns.record import Transits
 from prism import report
 from prism.analysis import diagnose
 from prism.jobs import recognize

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from prism.synth.simulate import simulate
-from tests.collectors.toys import until
+from tests.collectors.builders.toys import until
 from tests.prism.exporting import Datagrams, exporting
 from tests.prism.receivers import listening
 from tests.prism.test_service_whole import ALERTS, RUN, SLOW, Service

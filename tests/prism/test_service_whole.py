@@ -15,7 +15,7 @@ import pytest
 from prism.demo import CLUSTER, PIPELINE
 from prism.synth.simulate import simulate
 from prism.synth.spec import Fault, Spec
-from tests.collectors.toys import Child, until
+from tests.collectors.builders.toys import Child, until
 from tests.prism.exporting import DAMAGED, Datagrams, Lossy, exporting
 from tests.prism.receivers import listening
 

@@ -6,7 +6,7 @@ from urllib.error import HTTPError
 
 import pytest
 
-from collectors.metrics import Count
+from collectors.operations.metrics import Count
 from prism.api.serving import Wish
 from prism.board import Board, Boards
 from prism.servicefile import read

@@ -6,9 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.score import compare
-from collectors import dump, pcap
-from collectors.fastpath import Decoder
-from collectors.headers import CNP
+from collectors.aggregation.batch_decoder import Decoder
+from collectors.captures import pcap
+from collectors.formats import text_files
+from collectors.packets.headers import CNP
 from prism import cli, report, topology
 from prism.analysis import diagnose
 from prism.recordings import read
@@ -20,7 +21,7 @@ from prism.synth.spec import Fault, Job, Spec
 
 def test_a_folder_holds_what_was_simulated(tmp_path):
     n = write(asked("pipeline"), tmp_path / "a" / "b", seed=2)
-    flows, skipped = dump.read(tmp_path / "a" / "b" / "flows.csv.gz")
+    flows, skipped = text_files.read(tmp_path / "a" / "b" / "flows.csv.gz")
     made = simulate(PRESETS["pipeline"], 2)
     assert not skipped
     assert len(flows) == n == len(made.flows)

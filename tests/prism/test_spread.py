@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import report
 from prism.analysis import diagnose
 from prism.cli import app
@@ -19,7 +19,7 @@ from prism.records import Memory
 from prism.spread import Kept, diagnose_over
 from prism.topology import Topology
 from prism.workers import workers
-from tests.collectors import servers
+from tests.collectors.builders import servers
 from tests.prism.faults import FAULTS
 from tests.prism.played import PCAPS
 from tests.prism.traffic import Wire, address, placed, source, training

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from collectors import clickhouse
+from collectors.clickhouse import drivers
 from prism.board import Case, Gap, Window
 from prism.following import Trail
 from prism.model import Job
@@ -18,7 +18,7 @@ NOW = time.time_ns()
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     pytest.importorskip("chdb")
-    made = clickhouse.opened(str(tmp_path_factory.mktemp("store")))
+    made = drivers.opened(str(tmp_path_factory.mktemp("store")))
     yield made
     made.close()
 

@@ -3,11 +3,11 @@ import time
 import numpy as np
 import pytest
 
-from collectors.clickhouse import opened
-from collectors.storing import Storing
+from collectors.clickhouse.drivers import opened
+from collectors.store.store_sink import Storing
 from prism.records import Memory
 from prism.stored import StoredRecords
-from tests.collectors import servers, stores
+from tests.collectors.builders import servers, stores
 
 NOW = time.time_ns()
 SPAN = 200 * 10**9

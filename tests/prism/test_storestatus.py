@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from collectors import flowrows
-from collectors.clickhouse import opened
-from collectors.locking import hold
-from collectors.retention import Status
-from collectors.storeerror import AbsentError, InUseError
+from collectors.clickhouse.drivers import opened
+from collectors.clickhouse.folder_lock import hold
+from collectors.clickhouse.store_error import AbsentError, InUseError
+from collectors.store import flow_rows
+from collectors.store.retention import Status
 from prism import storestatus
 from prism.api.serving import served
 from prism.servicefile import Running, noted
@@ -24,7 +24,7 @@ def data(tmp_path):
     """The folder of a service, with a store in it."""
     pytest.importorskip("chdb")
     database = opened(str(tmp_path / "data" / "store"))
-    database.create(flowrows.FLOWS)
+    database.create(flow_rows.FLOWS)
     database.close()
     return tmp_path / "data"
 

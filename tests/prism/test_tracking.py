@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
 from prism.stitching import job_ends
 from prism.store import job_from, job_json

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.model import PHASES, Job, Layout, Parallelism, Spans, Stream, Timeline
 from prism.phases import phases
 

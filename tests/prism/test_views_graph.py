@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism import views_graph
 from prism.board import Board, told
 from prism.records import Memory

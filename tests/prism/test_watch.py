@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from collectors.record import concatenated
+from collectors.columns.record import concatenated
 from prism import views_time
 from prism.playing import play, ticks
 from prism.sameness import loud

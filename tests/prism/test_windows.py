@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.losses import COLUMNS as LOST
-from collectors.losses import Losses
-from collectors.record import Flows, Transits
+from collectors.columns.losses import COLUMNS as LOST
+from collectors.columns.losses import Losses
+from collectors.columns.record import Flows, Transits
 from prism import windows
 from prism.windows import FORGOTTEN, FUTURE, SECOND, Delays, Shelf, hop_ns, rest_ns, steps_back, taken, trimmed
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, Transits
+from collectors.columns.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, Transits
 from prism.analysis import diagnose
 from prism.detectors.view import View
 from prism.jobs import recognize, rows_of

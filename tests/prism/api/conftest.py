@@ -11,8 +11,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from benchmarks.boards import board
-from collectors.metrics import Count
-from collectors.record import Flows
+from collectors.columns.record import Flows
+from collectors.operations.metrics import Count
 from prism.alerts.settings import Settings
 from prism.api.serving import served
 from prism.board import Boards, Case, Gap

@@ -1,8 +1,8 @@
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from collectors.retention import Status
-from collectors.storeerror import StoreError
+from collectors.clickhouse.store_error import StoreError
+from collectors.store.retention import Status
 from prism.api import schemas_service
 from prism.api.serving import served
 from tests.prism.api.conftest import fits, make_service

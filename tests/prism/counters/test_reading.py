@@ -6,9 +6,9 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from collectors import pcap
+from collectors.captures import pcap
 from prism.counters.reading import read
-from tests.collectors.exports import counters, sflow
+from tests.collectors.builders.exports import counters, sflow
 
 CSV = "time,switch,port,in_octets,out_octets\n" + "".join(f"{1790000000 + i},s,p,{i * 10},{i}\n" for i in range(5))
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from collectors.record import FIN, SYN
+from collectors.columns.record import FIN, SYN
 from prism.detectors.crash import Left, _ahead, _alike, _by_rank, _had_ended, _through, crash
 from prism.model import Severity
 from prism.synth.simulate import simulate

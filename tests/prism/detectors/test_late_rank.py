@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import TCP, UDP
+from collectors.columns.record import TCP, UDP
 from prism import topology
 from prism.detectors.late_rank import _explains, late_rank
 from prism.detectors.slow_rank import slow_rank

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.losses import DISCARDS, ERRORS, Losses
-from collectors.record import Transits
+from collectors.columns.losses import DISCARDS, ERRORS, Losses
+from collectors.columns.record import Transits
 from prism.assess import assessed
 from prism.certainty import completeness
 from prism.detectors import DETECTORS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collectors.record import Transits
+from collectors.columns.record import Transits
 from prism.causes import settled
 from prism.detectors.queues import BEHIND, queued_link, queues
 from prism.detectors.slow_link import slow_link

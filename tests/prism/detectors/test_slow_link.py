@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import Transits
+from collectors.columns.record import Transits
 from prism.detectors.slow_link import joined, lossy_link, slow_link
 from prism.model import Severity
 from prism.synth.simulate import simulate

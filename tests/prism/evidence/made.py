@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.evidence.communicators import communicators
 from prism.evidence.families import families
 from prism.evidence.rhythms import rhythm_of

@@ -1,7 +1,7 @@
 import numpy as np
 
-from collectors.evidence import Counters
-from collectors.record import Flows
+from collectors.columns.record import Flows
+from collectors.exports.evidence import Counters
 from prism.exporters.ports import MOST, SPAN_NS, Survey
 from prism.exporters.survey import S
 

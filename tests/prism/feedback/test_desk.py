@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from collectors import clickhouse
+from collectors.clickhouse import drivers
 from prism.alerts.settings import Hook, Secret
 from prism.feedback.desk import Desk
 from tests.prism.alerts.stories import LOOPBACK, case
@@ -17,7 +17,7 @@ def hook(url, **more):
 
 @pytest.fixture
 def database(tmp_path):
-    made = clickhouse.opened(str(tmp_path / "store"))
+    made = drivers.opened(str(tmp_path / "store"))
     yield made
     made.close()
 

@@ -1,12 +1,12 @@
 import pytest
 
-from collectors import clickhouse
+from collectors.clickhouse import drivers
 from prism.feedback.journal import Journal
 
 
 @pytest.fixture
 def database(tmp_path):
-    made = clickhouse.opened(str(tmp_path / "store"))
+    made = drivers.opened(str(tmp_path / "store"))
     yield made
     made.close()
 

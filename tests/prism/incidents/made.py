@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from collectors.record import COLUMNS, FIN, Flows
+from collectors.columns.record import COLUMNS, FIN, Flows
 from prism.model import Group, Job, JobDiagnosis, Layout, Pair, Parallelism, Spans, Timeline
 
 MS = 1_000_000

@@ -1,4 +1,4 @@
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.jobs.clusters import clusters_of, homes, joined, met_at_barriers, sampled, talk_of, unions
 from tests.prism.jobs.made import carried
 from tests.prism.traffic import placed, training

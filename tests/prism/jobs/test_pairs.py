@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.record import COLUMNS, Flows
+from collectors.columns.record import COLUMNS, Flows
 from prism.jobs import around, recognize
 from prism.jobs.pairs import divided, pairs_of, parts
 from prism.model import Job

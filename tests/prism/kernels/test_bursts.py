@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.record import ACK, COLUMNS, PSH, Flows
+from collectors.columns.record import ACK, COLUMNS, PSH, Flows
 from prism.kernels.bursts import SUMS, bursts
 
 messages = st.lists(

@@ -1,6 +1,6 @@
 import numpy as np
 
-from collectors.record import ACK, FIN, RST, SYN, Flows
+from collectors.columns.record import ACK, FIN, RST, SYN, Flows
 from prism.kernels.closings import closings
 
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given as having
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.grouped import by_group
 from prism.kernels.handed import OFTEN, Hands, Needs, flushed, handed_on, needs
 from tests.prism.traffic import MS, T0, Wire

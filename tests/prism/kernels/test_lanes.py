@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.lanes import connections, lanes, renewals
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from collectors.record import TCP, UDP, Flows
+from collectors.columns.record import TCP, UDP, Flows
 from prism.kernels.overdue import overdue
 from prism.kernels.undone import by_lane
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels.pauses import without_pauses
 
 MS = 1_000_000

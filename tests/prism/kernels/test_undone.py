@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from collectors.record import TCP, UDP, Flows
+from collectors.columns.record import TCP, UDP, Flows
 from prism.kernels.undone import by_lane, standing, streams_of
 
 MS = 1_000_000

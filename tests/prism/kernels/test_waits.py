@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given as having
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.kernels import waits
 from prism.kernels.sums import counted
 from prism.kernels.waits import own_work, parted, parting, work_at

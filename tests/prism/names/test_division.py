@@ -1,6 +1,6 @@
 import numpy as np
 
-from collectors.record import Flows, concatenated
+from collectors.columns.record import Flows, concatenated
 from prism.analysis import diagnose
 from prism.board import told
 from prism.model import Source

@@ -1,7 +1,7 @@
 import json
 import time
 
-from collectors import clickhouse
+from collectors.clickhouse import drivers
 from prism.names.bookings import Booking
 from prism.names.keeping import KeptBookings, known_names
 from prism.names.sources import Names, origins
@@ -12,7 +12,7 @@ ONE = Booking("1", "a", "ada", "gpu", ("server0",), ("10.0.0.1",), NOW, source="
 
 
 def test_bookings_are_kept_each_as_it_was_last(tmp_path):
-    database = clickhouse.opened(str(tmp_path / "store"))
+    database = drivers.opened(str(tmp_path / "store"))
     kept = KeptBookings(database)
     kept.save([ONE], 1)
     kept.save([Booking(**(vars(ONE) | {"end_ns": NOW + 5}))], 2)
@@ -25,7 +25,7 @@ def test_bookings_are_kept_each_as_it_was_last(tmp_path):
 def test_names_outlive_a_restart(tmp_path):
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps(documents.slurm(start_time=NOW // 10**9 - 60)))
-    database = clickhouse.opened(str(tmp_path / "store"))
+    database = drivers.opened(str(tmp_path / "store"))
     names = Names(origins([str(path)]))
     with known_names(names, database):
         names.turn(1e12)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.rates.series import series, spread
 from prism.topology import Endpoint, Topology
 

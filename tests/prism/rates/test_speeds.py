@@ -1,6 +1,6 @@
 import numpy as np
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.rates.speeds import learnt, speed
 from prism.topology import parse
 

@@ -5,8 +5,8 @@ from scapy.contrib.roce import AETH, BTH
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import GRE, Ether
 
-from collectors import packet
-from collectors.record import ACK, PSH
+from collectors.columns.record import ACK, PSH
+from collectors.packets import plain_decoder
 from prism.synth.frames import WRAP, frames, mirrored, numbers_of
 from prism.synth.packets import ACKNOWLEDGE, FIRST, LAST, ONLY, Packets
 from tests.prism.synth.test_packets import BACK, rdma, tcp, trains
@@ -32,8 +32,8 @@ def built(snaplen):
 def test_our_decoder_reads_what_was_asked_for(snaplen):
     t = table()
     for i, (frame, wire) in enumerate(zip(*built(snaplen), strict=True)):
-        found = packet.unpack(frame, wire, 1)
-        assert isinstance(found, packet.Packet), found
+        found = plain_decoder.unpack(frame, wire, 1)
+        assert isinstance(found, plain_decoder.Packet), found
         assert (found.octets, found.sequence, found.ip_id) == tuple(int(t[n][i]) for n in ("octets", "sequence", "ip_id"))
         assert (found.protocol, found.opcode, found.tcp_flags) == tuple(int(t[n][i]) for n in ("protocol", "opcode", "flags"))
         assert found.ecn == (i == 1)
@@ -82,7 +82,7 @@ def test_erspan_wraps_and_numbers_them():
         checksum = layers[IP].chksum
         del layers[IP].chksum
         assert Ether(bytes(layers))[IP].chksum == checksum
-        assert packet.unpack(frame, int(whole[2][i]), 1) == packet.unpack(bare[i], len(bare[i]), 1)
+        assert plain_decoder.unpack(frame, int(whole[2][i]), 1) == plain_decoder.unpack(bare[i], len(bare[i]), 1)
         assert frame[WRAP:] == bare[i]
 
 

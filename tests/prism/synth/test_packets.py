@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.headers import CNP
-from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP
+from collectors.columns.record import ACK, FIN, PSH, SYN, TCP, UDP
+from collectors.packets.headers import CNP
 from prism.synth.packets import ACKNOWLEDGE, FAR, FIRST, LAST, MIDDLE, ONLY, Packets
 from prism.synth.trains import COLUMNS, by
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.record import Transits, concatenated
+from collectors.columns.record import Transits, concatenated
 from prism.synth.degrade import Collection
 from prism.synth.play import Play, in_order, performed
 from prism.synth.presets import PRESETS
@@ -13,7 +13,7 @@ from prism.synth.simulate import simulate
 from prism.synth.spec import Cluster, Degradation, Fault, Job, Nuisances, Spec
 from prism.synth.traffic import flows_of
 from prism.synth.trains import trains_of
-from tests.collectors.packets import rows_of
+from tests.collectors.builders.packets import rows_of
 
 SMALL = replace(PRESETS["pipeline-rdma"].jobs[0], steps=6, gradient_octets=4_000_000, activation_octets=200_000, credits=True)
 TWO = Spec(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from collectors.record import FIN, SYN
+from collectors.columns.record import FIN, SYN
 from prism.synth.cluster import build
 from prism.synth.run import attempt
 from prism.synth.spec import Cluster, Fault, Job

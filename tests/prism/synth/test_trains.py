@@ -1,7 +1,7 @@
 import numpy as np
 
-from collectors.headers import CNP
-from collectors.record import ACK, FIN, PSH, SYN, TCP, UDP
+from collectors.columns.record import ACK, FIN, PSH, SYN, TCP, UDP
+from collectors.packets.headers import CNP
 from prism.synth.cluster import build
 from prism.synth.nuisances import disturbances
 from prism.synth.run import attempt

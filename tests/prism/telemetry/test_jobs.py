@@ -3,7 +3,7 @@ from dataclasses import replace
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from benchmarks.boards import board
-from collectors.metrics import registry
+from collectors.operations.metrics import registry
 from prism.exporters.survey import Sent
 from prism.names.bookings import Booking
 from prism.telemetry.jobs import MOST_JOBS, JobMetrics

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.metrics import Count
+from collectors.operations.metrics import Count
 from prism.analysis import diagnose
 from prism.api.serving import served
 from prism.board import Board, Boards, told

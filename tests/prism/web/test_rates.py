@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collectors.record import Flows
+from collectors.columns.record import Flows
 from prism.api.serving import served
 from prism.board import Board, Boards, Window
 from prism.records import Memory

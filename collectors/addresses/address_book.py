@@ -1,0 +1,117 @@
+"""Give each IP address a small integer code, in the order in which addresses are first seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.addresses.address_list import GrowingAddresses
+from collectors.compilation.primitives import SEED, compiled, hashed, part, swapped
+
+Codes = NDArray[np.int32]
+Longs = NDArray[np.uint64]
+
+PAIRS = 1 << 12  # pairs of addresses whose codes are at hand
+NO_CODES = np.uint64(0xFFFFFFFFFFFFFFFF)
+_TOP, _PAIR_TOP, _SPREAD = np.uint64(32), np.uint64(64 - 12), np.uint64(0x9E3779B97F4A7C15)
+_MAPPED, _LOWER, _NONE = np.uint64(0xFFFF << 32), np.uint64(0xFFFFFFFF), np.uint64(0)
+
+
+class AddressBook:
+    """Int32 codes of addresses, in the order in which they were met; `endpoints[code]` is the text. Serves many decoders."""
+
+    def __init__(self) -> None:
+        self.endpoints = GrowingAddresses()
+        self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then an address each
+        self._slots: Codes = np.full(1, -1, np.int32)
+        self.pairs: Longs = np.full((PAIRS, 2), NO_CODES, np.uint64)  # pairs of IPv4 lately met, and their codes
+
+    def code(self, address: bytes) -> int:
+        """The code of an address of 16 octets, IPv4 mapped."""
+        high, low = (np.array([int.from_bytes(part, "big")], np.uint64) for part in (address[:8], address[8:]))
+        return int(self.codes(high, low)[0])
+
+    def codes(self, high: Longs, low: Longs) -> Codes:
+        """The codes of addresses given as their upper and lower 64 bits, [n] each."""
+        codes = np.zeros(len(high), np.int32)
+        self.learn(np.stack((high, low), axis=1), codes)
+        return codes
+
+    def learn(self, addresses: Longs, codes: Codes) -> None:
+        """Write the codes of addresses [n, 2], of their upper and lower 64 bits, into `codes` [n]."""
+        self.name(_look_up(addresses, codes, *self.tables(len(addresses))))
+
+    def tables(self, more: int) -> tuple[Longs, Codes, int]:
+        """What `code_of` looks into, with room for so many more addresses: keys, slots, how many there are."""
+        known = len(self.endpoints)
+        self._reserve(known + more)
+        return self._keys, self._slots, known
+
+    def name(self, count: int) -> None:
+        """Take note that there are so many addresses now."""
+        self.endpoints.grow(self._keys[1 : count + 1])
+
+    def _reserve(self, most: int) -> None:
+        """Make room for so many addresses: keys, and twice as many slots."""
+        if most >= len(self._keys):
+            keys = np.zeros((max(1024, 2 * most), 2), np.uint64)
+            keys[: len(self._keys)] = self._keys
+            self._keys, self._slots = keys, np.full(1 << (2 * len(keys) - 1).bit_length(), -1, np.int32)
+            _settle(keys, self._slots, len(self.endpoints))
+
+
+@part
+def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
+    """The code of an address, `count` if it is new, and how many are known then."""
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
+    slot = hashed(high, low, keys[0, 0]) >> _TOP & mask
+    while True:
+        code = slots[slot]
+        if code < 0:
+            slots[slot] = count
+            keys[count + 1, 0], keys[count + 1, 1] = high, low
+            return np.int64(count), count + 1
+        if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
+            return np.int64(code), count
+        slot = slot + one & mask
+
+
+@part
+def pair_slot(ends: Any) -> Any:
+    """Where among `AddressBook.pairs` two IPv4 addresses are, if they are there."""
+    return ends * _SPREAD >> _PAIR_TOP
+
+
+@part
+def codes_of(ends: Any, pairs: Any, keys: Any, slots: Any, count: Any) -> Any:
+    """The codes of two IPv4 addresses, and how many are known; the first code is in the upper half of the answer.
+
+    `ends`: both addresses as they are in memory, see `primitives.plain`.
+    """
+    pair = pairs[pair_slot(ends)]
+    if pair[1] == NO_CODES or pair[0] != ends:
+        first, count = code_of(_NONE, _MAPPED | swapped(ends) >> _TOP, keys, slots, count)
+        second, count = code_of(_NONE, _MAPPED | swapped(ends) & _LOWER, keys, slots, count)
+        pair[0], pair[1] = ends, np.uint64(first) << _TOP | np.uint64(second)
+    return pair[1], count
+
+
+@compiled
+def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int) -> int:
+    """Codes of addresses; how many are known then."""
+    for i in range(len(addresses)):
+        codes[i], count = code_of(addresses[i, 0], addresses[i, 1], keys, slots, count)
+    return count
+
+
+@compiled
+def _settle(keys: Any, slots: Any, count: int) -> None:
+    """Enter all keys into empty slots."""
+    mask = np.uint64(len(slots) - 1)
+    for code in range(count):
+        slot = hashed(keys[code + 1, 0], keys[code + 1, 1], keys[0, 0]) >> _TOP & mask
+        while slots[slot] >= 0:
+            slot = slot + np.uint64(1) & mask
+        slots[slot] = code

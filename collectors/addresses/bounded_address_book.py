@@ -1,0 +1,162 @@
+"""Give addresses of exported records small codes in bounded memory: after too many addresses the codes start anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.addresses.address_list import AddressList, GrowingAddresses
+from collectors.compilation.compiled import compiled
+from collectors.compilation.primitives import part
+from collectors.memory.pages import large
+
+Codes = NDArray[np.int32]
+Longs = NDArray[np.uint64]
+
+MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2
+MOST_ADDRESSES = 1 << 17  # after so many the numbering starts anew: what they and a batch need fits the processor's cache
+PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
+
+
+class Endpoints:
+    """Int32 codes of addresses; `texts[code]` is the text. After more than `most` addresses the numbering starts anew.
+
+    Unlike `address_book.AddressBook` it forgets: senders of exports may make up addresses for as long as they like.
+    """
+
+    def __init__(self, *, most: int = MOST_ADDRESSES) -> None:
+        self.most = most
+        self._slots: Codes = np.full(1 << 12, -1, np.int32)
+        self._start()
+
+    def _start(self) -> None:
+        self._count, self._known = 0, GrowingAddresses()
+        self._table: Longs = np.zeros((2, 0), np.uint64)
+        self._slots.fill(-1)
+        self._odd: dict[tuple[int, int], int] = {}
+
+    @property
+    def texts(self) -> AddressList:
+        """The addresses; the same object for as long as no new one came."""
+        self._known.grow(self._table[:, : self._count].T)
+        return self._known.now()
+
+    def codes(self, high: Longs, low: Longs) -> Codes:
+        """The codes of addresses given as their upper and lower 64 bits, [n] each. They are good until `refresh`."""
+        return self._codes(len(high), lambda *how: look_up(high, low, *how), lambda i: (int(high[i]), int(low[i])))
+
+    def short_codes(self, four: NDArray[np.uint32]) -> Codes:
+        """The codes of IPv4 addresses, as `codes` has them."""
+        return self._codes(len(four), lambda *how: look_up_short(four, *how), lambda i: (0, MAPPED | int(four[i])))
+
+    def _codes(self, n: int, look: Callable[..., tuple[int, int]], pair: Callable[[int], tuple[int, int]]) -> Codes:
+        codes = np.empty(n, np.int32)
+        done = 0
+        while done < len(codes):
+            room = len(self._slots) // 2
+            if self._table.shape[1] < room:
+                longer = large(2 * room, self._table.dtype).reshape(2, room)
+                longer[:, : self._count] = self._table[:, : self._count]
+                self._table = longer
+            done, self._count = look(codes, done, self._table, self._slots, self._count)
+            if done < len(codes) and self._count == room:
+                self._grow()
+            elif done < len(codes):
+                codes[done] = self._learn_odd(*pair(done))
+                done += 1
+        return codes
+
+    def refresh(self) -> None:
+        """Start the numbering anew if there are too many. Codes given before belong to the `texts` given before."""
+        if self._count > self.most:
+            self._start()
+
+    def _learn_odd(self, high: int, low: int) -> int:
+        """The code of an address for which the table has no slot near enough."""
+        code = self._odd.get((high, low))
+        if code is None:
+            code = self._odd[high, low] = self._count
+            self._table[:, code] = high, low
+            self._count += 1
+        return code
+
+    def _grow(self) -> None:
+        self._slots = large(len(self._slots) * 4, self._slots.dtype)
+        self._slots.fill(-1)
+        left = np.zeros(self._count, np.bool_)
+        refill(self._table, self._slots, left)
+        self._odd = {
+            (int(h), int(w)): int(c)
+            for c, h, w in zip(np.flatnonzero(left), *self._table[:, : len(left)][:, left], strict=True)
+        }
+
+
+@compiled
+def slot_of(high: Any, low: Any, mask: Any) -> Any:
+    """Where an address is looked for first: Fibonacci hashing, Knuth volume 3 section 6.4."""
+    mix = (np.uint64(high) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(low)) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((mix ^ (mix >> np.uint64(29))) >> np.uint64(17) & np.uint64(mask))
+
+
+@compiled
+def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
+    """Fill in codes from `begin` on, learning what is new; how far it came, and how many addresses there are then."""
+    room = min(table.shape[1], len(slots) // 2)
+    for i in range(np.uint64(begin), np.uint64(len(high))):
+        code, count = _code_of(high[i], low[i], table, slots, count, room)
+        if code < 0:
+            return np.int64(i), count
+        codes[i] = code
+    return len(high), count
+
+
+@compiled
+def look_up_short(four: NDArray[np.uint32], codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
+    """The same of IPv4 addresses."""
+    room, none, mapped = min(table.shape[1], len(slots) // 2), np.uint64(0), np.uint64(MAPPED)
+    for i in range(np.uint64(begin), np.uint64(len(four))):
+        code, count = _code_of(none, mapped | np.uint64(four[i]), table, slots, count, room)
+        if code < 0:
+            return np.int64(i), count
+        codes[i] = code
+    return len(four), count
+
+
+@part
+def _code_of(high: Any, low: Any, table: Any, slots: Any, count: Any, room: Any) -> Any:
+    """The code of an address, -1 where there is no room near enough, and how many addresses there are then."""
+    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
+    slot = np.uint64(slot_of(high, low, mask))
+    for _ in range(PROBES):
+        code = np.int64(slots[slot])
+        if code < 0:
+            if count >= room:
+                return np.int64(-1), count
+            if high != 0:  # the table is zeros from `count` on: of IPv4 nothing is written here, and no memory is taken
+                table[0, count] = high
+            table[1, count] = low
+            slots[slot] = count
+            return count, count + 1
+        at = np.uint64(code)
+        if table[1, at] == low and table[0, at] == high:
+            return code, count
+        slot = slot + one & mask
+    return np.int64(-1), count
+
+
+@compiled
+def refill(table: Longs, slots: Codes, left: NDArray[np.bool_]) -> None:
+    """Enter the addresses there are into new slots; `left` tells which found none near enough."""
+    mask = len(slots) - 1
+    for code in range(len(left)):
+        left[code] = True
+        slot = slot_of(table[0, code], table[1, code], mask)
+        for _ in range(PROBES):
+            if slots[slot] < 0:
+                slots[slot] = code
+                left[code] = False
+                break
+            slot = (slot + 1) & mask

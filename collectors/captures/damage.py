@@ -1,0 +1,85 @@
+"""Count damage in a capture by reason, and write a few warnings for the user."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from collectors.files.compression import explained
+
+MOST = 5  # places of damage that have a line each
+RECORD, BLOCK = "damaged packet record", "damaged block"
+UNDESCRIBED, TOO_LONG = "packet of an undescribed interface", "packet longer than its block"
+REASONS = (RECORD, BLOCK, UNDESCRIBED, TOO_LONG)
+FRACTION = "fraction of a second over one second"
+JUMP = "time more than a day from that of the packets before and after"
+
+
+class Damage:
+    """Damage of one capture file `name`. `skipped`: packets that were not read, by reason. `lines`: warnings.
+
+    `packed`: whether the file is compressed, so that offsets are those of the uncompressed data.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.packed = name, False
+        self.lines: list[str] = []
+        self.skipped, self.mended = Counter[str](), Counter[str]()
+        self._places = self._octets = self._cuts = 0
+
+    def place(self, offset: int) -> str:
+        """File and offset, for messages."""
+        return f"{self.name}: offset {offset}{' of the uncompressed data' if self.packed else ''}"
+
+    def say(self, offset: int, what: str) -> None:
+        """Add a warning about the damage at an offset in the file."""
+        self.lines.append(f"{self.place(offset)}: {what}")
+
+    def end(self, offset: int, what: str, error: Exception | None) -> None:
+        """Warn that the file ends inside the `what` at an offset."""
+        self.say(offset, f"the file ends inside this {what}{_why(error)}; what is before it was read")
+
+    def stop(self, offset: int, error: Exception) -> None:
+        """Warn that the file cannot be read from an offset on."""
+        self.say(offset, f"cannot be read: {explained(error)}; the rest of the file is not read")
+
+    def lose(self, offset: int, reason: str, details: str, error: Exception | None) -> None:
+        """Count damage that nothing valid follows, and warn."""
+        self.say(offset, f"{reason} {details}{_why(error)}; no valid one follows, the rest of the file is not read")
+        self.skipped[reason] += 1
+
+    def skip(self, offset: int, until: int, what: str) -> None:
+        """Count damage and the octets of the file that were skipped because of it."""
+        self.skipped[what] += 1
+        self._places += 1
+        if self._places <= MOST:
+            self.say(offset, f"{what}; {until - offset:,} octets skipped, reading continues at offset {until}")
+        else:
+            self._octets += until - offset
+
+    def cut(self, offset: int, claimed: int, kept: int) -> None:
+        """Count a packet that was read with another length than its header has."""
+        self._cuts += 1
+        if self._cuts <= MOST:
+            self.say(offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept:,}")
+
+    def mend(self, reason: str, packets: int) -> None:
+        """Count packets that were read with another time."""
+        if packets:
+            self.mended[reason] += packets
+
+    def finish(self) -> None:
+        """Add the warnings that need the end of the file."""
+        more = self._places - MOST
+        if more > 0:
+            self.lines.append(f"{self.name}: damage at {more:,} more places, {self._octets:,} octets skipped")
+        if self._cuts > MOST:
+            self.lines.append(f"{self.name}: damaged lengths of {self._cuts - MOST:,} more packet records")
+        for reason, count in sorted(self.mended.items()):
+            packets = "packet" if count == 1 else "packets"
+            self.lines.append(f"{self.name}: {count:,} {packets} with a {reason}; read with a corrected time")
+        self.mended.clear()
+        self._places = self._cuts = 0
+
+
+def _why(error: Exception | None) -> str:
+    return f" ({explained(error)})" if error else ""

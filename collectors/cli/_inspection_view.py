@@ -1,0 +1,141 @@
+"""Print what `inspect` found: tables on a terminal, a line per fact elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from collectors.cli.inspection import Decoded, Dissected, Records
+
+MOST = 10  # talkers
+LAYERS = 40  # lines of the hierarchy
+UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+
+
+def console() -> Console:
+    """A console on standard output that wraps lines and colours words only where it is a terminal."""
+    made = Console(highlight=False, markup=False, emoji=False)
+    if not made.is_terminal:
+        made.width = UNLIMITED
+    return made
+
+
+def show_capture(path: str, seen: Dissected, decoded: Decoded, hints: Sequence[str], out: Console, *, most: int) -> None:
+    """Print what is in a capture, `most` packets of which were looked at."""
+    cut = f", the first {seen.packets:,} packets" if seen.packets >= most else ""
+    out.print(_line(f"{path}: a capture{cut}", "bold"))
+    out.print(_line(f"{seen.packets:,} packets, {_octets(seen.octets)} on the wire, {_span(seen.first_ns, seen.last_ns)}"))
+    out.print(_line("link types: " + (", ".join(f"{name} ({n:,})" for name, n in seen.links.most_common()) or "none")))
+    for warning in (*decoded.warnings, *([f"tshark: {seen.fault}"] if seen.fault else [])):
+        out.print(_line(warning, "yellow"))
+    if seen.packets:
+        out.print()
+        out.print(_hierarchy(seen))
+    out.print()
+    out.print(_used(decoded))
+    _talkers(seen.talkers, out)
+    _hints(hints, out)
+
+
+def show_records(path: str, kind: str, records: Records, out: Console) -> None:
+    """Print what is in a file of flow records."""
+    out.print(_line(f"{path}: flow records ({kind}){'' if records.whole else f', the first {records.rows:,}'}", "bold"))
+    span = _span(records.first_ns, records.last_ns)
+    out.print(_line(f"{records.rows:,} records, {_octets(records.octets)}, {span}"))
+    if records.exporters:
+        out.print(_line(f"switches: {', '.join(records.exporters[:LAYERS])}"))
+    for reason, n in records.skipped.items():
+        out.print(_line(f"skipped: {reason} ({n:,})", "yellow"))
+    _talkers(records.talkers, out)
+
+
+def _line(text: str, style: str = "") -> Text:
+    """Text without control characters: names come from files and packets that anybody may have written."""
+    return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
+
+
+def _octets(n: int) -> str:
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n} octets"
+
+
+def _span(first_ns: int, last_ns: int) -> str:
+    if last_ns <= 0:
+        return "no time span"
+    begin = _moment(first_ns)
+    return f"{(last_ns - first_ns) / 1e9:,.3f} s from {begin}"
+
+
+def _moment(ns: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{ns} ns"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="right" if i else "left")
+    return table
+
+
+def _hierarchy(seen: Dissected) -> Table:
+    """Protocols inside protocols, with packets and octets; the rarest are left out where there are many."""
+    packets: Counter[tuple[str, ...]] = Counter()
+    octets: Counter[tuple[str, ...]] = Counter()
+    for stack, n in seen.stacks.items():
+        for depth in range(1, len(stack) + 1):
+            packets[stack[:depth]] += n
+            octets[stack[:depth]] += seen.octets_of[stack]
+    shown = {stack for stack, _ in packets.most_common(LAYERS)}
+    table = _table("protocol", "packets", "", "octets")
+    for stack in sorted(shown, key=lambda s: _rank(s, packets)):
+        share = f"{packets[stack] / seen.packets:.1%}"
+        table.add_row(_line("  " * (len(stack) - 1) + stack[-1]), f"{packets[stack]:,}", share, _octets(octets[stack]))
+    if len(packets) > len(shown):
+        table.add_row(_line(f"and {len(packets) - len(shown)} less frequent", "dim"))
+    return table
+
+
+def _rank(stack: tuple[str, ...], packets: Mapping[tuple[str, ...], int]) -> list[tuple[int, str]]:
+    """Children below their parent, the frequent ones first."""
+    return [(-packets[stack[:depth]], stack[depth - 1]) for depth in range(1, len(stack) + 1)]
+
+
+def _used(decoded: Decoded) -> Table:
+    table = _table("Prism would", "packets", "why")
+    table.columns[2].justify = "left"
+    what = f"{decoded.rdma:,} RoCEv2, {decoded.payload:,} with payload" if decoded.used else decoded.refused
+    table.add_row(Text("use", "green" if decoded.used else ""), f"{decoded.used:,}", _line(what))
+    for reason, n in sorted(decoded.skipped.items(), key=lambda item: -item[1]):
+        table.add_row(Text("skip", "yellow"), f"{n:,}", _line(reason))
+    return table
+
+
+def _talkers(talkers: Counter[tuple[str, str]], out: Console) -> None:
+    if not talkers:
+        return
+    out.print()
+    table = _table("top talkers", "", "octets", "")
+    table.columns[1].justify = "left"
+    total = sum(talkers.values())
+    for (src, dst), n in talkers.most_common(MOST):
+        table.add_row(_line(src), _line(f"→ {dst}"), _octets(n), f"{n / total:.1%}" if total else "")
+    out.print(table)
+    if len(talkers) > MOST:
+        out.print(_line(f"and {len(talkers) - MOST:,} pairs more", "dim"))
+
+
+def _hints(hints: Sequence[str], out: Console) -> None:
+    if hints:
+        out.print()
+    for hint in hints:
+        out.print(_line(f"• {hint}", "cyan"))

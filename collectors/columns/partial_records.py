@@ -1,0 +1,107 @@
+"""Collect partial records while packets stream by, then join those with the same record number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Ints
+
+Table = dict[str, NDArray[Any]]
+
+JOIN: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}
+
+
+def reduce_runs(rows: Mapping[str, NDArray[Any]], starts: NDArray[np.intp], rules: Mapping[str, str]) -> Table:
+    """One row per run of rows, each column of `rules` by its rule: sum, min, max, or, first. `starts`: where runs start."""
+    return {
+        name: rows[name][starts] if rule == "first" else JOIN[rule].reduceat(rows[name], starts) for name, rule in rules.items()
+    }
+
+
+class Pieces:
+    """Pieces of records. `rules` names the columns and how two pieces of one record join, the earlier piece first."""
+
+    def __init__(self, rules: Mapping[str, str], *, many: int = 1 << 18) -> None:
+        self.rules = {"record": "first", **rules}
+        self.many = many
+        self.parts: list[Table] = []
+        self.rows = self.given = 0
+
+    def numbers(self, n: int) -> Ints:
+        """Numbers for n new records."""
+        self.given += n
+        return np.arange(self.given - n, self.given)
+
+    def add(self, pieces: Mapping[str, NDArray[Any]]) -> None:
+        """Keep pieces: `record` numbers and every column of the rules. Joins what is there when there is much of it."""
+        n = len(pieces["record"])
+        if not n:
+            return
+        self.parts.append({name: pieces[name] for name in self.rules})
+        self.rows += n
+        if self.rows > self.many:
+            self.parts = [self.joined()]
+            self.rows = len(self.parts[0]["record"])
+            self.many = max(self.many, 2 * self.rows)
+
+    def take(self, over: NDArray[np.bool_]) -> None:
+        """Let go of records, told by a mask over the rows of `joined`; what comes later of one of them is another."""
+        rows = self.joined()
+        self.parts = [{name: column[~over] for name, column in rows.items()}]
+        self.rows = len(self.parts[0]["record"])
+
+    def joined(self) -> Table:
+        """One row per record number, in the order of the numbers."""
+        if not self.parts:
+            return {name: np.zeros(0, np.int64) for name in self.rules}
+        rows = {name: np.concatenate([p[name] for p in self.parts]) for name in self.rules}
+        order = np.argsort(rows["record"], kind="stable")
+        rows = {name: column[order] for name, column in rows.items()}
+        return reduce_runs(rows, run_starts(rows["record"]), self.rules)
+
+
+def run_starts(values: NDArray[Any]) -> NDArray[np.intp]:
+    """Where runs of equal values start."""
+    if not len(values):
+        return np.zeros(0, np.intp)
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+
+
+def run_sizes(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """How many of n rows are in each run."""
+    return np.asarray(np.diff(np.r_[starts, n]), dtype=np.intp)
+
+
+def positions(starts: NDArray[np.intp], n: int) -> Ints:
+    """Position of each of n rows inside its run."""
+    return np.arange(n) - np.repeat(starts, run_sizes(starts, n))
+
+
+def mixed(*columns: NDArray[Any]) -> NDArray[np.uint64]:
+    """A 64-bit mix of integer columns, row by row: equal rows mix equally, others with odds of 2^-64 a pair.
+
+    The finaliser is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+    """
+    h = np.full(len(columns[0]), 0x9E3779B97F4A7C15, np.uint64)
+    for column in columns:
+        h ^= column.astype(np.int64).view(np.uint64)
+        h ^= h >> np.uint64(30)
+        h *= np.uint64(0xBF58476D1CE4E5B9)
+        h ^= h >> np.uint64(27)
+        h *= np.uint64(0x94D049BB133111EB)
+        h ^= h >> np.uint64(31)
+    return h
+
+
+def running_max(values: Ints, starts: NDArray[np.intp], before: Ints) -> Ints:
+    """Largest value before each row inside its run; `before` holds what came before each run. Values within +-2^40."""
+    n = len(values)
+    run = np.repeat(np.arange(len(starts)), run_sizes(starts, n))
+    shifted = np.empty(n, np.int64)
+    shifted[1:] = values[:-1]
+    shifted[starts] = before
+    return np.asarray(np.maximum.accumulate(shifted + (run << 42)) - (run << 42), dtype=np.int64)

@@ -1,0 +1,295 @@
+"""Declare the columns of packets, flow records and hop delays, each once.
+
+Many of a thing is a frozen dataclass of NumPy arrays, one per column. Addresses, switches and paths are int codes into a
+dictionary that travels with the arrays, so codes are graph nodes as they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import compress
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from collectors.addresses.address_list import kept
+from collectors.columns.losses import Losses
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+TCP, UDP = 6, 17
+ROCE_PORT = 4791
+UET_PORT = 4793  # Ultra Ethernet, IANA
+SMALL = 256
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+
+
+class Column(NamedTuple):
+    """One column of a flow record: its name everywhere, its array type, its ClickHouse type, what it means."""
+
+    name: str
+    dtype: DTypeLike
+    clickhouse: str
+    meaning: str
+    default: int = 0
+
+
+COLUMNS = (
+    Column("start_ns", np.int64, "DateTime64(9)", "first packet, ns since the epoch"),
+    Column("end_ns", np.int64, "DateTime64(9)", "last packet, ns since the epoch"),
+    Column("src", np.int32, "IPv6", "sender, a code into endpoints"),
+    Column("dst", np.int32, "IPv6", "receiver, a code into endpoints"),
+    Column("src_port", np.uint16, "UInt16", "TCP or UDP port; 0 for RDMA, where it only spreads over paths"),
+    Column("dst_port", np.uint16, "UInt16", "TCP or UDP port"),
+    Column("protocol", np.uint8, "UInt8", "IP protocol"),
+    Column("dst_qp", np.uint32, "UInt32", "RDMA destination: queue pair, or endpoint (Ultra Ethernet); 0: none"),
+    Column("octets", np.int64, "UInt64", "payload on the wire, retransmissions not counted"),
+    Column("packets", np.int64, "UInt64", "packets with payload, retransmissions not counted"),
+    Column("messages", np.int64, "UInt32", "RDMA messages; segments of a control record; 0 where unknown"),
+    Column("retransmits", np.int64, "UInt32", "packets whose payload had been sent before"),
+    Column("ecn", np.int64, "UInt32", "packets marked congestion experienced, or trimmed by a switch"),
+    Column("cnp", np.int64, "UInt32", "congestion notifications"),
+    Column("tcp_flags", np.uint8, "UInt8", "union of the TCP flags seen (IPFIX tcpControlBits)"),
+    Column("busy_ns", np.int64, "UInt64", "time between start and end in which packets came back to back; 0 where unknown"),
+    Column("sampling_rate", np.int64, "UInt32", "one packet in so many was seen; 0 where it is sampled at an unknown rate", 1),
+    Column("exporter", np.int32, "LowCardinality(String)", "switch nearest to the sender that saw it, a code into exporters"),
+    Column("path", np.int32, "LowCardinality(String)", "switches in order, a code into paths"),
+    Column("job_id", np.uint32, "UInt32", "job id in the header (Ultra Ethernet, 24 bits); 0 where there is none"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Flow records: one per RDMA message, one per TCP burst, one per run of control messages, or as exported.
+
+    Every array has one entry per record; their meaning is in `COLUMNS`. Rows are in order of `start_ns` where a function
+    does not say otherwise. `endpoints`, `exporters` and `paths` are the dictionaries of the codes; path 0 is the empty path.
+    `endpoints` is a tuple of texts, or an `AddressList`, which makes the texts when they are read.
+    """
+
+    start_ns: Ints
+    end_ns: Ints
+    src: Codes
+    dst: Codes
+    src_port: NDArray[np.uint16]
+    dst_port: NDArray[np.uint16]
+    protocol: NDArray[np.uint8]
+    dst_qp: NDArray[np.uint32]
+    octets: Ints
+    packets: Ints
+    messages: Ints
+    retransmits: Ints
+    ecn: Ints
+    cnp: Ints
+    tcp_flags: NDArray[np.uint8]
+    busy_ns: Ints
+    sampling_rate: Ints
+    exporter: Codes
+    path: Codes
+    job_id: NDArray[np.uint32]
+    endpoints: Sequence[str] = ()
+    exporters: tuple[str, ...] = ()
+    paths: tuple[tuple[str, ...], ...] = ((),)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @classmethod
+    def build(
+        cls,
+        columns: Mapping[str, ArrayLike],
+        *,
+        endpoints: Sequence[str],
+        exporters: tuple[str, ...] = (),
+        paths: tuple[tuple[str, ...], ...] = ((),),
+    ) -> Self:
+        """Flows from the columns that are known; the others take their default. Raises ValueError on unequal lengths."""
+        n = len(np.asarray(columns["start_ns"]))
+        arrays: dict[str, Any] = {}
+        for c in COLUMNS:
+            given = columns.get(c.name)
+            arrays[c.name] = np.broadcast_to(np.array(c.default, c.dtype), n) if given is None else np.asarray(given, c.dtype)
+            if arrays[c.name].shape != (n,):
+                raise ValueError(f"column {c.name} has shape {arrays[c.name].shape}, start_ns has {n} rows")
+        return cls(**arrays, endpoints=endpoints, exporters=exporters, paths=paths)
+
+    def take(self, rows: NDArray[np.intp] | Mask | slice) -> Flows:
+        """The given rows, in the given order, with the same dictionaries."""
+        columns: dict[str, Any] = {c.name: _taken(getattr(self, c.name), rows) for c in COLUMNS}
+        return replace(self, **columns)
+
+    @cached_property
+    def sent_ns(self) -> Ints:
+        """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
+        alone = (self.end_ns == self.start_ns) & (self.busy_ns > 0)
+        return np.where(alone, self.start_ns - self.busy_ns, self.start_ns) if alone.any() else self.start_ns
+
+    def holds(self, name: str) -> bool:
+        """Whether any record has something else than 0 in a column."""
+        column: NDArray[Any] = getattr(self, name)
+        parts = range(0, 1 if column.strides == (0,) else len(column), 1 << 16)  # those that hold any mostly do so at once
+        return any(bool(column[low : low + (1 << 16)].any()) for low in parts)
+
+    @property
+    def talkers(self) -> int:
+        """How many endpoints send or are sent records."""
+        return int(np.count_nonzero(_named(len(self.endpoints), self.src, self.dst)))
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """When the first record starts and the last ends, ns; (0, 1) without any."""
+        return (int(self.start_ns.min()), int(self.end_ns.max())) if len(self) else (0, 1)
+
+    def among(self, addresses: Collection[str]) -> Mask:
+        """Which of the endpoints (not of the records) are among some addresses."""
+        asked = frozenset(addresses)
+        return np.fromiter((address in asked for address in self.endpoints), np.bool_, len(self.endpoints))
+
+    def narrowed(self) -> Flows:
+        """The same records, with only those endpoints and paths in the dictionaries that they name, in the same order."""
+        used, ways = _named(len(self.endpoints), self.src, self.dst), _named(max(len(self.paths), 1), self.path)
+        ways[0] = True
+        if used.all() and ways.all():
+            return self
+        code, way = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in (used, ways))
+        return replace(
+            self,
+            src=self.src if used.all() else code.take(self.src),
+            dst=self.dst if used.all() else code.take(self.dst),
+            path=self.path if ways.all() else way.take(self.path),
+            endpoints=kept(self.endpoints, used),
+            paths=tuple(compress(self.paths, ways)),
+        )
+
+    def control(self) -> Mask:
+        """Which records carry only control messages (readiness, credits, barriers): at most `SMALL` octets a message.
+
+        Where nobody counted messages, as in most exports, a packet. A segment of real work fills the path's MTU, at least 536
+        octets (RFC 9293 section 3.7.1), except its tail.
+        """
+        return self._control
+
+    @cached_property
+    def _control(self) -> Mask:
+        parts = np.where(self.messages > 0, self.messages, self.packets)
+        return np.asarray((self.octets <= SMALL * parts) | (self.octets == 0), dtype=np.bool_)
+
+
+def _taken(column: NDArray[Any], rows: NDArray[np.intp] | Mask | slice) -> NDArray[Any]:
+    """Some rows of a column; of one that holds a single value for all rows a view, as that is."""
+    if not isinstance(rows, np.ndarray) or rows.dtype == np.bool_:
+        return column[rows]
+    if column.strides != (0,):
+        return column.take(rows)  # sooner done than column[rows]
+    return np.broadcast_to(column[:1] if len(rows) else column[:0], len(rows))
+
+
+def _named(n: int, *columns: Codes) -> Mask:
+    """Which of `n` codes some columns have."""
+    out = np.zeros(n, np.bool_)
+    length = 1 if all(column.strides == (0,) for column in columns) else len(columns[0])
+    for low in range(0, length, 1 << 12):  # all codes are mostly among the first
+        for column in columns:
+            out[column[low : low + (1 << 12)]] = True
+        if out.all():
+            break
+    return out
+
+
+def concatenated(parts: Sequence[Flows]) -> Flows:
+    """The records of several Flows as one, in order of start, with one dictionary each of endpoints, exporters and paths."""
+    parts = [part for part in parts if len(part)] or list(parts[:1])
+    if len(parts) == 1:
+        return parts[0]
+    columns: dict[str, list[Any]] = {c.name: [getattr(part, c.name) for part in parts] for c in COLUMNS}
+    endpoints: dict[str, int] = {}
+    exporters: dict[str, int] = {}
+    paths: dict[tuple[str, ...], int] = {(): 0}
+    for i, part in enumerate(parts):
+        for names, known, used in (
+            (part.endpoints, endpoints, ("src", "dst")),
+            (part.exporters, exporters, ("exporter",)),
+            (part.paths, paths, ("path",)),
+        ):
+            place: dict[Any, int] = known
+            codes = np.array([place.setdefault(name, len(place)) for name in names] or [0], np.int32)
+            for column in used:
+                columns[column][i] = codes[columns[column][i]]
+    whole = {name: np.concatenate(arrays) for name, arrays in columns.items()}
+    order = np.argsort(whole["start_ns"], kind="stable")
+    return Flows.build(
+        {name: array[order] for name, array in whole.items()},
+        endpoints=tuple(endpoints),
+        exporters=tuple(exporters),
+        paths=tuple(paths),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Transits:
+    """How long packets took from one switch to the next that saw them, by link direction and time bin; and what was lost.
+
+    Only packets seen by both switches count, in a hop from a switch to itself those that told of their delay; there are rows
+    without any that tell of the queue alone. Clocks may disagree: only changes of a link's delay mean something. `losses` has
+    rows of its own.
+    """
+
+    start_ns: Ints
+    sender: Codes  # code into exporters
+    receiver: Codes
+    packets: Ints
+    delay_ns: Ints  # mean
+    max_delay_ns: Ints
+    exporters: tuple[str, ...] = ()
+    bin_ns: int = 0
+    depth: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # most octets in the queue; -1, by default: not known
+    losses: Losses = field(default_factory=Losses.empty)
+
+    def __post_init__(self) -> None:
+        """Depths that nobody tells of are not known."""
+        if not len(self.depth):
+            object.__setattr__(self, "depth", np.full(len(self.start_ns), -1, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @classmethod
+    def empty(cls, exporters: tuple[str, ...] = ()) -> Self:
+        """No delays at all."""
+        none, codes = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return cls(none, codes, codes, none, none, none, exporters)
+
+
+@dataclass(frozen=True, eq=False)
+class Packets:
+    """Decoded packets of one switch, in the order of the capture; one entry per packet that is IP and not a fragment."""
+
+    time_ns: Ints
+    src: Codes  # code into the decoder's address book
+    dst: Codes
+    src_port: NDArray[np.uint16]  # 0 where the protocol has none
+    dst_port: NDArray[np.uint16]
+    protocol: NDArray[np.uint8]
+    octets: Ints  # payload on the wire: after the TCP, UDP or BTH (and RETH, AETH, immediate, pad, ICRC) headers
+    ip_id: NDArray[np.uint32]  # IPv4 identification; IPv6 flow label
+    ecn: Mask  # congestion experienced
+    sequence: NDArray[np.uint32]  # TCP sequence number, PSN
+    acknowledgment: NDArray[np.uint32]  # TCP acknowledgment number; of Ultra Ethernet ids of message and PDC, 16 bits each
+    tcp_flags: NDArray[np.uint8]
+    opcode: NDArray[np.int16]  # BTH opcode, or `packet_kinds.UET` and what it does; -1 where the packet is neither
+    dst_qp: NDArray[np.uint32]
+    dma_length: Ints  # RETH, or octets of the message (Ultra Ethernet); -1 where there is none
+    syndrome: NDArray[np.int16]  # AETH: which acknowledgment, or why none; -1 where there is none
+    job_id: NDArray[np.uint32]  # Ultra Ethernet; 0 where there is none
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def take(self, rows: NDArray[np.intp] | Mask) -> Packets:
+        """The given rows, in the given order."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})

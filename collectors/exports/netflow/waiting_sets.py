@@ -1,0 +1,133 @@
+"""Hold sets that arrive before their template, for a bounded time and in bounded memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+OVERHEAD = 512  # octets that keeping a set takes beside its own
+
+
+@dataclass
+class Ticket:
+    """A datagram of which sets wait: how many still do, and whether it counts as an error already."""
+
+    left: int = 0
+    failed: bool = False
+
+
+class Waiter(NamedTuple):
+    """A set that waits: the body, and what its message's header said."""
+
+    exporter: str
+    key: Hashable
+    octets: bytes
+    export_ns: int
+    uptime_ms: int
+    received_ns: int
+    ticket: Ticket
+    trimmed: bool = False  # whether the message ended before the set did
+
+
+class WaitingRoom:
+    """Sets by exporter and template, the oldest first. What has to go is given back, so that it can be counted.
+
+    `most_octets`: in all; when there are more, the exporter that has most gives up half. `most_each`: of one exporter, the
+    oldest go first. `most_ns`: how long a set waits.
+    """
+
+    def __init__(self, *, most_octets: int = 1 << 26, most_each: int = 1 << 20, most_ns: int = 1_800_000_000_000) -> None:
+        self.most_octets, self.most_each, self.most_ns = most_octets, most_each, most_ns
+        self.octets = 0
+        self._rooms: dict[str, _Room] = {}
+
+    def put(self, waiter: Waiter) -> list[Waiter]:
+        """Let a set wait; those that have to go for it."""
+        room = self._rooms.setdefault(waiter.exporter, _Room())
+        self.octets += room.put(waiter)
+        gone: list[Waiter] = []
+        while room.octets > self.most_each:
+            gone.append(self._leave(room))
+        while self.octets > self.most_octets:
+            largest = max(self._rooms.values(), key=lambda r: r.octets)
+            half = largest.octets // 2
+            while largest.octets > half:
+                gone.append(self._leave(largest))
+        return gone
+
+    def take(self, exporter: str, key: Hashable) -> list[Waiter]:
+        """The sets that waited for a template."""
+        room = self._rooms.get(exporter)
+        found = [] if room is None else room.take(key)
+        self.octets -= sum(len(waiter.octets) + OVERHEAD for waiter in found)
+        self._tidy(exporter)
+        return found
+
+    def expire(self, now_ns: int) -> list[Waiter]:
+        """The sets that have waited too long."""
+        gone: list[Waiter] = []
+        for exporter, room in list(self._rooms.items()):
+            while room.waiters and room.oldest().received_ns < now_ns - self.most_ns:
+                gone.append(self._leave(room))
+            self._tidy(exporter)
+        return gone
+
+    def forget(self, exporter: str) -> list[Waiter]:
+        """The sets of an exporter that is forgotten."""
+        gone: list[Waiter] = []
+        room = self._rooms.pop(exporter, None)
+        while room is not None and room.waiters:
+            gone.append(self._leave(room))
+        return gone
+
+    def __len__(self) -> int:
+        return sum(len(room.waiters) for room in self._rooms.values())
+
+    def _leave(self, room: _Room) -> Waiter:
+        waiter = room.pop()
+        self.octets -= len(waiter.octets) + OVERHEAD
+        return waiter
+
+    def _tidy(self, exporter: str) -> None:
+        if exporter in self._rooms and not self._rooms[exporter].waiters:
+            del self._rooms[exporter]
+
+
+class _Room:
+    """The sets of one exporter."""
+
+    def __init__(self) -> None:
+        self.waiters: OrderedDict[int, Waiter] = OrderedDict()
+        self.numbers: dict[Hashable, dict[int, None]] = {}
+        self.octets = self.given = 0
+
+    def put(self, waiter: Waiter) -> int:
+        self.waiters[self.given] = waiter
+        self.numbers.setdefault(waiter.key, {})[self.given] = None
+        self.given += 1
+        size = len(waiter.octets) + OVERHEAD
+        self.octets += size
+        return size
+
+    def oldest(self) -> Waiter:
+        return next(iter(self.waiters.values()))
+
+    def pop(self) -> Waiter:
+        number, waiter = self.waiters.popitem(last=False)
+        numbers = self.numbers[waiter.key]
+        del numbers[number]
+        if not numbers:
+            del self.numbers[waiter.key]
+        self.octets -= len(waiter.octets) + OVERHEAD
+        return waiter
+
+    def take(self, key: Hashable) -> list[Waiter]:
+        return list(self._taken(key))
+
+    def _taken(self, key: Hashable) -> Iterator[Waiter]:
+        for number in self.numbers.pop(key, {}):
+            waiter = self.waiters.pop(number)
+            self.octets -= len(waiter.octets) + OVERHEAD
+            yield waiter

@@ -1,0 +1,181 @@
+"""Decompress streams of gzip and zstd, recognised by their first octets; also one inside another."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import zstandard
+
+PAD = bytes(128)  # after the octets of a file, so that fixed-size reads at its last headers stay in the buffer
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+CHUNK, PIECE = 1 << 16, 1 << 10
+
+
+class Octets(Protocol):
+    """What octets are read from: a file, or `Unpacked`."""
+
+    def readinto1(self, room: memoryview, /) -> int:
+        """Fill some of the room; how much, 0 at the end."""
+
+
+class Unpacked:
+    """The octets of chunks, as if they were a file's."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._rest = chunks, memoryview(b"")
+
+    def readinto1(self, room: memoryview, /) -> int:
+        """Fill some of the room; how much, 0 at the end."""
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = memoryview(chunk)
+        n = min(len(room), len(self._rest))
+        room[:n], self._rest = self._rest[:n], self._rest[n:]
+        return n
+
+
+class Stream:
+    """A window on the uncompressed octets of a file: it grows at its end and forgets at its front, in the same buffer.
+
+    The first `end` octets of `buffer` are the file's from `start` on; at least `PAD` more follow. `damage` is what ended it
+    early.
+    """
+
+    def __init__(self, source: Octets) -> None:
+        self.buffer, self.start, self.end = bytearray(len(PAD)), 0, 0
+        self.ended = False
+        self.damage: Exception | None = None
+        self.source = source
+
+    @property
+    def address(self) -> int:
+        """Where in memory the buffer starts; holds until `advance`."""
+        return int(np.frombuffer(self.buffer, np.uint8).ctypes.data)
+
+    def advance(self, used: int, need: int) -> None:
+        """Forget the first `used` octets, then read until there are `need` or the file ends."""
+        rest, room = bytes(self.buffer[used : self.end]), need + len(PAD)
+        if room > len(self.buffer):
+            self.buffer = bytearray(room)
+        self.buffer[: len(rest)] = rest
+        self.start, self.end = self.start + used, len(rest)
+        with memoryview(self.buffer) as window:
+            while self.end < need and not self.ended:
+                try:
+                    got = self.source.readinto1(window[self.end : -len(PAD)])
+                except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
+                    got, self.damage = 0, error
+                self.end += got
+                self.ended = not got
+
+
+def opened(file: BinaryIO) -> Octets:
+    """The octets of a file, unpacked where its first ones say that they are packed."""
+    head = file.read(CHUNK)
+    chunks = itertools.chain([head], iter(lambda: file.read(CHUNK), b""))
+    if is_packed(head):
+        return Unpacked(unpacked(chunks))
+    return _Rewound(head, file)
+
+
+class _Rewound:
+    """A file whose head has been read already."""
+
+    def __init__(self, head: bytes, file: Any) -> None:
+        self._head, self._file = Unpacked(iter([head])), file
+
+    def readinto1(self, room: memoryview, /) -> int:
+        """Fill some of the room; how much, 0 at the end."""
+        got = self._head.readinto1(room)
+        return got or int(self._file.readinto1(room))
+
+
+def explained(error: Exception) -> str:
+    """Why compressed data cannot be read, in words, from the exception of its library."""
+    kind = {zlib.error: "gzip", zstandard.ZstdError: "zstd"}.get(type(error))
+    text = str(error).removeprefix("Error -3 while decompressing data: ").removeprefix("zstd decompressor error: ")
+    return f"invalid {kind} data ({text})" if kind else text.lower()
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether these first octets are those of gzip or zstd."""
+    return head.startswith((GZIP, ZSTD)) or _is_skippable(head)
+
+
+def _is_skippable(head: bytes) -> bool:
+    return head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5  # RFC 8878 section 3.1.2
+
+
+def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
+    """The octets inside up to `depth` layers of compression, told by their first octets."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= 4:
+            break
+    rest = itertools.chain([head], chunks) if head else chunks
+    if depth and head.startswith(GZIP):
+        yield from unpacked(_gunzip(rest), depth - 1)
+    elif depth and (head.startswith(ZSTD) or _is_skippable(head)):
+        yield from unpacked(_unzstd(rest), depth - 1)
+    else:
+        yield from rest
+
+
+def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """RFC 1952, any number of members. Raises zlib.error where it is corrupt, EOFError where it ends early."""
+    member = zlib.decompressobj(31)
+    for chunk in chunks:
+        rest, octets = chunk, b""
+        while rest or len(octets) == CHUNK:
+            if member.eof:
+                rest, octets = rest.lstrip(b"\0"), b""  # zeros: padding of tapes
+                member = zlib.decompressobj(31) if rest else member
+                continue
+            before = member.copy()
+            try:
+                octets = member.decompress(rest, CHUNK)
+            except zlib.error:
+                yield from _inflate_to_fault(before, rest)
+            yield octets
+            rest = member.unused_data if member.eof else member.unconsumed_tail
+    if not member.eof:
+        raise EOFError("the gzip stream ends early")
+
+
+def _inflate_to_fault(member: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
+    """What comes before the fault in a chunk, then zlib.error: zlib itself throws away what it had when it meets one."""
+    while len(chunk) > 1:
+        half, before = len(chunk) // 2, member.copy()
+        try:
+            octets = member.decompress(chunk[:half])
+        except zlib.error:
+            member, chunk = before, chunk[:half]
+        else:
+            yield octets
+            chunk = chunk[half:]
+    while octets := member.decompress(chunk, 1):
+        yield octets
+        chunk = member.unconsumed_tail
+    raise zlib.error("corrupt stream")
+
+
+def _unzstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """RFC 8878, any number of frames. Raises ZstdError where it is corrupt, EOFError where it ends early."""
+    decompressor, frame = zstandard.ZstdDecompressor(), None
+    for chunk in chunks:
+        for at in range(0, len(chunk), PIECE):  # in pieces, since a piece may unpack to 30,000 times its size
+            rest = chunk[at : at + PIECE]
+            while rest:
+                if frame is None or frame.eof:
+                    frame = decompressor.decompressobj()
+                yield frame.decompress(rest)
+                rest = frame.unused_data if frame.eof else b""
+    if frame is not None and not frame.eof:
+        raise EOFError("the zstd stream ends early")

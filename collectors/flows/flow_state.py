@@ -1,0 +1,243 @@
+"""Declare the state of live flows: arrays of rows that compiled code reads and writes, and how they grow."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import COLUMNS
+from collectors.compilation.primitives import SEED, compiled, hashed, part
+from collectors.memory.pages import large
+from collectors.packets.packet_signs import NOTHING
+
+Array = NDArray[Any]
+
+MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
+BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
+WORDS = 32  # numbers a flow remembers packets by that were overtaken, see `reordering`; a power of two
+BINS = 128  # of the histograms of paces
+LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `_row_aggregation`
+LEAST_FLOWS = 1 << 12  # flows there is room for
+FAR = np.iinfo(np.int64).max
+LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN, CONTEXT = range(1, 7)  # kinds of flows; 0: a packet of none
+KIND_AT = np.uint64(60)  # of the bits of `rest`
+OTHER_RDMA = np.uint64(1 << 56)  # the bit of Ultra Ethernet in `rest`
+
+_LONG, _INT, _OCTET = np.int64, np.int32, np.uint8
+FLOW = np.dtype(
+    [
+        *((name, np.uint64) for name in ("ends", "rest")),  # who talks to whom: the codes; the rest of the identity
+        ("raw", np.uint64),  # the addresses themselves where they are IPv4 and `Table.near` leads here
+        *((name, _LONG) for name in ("last_ns", "high", "ready")),  # highest number sent; up to which it may go on as it did
+        ("expects", np.uint64),  # the sign of the packet that comes next if all goes on as it did, see `packet_runs`
+        *(
+            (name, _OCTET) for name in ("newest", "used", "anchor", "ended", "over")
+        ),  # of messages; the first two see `reordering`
+        *((name, _OCTET) for name in ("was_bulk", "has_record", "has_history")),  # up to here one line of the cache
+        *((name, _INT) for name in ("kind", "head", "tail", "count")),  # the last three: of its units
+        *((name, _LONG) for name in ("unpushed", "unit", "seen_ns", "bulk_ns", "bulk_size")),
+        ("until", _LONG),  # last PSN of the message; of notices, their time bin; of lanes, what `high` was before a run
+    ],
+    align=True,
+)
+RECORD = np.dtype(
+    [
+        *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "lowest", "highest", "until", "best")),
+        ("packets", _INT),
+        ("mtu", np.uint32),  # up to here one line of the cache: most packets touch no more
+        *((name, _LONG) for name in ("dma", "busy", "busy_size", "size", "guess")),
+        *((name, _INT) for name in ("retransmits", "ecn", "cnp", "exporter", "path")),
+        *((name, _OCTET) for name in ("ends", "followed", "tcp_flags")),
+    ],
+    align=True,
+)
+UNIT = np.dtype(
+    [
+        *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "size")),
+        *((name, _INT) for name in ("packets", "retransmits", "ecn", "exporter", "path", "next")),
+        *((name, _OCTET) for name in ("tcp_flags", "spoken")),
+    ],
+    align=True,
+)
+_OCTETS = np.dtype(np.uint8)
+_KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
+OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
+# flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones);
+# rows of `typical` that may hold any
+FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(14))
+ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED = COUNTERS[4:]
+
+
+class Table(NamedTuple):
+    """The arrays: one row per flow, the record it is at, its messages before that (`held`, `MESSAGES` a flow), one row per unit
+    that waits, and the records that are done.
+
+    `history`: paces and weights of the block before, [flows, 2, BLOCK]. `holes`: what was overtaken, see `reordering`, [flows,
+    WORDS]. `typical`: how often senders went at which pace. `slots`: where flows are found, by hash. `near`: where some may be
+    found by the octets of their headers.
+    """
+
+    flows: Array
+    slots: Array
+    near: Array
+    records: Array
+    held: Array
+    units: Array
+    history: Array
+    holes: Array
+    typical: Array
+    out: Array
+    counters: Array
+
+
+def empty_table() -> Table:
+    """A table without room."""
+    counters = np.zeros(len(COUNTERS), np.int64)
+    counters[FREE] = -1
+    return Table(
+        flows=np.zeros(0, FLOW),
+        slots=np.full(2, -1, np.int32),
+        near=np.full(2, -1, np.int32),
+        records=np.zeros(0, RECORD),
+        held=np.zeros(0, RECORD),
+        units=np.zeros(0, UNIT),
+        history=np.zeros((0, 2, BLOCK)),
+        holes=np.zeros((0, WORDS), np.uint32),
+        typical=np.zeros((0, BINS), np.int64),
+        out=np.zeros(0, OUT),
+        counters=counters,
+    )
+
+
+def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Table:
+    """The table with room for so many more flows, units and records, and for the paces of so many senders."""
+    flows += int(t.counters[FLOWS])
+    if flows > len(t.flows):
+        t = _with_flows(t, max(LEAST_FLOWS, 2 * flows))
+        settle(t, SEED)
+    if units + int(t.counters[UNITS]) > len(t.units):
+        known = len(t.units)
+        t = t._replace(units=_longer(t.units, max(1024, 2 * (units + known)), known))
+        t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
+        t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
+    if out > len(t.out):
+        t = t._replace(out=large(max(LEAST_OUT, out + out // 2), OUT))
+    return (
+        t
+        if addresses <= len(t.typical)
+        else t._replace(typical=_longer(t.typical, max(64, 2 * addresses), int(t.counters[PACED])))
+    )
+
+
+def _with_flows(t: Table, size: int) -> Table:
+    """The table with room for so many flows; their slots are empty."""
+    known, slots = int(t.counters[FLOWS]), 1 << (2 * size - 1).bit_length()
+    rows = {"flows": size, "records": size, "slots": slots, "near": slots, "held": MESSAGES * size, "history": 2 * BLOCK * size}
+    rows |= {"holes": WORDS * size}
+    kinds = {name: getattr(t, name).dtype for name in rows}
+    memory, begin, arrays = large(sum(rows[name] * kinds[name].itemsize for name in rows), _OCTETS), 0, dict[str, Array]()
+    for name, kind in kinds.items():
+        end = begin + rows[name] * kind.itemsize
+        arrays[name], begin = memory[begin:end].view(kind), end
+    some = {"held": t.flows["used"][:known] != 0, "history": t.flows["has_history"][:known] != 0}  # most have none
+    for name in ("flows", "records", "held", "history", "holes"):
+        each = rows[name] // size * known
+        # as octets: numpy copies records one by one
+        old, new = getattr(t, name).reshape(-1)[:each].view(_OCTETS), arrays[name][:each].view(_OCTETS)
+        if name in some and 2 * np.count_nonzero(some[name]) < known:
+            new.reshape(known, -1)[some[name]] = old.reshape(known, -1)[some[name]]
+        else:
+            new[:] = old
+    for name in ("slots", "near"):
+        arrays[name].fill(-1)
+    arrays["history"] = arrays["history"].reshape(size, 2, BLOCK)
+    arrays["holes"] = arrays["holes"].reshape(size, WORDS)
+    return t._replace(**arrays)
+
+
+def _longer(array: Array, size: int, known: int) -> Array:
+    """An array with more rows; the first of them are known, the others zeros that take no memory yet."""
+    longer = np.zeros((size, *array.shape[1:]), array.dtype)
+    longer[:known] = array[:known]
+    return longer
+
+
+def paces(t: Table) -> NDArray[np.int64]:
+    """How often all senders went at which pace."""
+    found: NDArray[np.int64] = t.typical[: t.counters[PACED]].sum(axis=0)
+    return found
+
+
+@compiled
+def settle(t: Any, seed: Any) -> None:
+    """Enter all flows that can go on into empty slots."""
+    mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
+    for i in range(t.counters[FLOWS]):
+        flow = t.flows[i]
+        if flow.kind != ORPHAN:
+            slot = hashed(flow.ends, flow.rest, seed) & mask
+            while t.slots[slot] >= 0:
+                slot = slot + one & mask
+            t.slots[slot] = i
+
+
+@part
+def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
+    """The flow of an identity with its hash, and the slot where it is or, where there is none (-1), may be put."""
+    mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
+    slot = key & mask
+    while True:
+        i = t.slots[slot]
+        if i < 0:
+            return i, slot
+        flow = t.flows[np.uint64(i)]
+        if flow.rest == rest and flow.ends == ends:
+            return i, slot
+        slot = slot + one & mask
+
+
+@part
+def renew(flow: Any) -> None:
+    """Make a flow as if nothing had been seen of it."""
+    flow.high = flow.unpushed = flow.ready = -1
+    flow.until, flow.expects = FAR, NOTHING
+    flow.ended = flow.was_bulk = 1
+    flow.over = flow.has_record = flow.has_history = flow.newest = flow.used = flow.anchor = 0
+    flow.head = flow.tail = -1
+    flow.count = 0
+    flow.unit = flow.seen_ns = flow.bulk_size = 0
+    flow.bulk_ns = -1 if flow.kind in (REQUESTS, ANSWERS) else 0
+
+
+@part
+def open_record(record: Any, exporter: Any, path: Any) -> None:
+    """Begin a record, of nothing yet."""
+    record.start_ns, record.end_ns = FAR, -FAR
+    record.lowest, record.highest = FAR, -FAR
+    record.until, record.best, record.dma = FAR, 0, -1
+    record.octets = record.packets = record.retransmits = record.ecn = record.cnp = record.mtu = 0
+    record.ends = record.followed = record.tcp_flags = 0
+    record.busy = record.busy_size = record.size = record.guess = 0
+    record.exporter, record.path = exporter, path
+
+
+@part
+def new_out(t: Any, ends: Any) -> Any:
+    """The next record that is done, between two addresses; it carries nothing yet."""
+    out = t.out[t.counters[RECORDS]]
+    t.counters[RECORDS] += 1
+    out.src, out.dst = np.int32(ends >> np.uint64(32)), np.int32(ends & np.uint64(0xFFFFFFFF))
+    out.src_port = out.dst_port = out.tcp_flags = out.protocol = 0
+    out.dst_qp = out.job_id = out.octets = out.packets = out.messages = out.retransmits = out.ecn = out.cnp = out.busy_ns = 0
+    return out
+
+
+@part
+def copy_history(t: Any, here: Any, there: Any) -> None:
+    """Give one flow the paces of another, and what it remembers of packets."""
+    for k in range(WORDS):
+        t.holes[there, k] = t.holes[here, k]
+    for k in range(BLOCK):
+        t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]

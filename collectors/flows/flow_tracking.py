@@ -1,0 +1,270 @@
+"""Drive the compiled loops that follow packets into flows and write finished records: `rdma_messages` and `segments`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compilation.primitives import compiled, hashed, part, prefetch, rare
+from collectors.flows.bursts import Pace, close_burst, cut_block
+from collectors.flows.flow_state import (
+    ACKNOWLEDGED,
+    ANSWERS,
+    BLOCK,
+    CONTEXT,
+    CONTROLS,
+    FLOWS,
+    KIND_AT,
+    LANE,
+    MESSAGES,
+    NOT_READY,
+    NOTICES,
+    ORPHAN,
+    OTHER_RDMA,
+    RECORDS,
+    REFUSED,
+    REQUESTS,
+    UNITS,
+    copy_history,
+    find,
+    renew,
+)
+from collectors.flows.frame_classification import HINT
+from collectors.flows.packet_runs import enter_segments
+from collectors.flows.rdma_messages import close_messages, rest_messages, take_data, take_notice, take_other
+from collectors.flows.segments import take_segment
+from collectors.flows.ultra_ethernet_messages import take_packet
+from collectors.memory.pages import aligned
+from collectors.packets.packet_kinds import (
+    ACKNOWLEDGMENT,
+    ANSWER,
+    CONTROL,
+    DATA,
+    MEANING,
+    NAMED,
+    NOTICE,
+    OTHER,
+    UET,
+    UNNUMBERED,
+)
+
+_32 = np.uint64(32)
+AHEAD = 128
+KEY = np.dtype([*((name, np.uint64) for name in ("ends", "rest", "hash")), ("flow", np.int64)])  # a flow's identity
+_AHEAD = np.uint64(AHEAD)
+
+
+class Room(NamedTuple):
+    """How many flows, units and records a table has room for."""
+
+    flows: int
+    units: int
+    out: int
+
+
+ROOM = Room(2 * AHEAD, AHEAD, (BLOCK + 4) * AHEAD)  # what `AHEAD` rows may need
+
+
+class Settings(NamedTuple):
+    """How packets become records: see `flow_table.FlowTable`. `active_ns`: 0 is none."""
+
+    small: int
+    idle_ns: int
+    active_ns: int
+    bin_ns: int
+    pace: Pace
+
+
+class Scratch(NamedTuple):
+    """Room for what need not be remembered: keys of the rows at hand, hints, paces of a block and the block before."""
+
+    keys: NDArray[Any]
+    hints: NDArray[Any]
+    paces: NDArray[np.float64]
+
+
+def empty_scratch() -> Scratch:
+    """Room, as much as there is ever need of."""
+    return Scratch(np.zeros(AHEAD, KEY), aligned(AHEAD, HINT), np.zeros((2, 2 * BLOCK)))
+
+
+@compiled
+def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> Any:
+    """Take rows of `frame_decoder.ROW`, each seen by a switch on a path, up to the first that is older than the one before it.
+
+    How many were taken, and how many there are up to that one: where it is more, the table has no `ROOM`. `clock`: time of the
+    row before the first. `AHEAD` rows at a time go through loops that each fetch into the cache what the next one needs.
+    """
+    n: Any = np.uint64(len(rows))
+    start: Any = np.uint64(0)
+    while start < n and has_room(t):
+        stop = min(n, start + _AHEAD)
+        upto, clock = follow_some(t, rows, start, stop, exporters, paths, settings, scratch, clock, seed)
+        if upto < stop:
+            n = upto
+        start = upto
+    return np.int64(start), np.int64(n)
+
+
+@part
+def follow_some(
+    t: Any, rows: Any, start: Any, stop: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: Any, seed: Any
+) -> Any:
+    """Take at most `AHEAD` rows; up to which, and the time of the last one."""
+    mask = np.uint64(len(t.slots) - 1)
+    for k in range(start, stop):
+        if rows[k].time_ns < clock:
+            stop = k
+            break
+        clock = rows[k].time_ns
+        _identify(t, rows[k], scratch.keys[k - start], seed)
+    for k in range(start, stop):
+        key = scratch.keys[k - start]
+        key.flow = t.slots[key.hash & mask]
+        if key.flow >= 0:
+            prefetch(t.flows, np.int64(key.flow))
+            prefetch(t.records, np.int64(key.flow))
+    for k in range(start, stop):
+        _take(t, rows[k], scratch.keys[k - start], exporters[k], paths[k], settings, scratch, seed)
+    return stop, clock
+
+
+@part
+def has_room(t: Any) -> Any:
+    """Whether the next `AHEAD` rows can be followed, whatever they are."""
+    flows, units, out = len(t.flows) - t.counters[FLOWS], len(t.units) - t.counters[UNITS], len(t.out) - t.counters[RECORDS]
+    return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out
+
+
+@part
+def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
+    """A packet, of the flow it is of, which may be new."""
+    if row.kind == ACKNOWLEDGMENT:
+        count_answer(t, np.int64(row.syndrome))
+        return
+    if row.kind == CONTROL:
+        t.counters[CONTROLS] += 1
+        return
+    if row.kind == OTHER:
+        take_other(t, key.ends, row, exporter, path, seed)
+        return
+    i = np.int64(key.flow)
+    if i < 0 or t.flows[np.uint64(i)].rest != key.rest or t.flows[np.uint64(i)].ends != key.ends:
+        i = _find_flow(t, row, key)
+        key.flow = i
+    take_known(t, i, row, exporter, path, settings, scratch, seed)
+
+
+@part
+def take_known(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
+    """A packet of flow i; `row.kind` says what it is."""
+    if row.kind & 7 == DATA:
+        take_data(t, i, row, row.kind, exporter, path, settings.idle_ns, seed)
+    elif row.opcode < 0:
+        take_segment(t, i, row, exporter, path, settings, scratch.paces)
+    elif row.kind & 7 == NAMED:
+        take_packet(t, i, row, exporter, path, settings.idle_ns)
+    else:
+        take_notice(t, i, row, exporter, path, settings.bin_ns, seed)
+
+
+@part
+def follow_one(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> Any:
+    """A packet; of which flow it is, -1 where of none."""
+    _identify(t, row, key, seed)
+    key.flow = t.slots[key.hash & np.uint64(len(t.slots) - 1)]
+    _take(t, row, key, exporter, path, settings, scratch, seed)
+    flowless = row.kind == ACKNOWLEDGMENT or row.kind == OTHER or row.kind == CONTROL
+    return np.int64(-1) if flowless else np.int64(key.flow)
+
+
+@part
+def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
+    """Find out what a packet is and, where it is of a flow, of which."""
+    key.ends = np.uint64(row.src) << _32 | np.uint64(row.dst)
+    if row.opcode < 0:
+        row.kind, kind = 0, LANE
+        rest = np.uint64(row.protocol) << _32 | np.uint64(row.src_port) << np.uint64(16) | np.uint64(row.dst_port)
+    elif row.opcode >= UET:
+        row.kind, rest = MEANING[row.opcode], OTHER_RDMA | np.uint64(row.acknowledgment & 0xFFFF)
+        rest |= np.uint64(row.opcode & UNNUMBERED) << np.uint64(16)
+        kind = NOTICES if row.kind == NOTICE else CONTEXT
+    else:
+        row.kind, rest = MEANING[row.opcode], np.uint64(row.dst_qp)
+        kind = NOTICES if row.kind == NOTICE else ANSWERS if row.kind & ANSWER else REQUESTS
+    key.rest = rest | np.uint64(kind) << KIND_AT
+    key.hash = hashed(key.ends, key.rest, seed)
+    prefetch(t.slots, np.int64(key.hash & np.uint64(len(t.slots) - 1)))
+
+
+@rare
+def _find_flow(t: Any, row: Any, key: Any) -> Any:
+    """The flow of a packet, which may be new."""
+    i, slot = find(t, key.ends, key.rest, key.hash)
+    if i < 0:
+        i = t.counters[FLOWS]
+        t.counters[FLOWS] += 1
+        t.slots[slot] = i
+        flow = t.flows[i]
+        flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, row.time_ns
+        flow.kind = key.rest >> KIND_AT
+        renew(flow)
+    return np.int64(i)
+
+
+@part
+def count_answer(t: Any, syndrome: Any) -> None:
+    """Count an acknowledgment, or its refusal; IBTA volume 1 section 9.7.5.2.1, table 43."""
+    answer = syndrome >> 5 & 3 if syndrome >= 0 else 0
+    t.counters[REFUSED if answer == 3 else NOT_READY if answer == 1 else ACKNOWLEDGED] += 1
+
+
+@compiled
+def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any) -> None:
+    """Give out all that is known of flows last seen before a time, and forget them; `slots` must be settled anew.
+
+    `overall`: how often lanes went at which pace.
+    """
+    kept = 0
+    for i in range(t.counters[FLOWS]):
+        flow = t.flows[i]
+        if flow.last_ns >= before_ns and flow.kind != ORPHAN:
+            if kept < i:
+                _move(t, i, kept)
+            kept += 1
+        elif flow.kind in (LANE, ORPHAN):
+            enter_segments(t, i, flow)
+            if flow.count:
+                cut_block(t, i, settings, False, scratch.paces, overall)
+            if flow.has_record:
+                close_burst(t, flow, t.records[i])
+        else:
+            close_messages(t, i)
+    t.counters[FLOWS] = kept
+
+
+@compiled
+def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any) -> None:
+    """Give out the records that have rested since a time, and go on following their flows; `overall` as above."""
+    for i in range(t.counters[FLOWS]):
+        flow = t.flows[i]
+        if flow.kind not in (LANE, ORPHAN):
+            rest_messages(t, i, before_ns)
+        elif flow.last_ns < before_ns or flow.kind == ORPHAN:
+            enter_segments(t, i, flow)
+            if flow.count:
+                cut_block(t, i, settings, False, scratch.paces, overall)
+            if flow.has_record:
+                close_burst(t, flow, t.records[i])
+            flow.has_record = 0
+
+
+@part
+def _move(t: Any, here: Any, there: Any) -> None:
+    t.flows[there] = t.flows[here]
+    t.records[there] = t.records[here]
+    for k in range(MESSAGES):
+        t.held[MESSAGES * there + k] = t.held[MESSAGES * here + k]
+    copy_history(t, here, there)

@@ -1,0 +1,165 @@
+"""Tell reordered packets from retransmitted ones and from copies that a mirror made. Compiled.
+
+A gap that is filled later by a packet that was not seen before is reordering, as by adaptive routing or packet spraying, or by
+two captures that were merged. A packet that was seen before was sent again, unless it is a copy: a mirror port that sees a
+packet go in and out gives it twice, with one IP identification; what is sent again has another. IPv6 has none, and some senders
+do not count it: then a copy cannot be told from what was sent again.
+
+Each flow has `flow_state.WORDS` numbers of 32 bits for that (`Table.holes`). Of RDMA, a bit per PSN of a window: it was not
+seen. Of TCP, the ranges of sequence numbers that were not seen, then which segments came last, then where a copy would go on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from collectors.compilation.primitives import part, rare
+from collectors.flows.flow_state import COPIES, WORDS
+
+WINDOW = 32 * WORDS  # PSNs, 4 MB of 4096-octet packets: what paths of a fabric may differ by
+SEEN, UNSEEN, UNKNOWN = range(3)
+CONSTANT = -2  # of what a flow's copies go on from: its identifications do not count
+AHEAD = 8  # packets that copies may skip
+MODULUS, HALF = 1 << 32, 1 << 31
+GAPS, LATELY = 8, 7  # ranges and segments that are remembered
+_SEGMENTS, _NEXT, _EXPECTED = 2 * GAPS, 2 * (GAPS + LATELY), 2 * (GAPS + LATELY) + 1
+_ALL = (1 << 32) - 1
+_WORD = WORDS - 1
+
+
+@part
+def sight_packet(t: Any, i: Any, before: Any, psn: Any) -> Any:
+    """Whether a PSN of flow i was seen before, which is noted; `before`: the highest one until now. `unpushed`: of the bits.
+
+    Packets in order need nothing to be noted: all between `unpushed` and `before` were seen.
+    """
+    flow = t.flows[np.uint64(i)]
+    if flow.high < 0:
+        _fill(t, i, psn - WINDOW, psn - 1, _ALL)
+        _fill(t, i, psn, psn, 0)
+        flow.unpushed = psn
+        return UNSEEN
+    if psn == before + 1:
+        return UNSEEN
+    if psn > before:
+        _fill(t, i, flow.unpushed + 1, before, 0)
+        _fill(t, i, before + 1, psn - 1, _ALL)
+        _fill(t, i, psn, psn, 0)
+        flow.unpushed = psn
+        return UNSEEN
+    if psn > flow.unpushed:
+        return SEEN
+    if psn <= flow.unpushed - WINDOW:
+        return UNKNOWN
+    if np.int64(t.holes[np.uint64(i), psn >> 5 & _WORD]) >> (psn & 31) & 1 == 0:
+        return SEEN
+    _fill(t, i, psn, psn, 0)
+    return UNSEEN
+
+
+@part
+def _fill(t: Any, i: Any, low: Any, high: Any, bits: Any) -> None:
+    """Set the bits of PSNs from a low one to a high one, of a window at most."""
+    low = max(low, high - WINDOW + 1)
+    while low <= high:
+        k, first = low >> 5 & _WORD, low & 31
+        many = min(32 - first, high - low + 1)
+        mask = (1 << many) - 1 << first
+        t.holes[np.uint64(i), k] = np.uint32(np.int64(t.holes[np.uint64(i), k]) & (_ALL ^ mask) | bits & mask)
+        low += many
+
+
+@part
+def is_copied_packet(t: Any, i: Any, record: Any, psn: Any, begins: Any, ident: Any) -> Any:
+    """Whether a packet of a message that was seen before is a copy; copies come in order. `record`: of its message.
+
+    `size` of a record is the identification of its first packet, `bulk_ns` of a flow the PSN of its last copy.
+    """
+    flow = t.flows[np.uint64(i)]
+    copied = flow.bulk_ns
+    if copied == CONSTANT:
+        return False
+    if begins and psn == record.lowest:
+        same = record.size == ident and 0 < ident <= 0xFFFF
+    else:
+        same = copied >= 0 and 0 < psn - copied <= AHEAD
+    if same:
+        flow.bulk_ns = psn
+        t.counters[COPIES] += 1
+    return same
+
+
+@rare
+def renew_segments(t: Any, i: Any) -> None:
+    """Forget what was seen of a lane: a new space of sequence numbers begins."""
+    for k in range(WORDS):
+        t.holes[i, k] = 0
+    t.flows[i].newest = t.flows[i].used = 0
+
+
+@rare
+def skip_octets(t: Any, i: Any, begin: Any, end: Any) -> None:
+    """Note that sequence numbers of lane i were not seen; the oldest that are remembered make room. `newest`: 0 without any."""
+    flow = t.flows[i]
+    at: Any = max(np.int64(flow.newest) - 1, np.int64(0))
+    for _ in range(GAPS):
+        if t.holes[i, 2 * at] == t.holes[i, 2 * at + 1]:
+            break
+        at = (at + 1) % GAPS
+    t.holes[i, 2 * at], t.holes[i, 2 * at + 1] = begin, end
+    flow.newest = 1 + (at + 1) % GAPS
+
+
+@rare
+def fill_octets(t: Any, i: Any, begin: Any, octets: Any) -> Any:
+    """How many octets of a segment were not seen before, though later ones were; they are now."""
+    found = np.int64(0)
+    for k in range(GAPS):
+        first, last = np.int64(t.holes[i, 2 * k]), np.int64(t.holes[i, 2 * k + 1])
+        low, high = _distance(first, begin), _distance(last, begin)
+        if first == last or low >= octets or high <= 0:
+            continue
+        found += min(high, octets) - max(low, 0)
+        t.holes[i, 2 * k], t.holes[i, 2 * k + 1] = first, begin if low < 0 else first
+        if high > octets:
+            rest = begin + octets & MODULUS - 1
+            if low < 0:
+                skip_octets(t, i, rest, last)
+            else:
+                t.holes[i, 2 * k], t.holes[i, 2 * k + 1] = rest, last
+    return found
+
+
+@part
+def _distance(number: Any, begin: Any) -> Any:
+    """How far a sequence number is beyond another."""
+    return (number - begin + HALF & MODULUS - 1) - HALF
+
+
+@rare
+def note_segment(t: Any, i: Any, sequence: Any, ident: Any) -> None:
+    """Remember a segment of lane i, so that a copy of it is known."""
+    flow = t.flows[i]
+    at = _SEGMENTS + 2 * np.int64(flow.used)
+    t.holes[i, at], t.holes[i, at + 1] = sequence, ident
+    flow.used = (np.int64(flow.used) + 1) % LATELY
+
+
+@rare
+def is_copied_segment(t: Any, i: Any, sequence: Any, octets: Any, ident: Any) -> Any:
+    """Whether a segment that was seen before is a copy; copies come in order."""
+    same = t.holes[i, _NEXT] != 0 and t.holes[i, _EXPECTED] == sequence
+    counted = 0 < ident <= 0xFFFF
+    for k in range(_SEGMENTS, _NEXT, 2):
+        if t.holes[i, k + 1] == ident:
+            same |= t.holes[i, k] == sequence
+            counted &= t.holes[i, k] == sequence
+        elif t.holes[i, k + 1] > 0:
+            counted &= t.holes[i, k] != sequence
+    if not (same and counted):
+        return False
+    t.holes[i, _NEXT], t.holes[i, _EXPECTED] = 1, sequence + octets & MODULUS - 1
+    t.counters[COPIES] += 1
+    return True

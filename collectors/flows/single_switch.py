@@ -1,0 +1,179 @@
+"""Follow frames that only one switch captured straight to flows, without rows in between. Compiled.
+
+What `frame_decoder` and `flow_tracking` do one after the other, to the same answer. A packet that goes on with a message needs
+no row, and no code of an address: its flow is found by the octets of its headers. All others are unpacked and followed one by
+one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.addresses.address_book import codes_of
+from collectors.compilation.primitives import compiled, part, rare
+from collectors.flows.flow_tracking import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
+from collectors.flows.frame_classification import (
+    ACKNOWLEDGES,
+    GOES_ON,
+    SEGMENT,
+    STARTS,
+    UNCOMMON,
+    captured_of,
+    glance_frames,
+    length_of,
+    near_slot,
+    packet_of,
+    seek,
+    syndrome,
+    told_of,
+)
+from collectors.flows.packet_runs import expect_packet, expect_segment, runs_on
+from collectors.flows.rdma_messages import goes_on
+from collectors.packets.common_frames import common
+from collectors.packets.compiled_decoder.frame_decoder import unpack_one
+from collectors.packets.packet_kinds import MEANING
+from collectors.packets.packet_signs import UNKNOWN
+from collectors.packets.protocols import KEPT
+from collectors.packets.truncation import keep, slot_of
+
+_AHEAD, _0 = np.uint64(AHEAD), np.uint64(0)
+TAKEN, SKIPPED, LATE = range(3)  # what becomes of a frame
+
+
+class Means(NamedTuple):
+    """What frames are followed with: the tables of an address book, room for a row, verdicts counted, what mirrors cut
+    (`truncation.array`), exporter and path.
+    """
+
+    keys: NDArray[np.uint64]
+    slots: NDArray[np.int32]
+    pairs: NDArray[np.uint64]
+    rows: NDArray[Any]
+    places: NDArray[Any]
+    counts: NDArray[np.int64]
+    seen: NDArray[np.int64]
+    exporter: int
+    path: int
+    settings: Settings
+    scratch: Scratch
+    seed: Any
+
+
+@compiled
+def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known: int, clock: int) -> Any:
+    """Take frames from `begin` on, until one is older than the one before it, or there is no room for more.
+
+    Up to which frame it came; how many packets it followed; whether time goes back there; how many addresses are known; the
+    time of the last packet. `data`, `frames`: see `unpack_frames`. `known`, `clock`: of what came before.
+    """
+    many: Any = np.uint64(len(frames[0]))
+    start: Any = np.uint64(begin)
+    followed: Any = np.int64(0)
+    whole = True
+    while start < many and whole and room_for(t, means, known):
+        stop = min(many, start + _AHEAD)
+        glance_frames(data, frames, start, stop, means.scratch.hints, t.near, means.seen)
+        upto, taken, known, clock = follow_some(t, means.scratch.hints, stop - start, means, known, clock)
+        whole = upto == stop - start
+        followed += taken
+        start += upto
+    return np.int64(start), followed, not whole, known, clock
+
+
+@part
+def room_for(t: Any, means: Any, known: Any) -> Any:
+    """Whether the next `AHEAD` frames can be followed, whatever they are."""
+    return has_room(t) and known + 2 * AHEAD <= len(t.typical) and known + 2 * AHEAD < len(means.keys)
+
+
+@part
+def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) -> Any:
+    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then.
+
+    A call would hand over a hundred numbers, every field of every array: as much work as a frame or two.
+    """
+    seek(t, hints, n, means.pairs)
+    skipped, idle_ns, seen = np.int64(0), means.settings.idle_ns, means.seen
+    for k in range(n):
+        hint = hints[k]
+        if hint.flow >= 0 and hint.time_ns >= clock and runs_on(t.flows[np.uint64(hint.flow)], hint, idle_ns):
+            clock = hint.time_ns
+            _note(hint, seen)
+            continue
+        done, known = _take(t, hint, clock, means, known)
+        if done == LATE:
+            return k, np.int64(k) - skipped, known, clock
+        if done == TAKEN:
+            clock = hint.time_ns
+            _note(hint, seen)
+        else:
+            skipped += 1
+    return n, np.int64(n) - skipped, known, clock
+
+
+@part
+def _note(hint: Any, seen: Any) -> None:
+    """Take note of the length of a frame that was taken at a glance."""
+    if length_of(hint) > seen[0] and hint.sign != UNKNOWN:
+        keep(seen, packet_of(hint), length_of(hint))
+
+
+@part
+def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
+    """One frame: what became of it, and how many addresses are known."""
+    what, rest = told_of(hint)
+    if what != UNCOMMON:
+        if hint.time_ns < clock:
+            return LATE, known
+        if what == ACKNOWLEDGES:
+            _, known = codes_of(hint.ends, means.pairs, means.keys, means.slots, known)
+            count_answer(t, syndrome(hint))
+            return TAKEN, known
+        if hint.flow >= 0:
+            flow = t.flows[np.uint64(hint.flow)]
+            if flow.raw == hint.ends and flow.rest == rest:
+                if what != GOES_ON or not goes_on(t, hint.flow, hint, means.settings.idle_ns, means.seed):
+                    _take_known(t, hint, what, means)
+                return TAKEN, known
+    return _take_any(t, hint, what, clock, means, known)
+
+
+@rare
+def _take_known(t: Any, hint: Any, what: Any, means: Any) -> None:
+    """A packet of a flow that is known; it may begin a run."""
+    row, how = means.rows[_0], means.settings
+    common(hint.at, hint.at + captured_of(hint), row)
+    row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
+    take_known(t, hint.flow, row, means.exporter, means.path, how, means.scratch, means.seed)
+    flow, record = t.flows[np.uint64(hint.flow)], t.records[np.uint64(hint.flow)]
+    if what == SEGMENT:
+        expect_segment(flow, hint.sign)
+    elif what == STARTS:
+        expect_packet(flow, record, hint.sign)
+
+
+@rare
+def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) -> Any:
+    """Any frame; its flow will be found by the octets of its headers if it is of a kind that can be."""
+    row, begin = means.rows[_0], hint.at
+    book = means.keys, means.slots, known, means.pairs
+    end, wire_end = begin + captured_of(hint), begin + length_of(hint)
+    slot = slot_of(length_of(hint))
+    longest, cut = means.seen[0], means.seen[slot]
+    verdict, known = unpack_one(begin, end, wire_end, hint.link_type, row, means.places[_0], book, means.seen)
+    if verdict != KEPT:
+        means.counts[verdict] += 1
+        return SKIPPED, known
+    if hint.time_ns < clock:  # it will come again
+        means.seen[0], means.seen[slot] = longest, cut
+        return LATE, known
+    row.time_ns = hint.time_ns
+    i = follow_one(t, row, means.scratch.keys[_0], means.exporter, means.path, means.settings, means.scratch, means.seed)
+    if what != UNCOMMON and i >= 0:
+        slot = near_slot(hint, t.near)
+        t.near[slot] = i
+        t.flows[np.uint64(i)].raw = hint.ends
+    return TAKEN, known

@@ -1,0 +1,158 @@
+"""Turn export datagrams into flow records live: sockets, decoders, a sink, and the sums that must hold.
+
+`receiver_threads` receive; this thread decodes and writes. Every datagram counted as received is decoded, waits for its
+template, or is counted under a reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from collectors.columns.record import Flows
+from collectors.exports.admission import REFUSALS
+from collectors.exports.datagrams import Datagrams
+from collectors.exports.evidence import Evidence
+from collectors.exports.evidence_store import KINDS, Witnessed
+from collectors.listening.datagram_queue import Inbox, Parcel
+from collectors.listening.receiver_threads import Intake
+from collectors.memory.allocator import keep_freed
+from collectors.operations.logs import say
+from collectors.operations.metrics import PREFIX, Count, Published, keyed
+from collectors.operations.stop_flag import Flag
+from collectors.writers.sinks import Sink
+
+OFTEN = 0.1  # seconds between looks at what is counted here
+LINGER = 0.05  # seconds that datagrams wait for company
+FAILED = "decoder failed"
+
+
+class Decoder(Protocol):
+    """Datagrams to flow records. It raises nothing: what cannot be decoded it counts."""
+
+    tally: Counter[str]
+
+    def decode(self, datagrams: Datagrams) -> Flows:
+        """The records of these datagrams, and of earlier ones they make readable."""
+
+    def take_evidence(self) -> Evidence:
+        """What exporters told beside flows since this was last asked."""
+
+
+class Listener:
+    """Runs one intake through decoders, by kind, into a sink. Closes both.
+
+    What exporters told beside flows waits, within bounds, until it is asked for (`drain`), which may be never.
+    """
+
+    def __init__(self, intake: Intake, inbox: Inbox, decoders: Mapping[str, Decoder], sink: Sink) -> None:
+        self.intake, self.inbox, self.decoders, self.sink = intake, inbox, decoders, sink
+        self.testimony = Witnessed()
+        self.records = self.failed = self.done = 0
+        self._told = Published(self._own_counts)
+
+    def drain(self) -> Evidence:
+        """Delays, drops, counters and notices since this was last asked. From any thread, also after the end of `run`."""
+        return self.testimony.drain()
+
+    def run(self, stop: Flag | threading.Event, *, between: Callable[[], None] = lambda: None) -> None:
+        """Until `stop` is set, then until all that came is written; calls `between` steps.
+
+        Raises what the sink raises, and OSError where a socket fails.
+        """
+        keep_freed()
+        self.intake.start()
+        try:
+            while not stop.is_set() and self.intake.is_alive():
+                between()
+                self.step()
+            self.intake.stop()
+            while self.intake.is_alive() or self.inbox.held_datagrams:
+                self.step()
+        finally:
+            self.intake.stop()
+            self.inbox.close()
+            self.intake.join()
+            self.intake.close()
+            try:
+                self.sink.close()
+            finally:
+                self._told.refresh()
+        if self.intake.error:
+            raise self.intake.error
+
+    def step(self) -> None:
+        """Decode and hand on what has come."""
+        for parcel in self.inbox.take(within=LINGER):
+            flows = self.decoded(parcel)
+            self.done += len(parcel.datagrams)
+            if flows is not None and len(flows):
+                self.records += len(flows)
+                self.sink.write(flows)
+        self.sink.tick(time.time_ns())
+        self._told.refresh(every_s=OFTEN)
+
+    def decoded(self, parcel: Parcel) -> Flows | None:
+        """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel.
+
+        What the decoder counted of a parcel before it failed does not count: all of its datagrams failed.
+        """
+        decoder = self.decoders[parcel.kind]
+        before = decoder.tally.copy()
+        try:
+            flows = decoder.decode(parcel.datagrams)
+            self.testimony.add(decoder.take_evidence())
+        except Exception as error:  # a fault in a decoder must not stop what other exporters send
+            self.failed += len(parcel.datagrams)
+            decoder.tally.clear()
+            decoder.tally.update(before)
+            say(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
+            return None
+        finally:
+            if parcel.done:
+                parcel.done()
+        return flows if parcel.weight == 1 else replace(flows, sampling_rate=flows.sampling_rate * parcel.weight)
+
+    def counts(self) -> Iterator[Count]:
+        """All that is counted, as of one moment: what was received was refused, failed, is in the decoders' sums, or waits.
+
+        What the thread of `run` counts is as it was when nothing was half done there; what it took since then still waits.
+        """
+        (done, *own), taken = self._told(), self.intake.taken()  # in this order: what is done was received before
+        yield Count(PREFIX + "datagrams_received", "datagrams received", {(): taken.received})
+        refused = {**dict.fromkeys(REFUSALS, 0), **taken.refused}
+        yield Count(PREFIX + "datagrams_refused", "datagrams refused, by reason", keyed(refused), ("reason",))
+        lost = keyed(self.intake.lost())
+        yield Count(
+            PREFIX + "kernel_lost",
+            "datagrams the kernel dropped: the receive buffer was full, or one exporter flooded; joined ones count as one",
+            lost,
+            ("kind",),
+        )
+        waiting = taken.received - sum(taken.refused.values()) - int(done.values[()])
+        yield Count(PREFIX + "inbox_datagrams", "datagrams waiting for the decoder", {(): waiting}, level=True)
+        yield from own
+        for name, meaning, column in (
+            ("exporter_datagrams", "datagrams received, by exporter", taken.by_exporter),
+            ("exporter_limited", "of these, dropped by the rate limit or over its share", taken.limited),
+        ):
+            yield Count(PREFIX + name, meaning, keyed(column), ("exporter",))
+
+    def _own_counts(self) -> Iterator[Count]:
+        """What the thread of `run` counts; first, how many datagrams it is done with."""
+        yield Count("done", "", {(): self.done})
+        yield Count(PREFIX + "datagrams_failed", "datagrams dropped because a decoder failed", {(): self.failed})
+        for kind, decoder in {id(d): (kind, d) for kind, d in self.decoders.items()}.values():
+            yield Count(PREFIX + kind, "datagrams and records in the decoder, by result", keyed(decoder.tally), ("what",))
+        yield Count(PREFIX + "records", "flow records passed to the sink", {(): self.records})
+        told = {**dict.fromkeys(KINDS.values(), 0), **self.testimony.told}
+        yield Count(PREFIX + "evidence", "reports of exporters besides flows, by kind", keyed(told), ("kind",))
+        yield Count(
+            PREFIX + "evidence_gone", "of these, reports dropped because they were not read in time", {(): self.testimony.gone}
+        )
+        yield from self.sink.counts()

@@ -1,0 +1,194 @@
+"""Receive many UDP datagrams per system call (recvmmsg(2)) into buffers that are passed on and come back.
+
+Nothing is decoded here. What the kernel lost because nobody read in time is read off each socket (SO_MEMINFO, socket(7)).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import ipaddress
+import os
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from collectors.listening.receive_buffers import HEADER, SLOTS, SO_TIMESTAMPNS, Received, Slab, longer_room, received
+
+MIB = 1 << 20
+SLABS = 8
+PAUSE = 0.005  # seconds
+AT_ONCE = 256  # messages of one system call
+
+SO_RCVBUFFORCE, SO_MEMINFO, UDP_GRO = 33, 55, 104
+_MEMINFO = struct.Struct("9I")  # the last is sk_drops, linux/sock_diag.h
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_recvmmsg = _libc.recvmmsg
+_recvmmsg.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_void_p)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where to listen: `kind` names the decoder, `host` is an address, empty for all of IPv4 and IPv6."""
+
+    kind: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def endpoint(kind: str, text: str) -> Endpoint:
+    """An endpoint from `PORT`, `:PORT` (both on loopback), `ADDRESS:PORT`, `[ADDRESS]:PORT` or `*:PORT`. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    try:
+        if ":" in host:
+            if not (host.startswith("[") and host.endswith("]")):
+                raise ValueError
+            host = host[1:-1]
+        number = int(port)
+        if not 0 <= number < 1 << 16:
+            raise ValueError
+        if host == "*":
+            return Endpoint(kind, "", number)
+        return Endpoint(kind, str(ipaddress.ip_address(host or "127.0.0.1")), number)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is not an address to listen on; write PORT, ADDRESS:PORT, [ADDRESS]:PORT or *:PORT"
+        ) from None
+
+
+def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
+    """A socket that receives there, and how large a receive buffer of the `buffer` asked for was granted. Raises OSError.
+
+    `joined`: the kernel may hand over as one message what one sender sent in a row, of one size (UDP_GRO, udp(7)): that saves
+    most of what receiving costs.
+    """
+    family = socket.AF_INET6 if ":" in where.host or not where.host else socket.AF_INET
+    try:
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+    except OSError as error:
+        if where.host or error.errno != errno.EAFNOSUPPORT:
+            raise
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # a kernel without IPv6
+    try:
+        if sock.family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not where.host else 1)
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        if joined:
+            with contextlib.suppress(OSError):  # before Linux 5.0
+                sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        with contextlib.suppress(PermissionError):  # past net.core.rmem_max, with CAP_NET_ADMIN
+            sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE * 1e6)))
+        sock.bind((where.host, where.port))
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, error.strerror, str(where)) from None
+    return sock, sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel doubles what it was asked for
+
+
+def drops(sock: socket.socket) -> int:
+    """What the kernel has dropped at this socket since it was made, modulo 2^32: mostly for want of buffer.
+
+    Datagrams that it had joined count as one: see `bound`.
+    """
+    return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
+
+
+def pressed(sock: socket.socket, *, share: float) -> bool:
+    """Whether so much of the kernel's receive buffer is in use."""
+    used, room = _MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[:2]
+    return bool(used >= share * room)
+
+
+class Receiver:
+    """Reads one socket into slabs for `slots` datagrams, at most `slabs` of them; `give_back` may be called by any thread."""
+
+    def __init__(self, sock: socket.socket, *, slots: int = SLOTS, slabs: int = SLABS) -> None:
+        self.sock, self._slots, self._spare = sock, slots, slabs - 1
+        self._room, self._wide = longer_room(slots), False
+        self._free: deque[Slab] = deque()
+        self._returned = threading.Event()
+        self._slab = Slab(slots, self._room)
+
+    @property
+    def count(self) -> int:
+        """Messages in the slab that is being filled: datagrams, or what the kernel joined."""
+        return self._slab.count
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room in that slab."""
+        return self._slab.count == self._slab.slots
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is a slab to go on with."""
+        return bool(self._free) or self._spare > 0
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until one `has_room`, at most so long; whether one can."""
+        self._returned.clear()
+        return self.has_room or self._returned.wait(seconds) or self.has_room
+
+    def fill(self, *, linger: float | None = None) -> int:
+        """Read what waits, as far as there is room, and what comes within `linger` seconds: how many messages.
+
+        Raises OSError. A pause of `PAUSE` ends it early, and so do long messages, which take memory beside the slab.
+        """
+        slab, before = self._slab, self._slab.count
+        until = None if linger is None else time.monotonic() + linger
+        while slab.count < slab.slots:
+            asked = min(slab.slots - slab.count, AT_ONCE)
+            count = self._read(asked, until)
+            slab.count += count
+            if count < asked or slab.holds_long(before) or (until is not None and time.monotonic() >= until):
+                break
+        return slab.count - before
+
+    def _read(self, most: int, until: float | None) -> int:
+        """One system call."""
+        address = self._slab.headers.ctypes.data + self._slab.count * HEADER.itemsize
+        flags, patience = int(socket.MSG_DONTWAIT), None
+        if until is not None:
+            flags, left = 0, max(until - time.monotonic(), 0.0)
+            patience = struct.pack("@qq", *divmod(int(left * 1e9), 1_000_000_000))
+        count = int(_recvmmsg(self.sock.fileno(), address, most, flags, patience))
+        if count < 0:
+            number = ctypes.get_errno()
+            if number not in (errno.EAGAIN, errno.EINTR):
+                raise OSError(number, os.strerror(number))
+            return 0
+        return count
+
+    def received(self) -> Received:
+        """What the slab holds that is being filled, at least one datagram."""
+        found = received(self._slab, longer=self.sock.family == socket.AF_INET6)
+        self._wide = found.prefers_wide
+        return found
+
+    def clear(self) -> None:
+        """Fill the same slab anew: what it held is no longer needed."""
+        self._slab.clear(wide=self._wide)
+
+    def turn(self) -> None:
+        """Fill another slab, where one `has_room`; the one before is kept until it is given back."""
+        if self._free:
+            self._slab = self._free.pop()  # what was used last is most likely in a cache
+        else:
+            self._spare -= 1
+            self._slab = Slab(self._slots, self._room)
+        self._slab.clear(wide=self._wide)
+
+    def give_back(self, slab: Slab) -> None:
+        """The datagrams of a slab are no longer needed."""
+        self._free.append(slab)
+        self._returned.set()

@@ -1,0 +1,81 @@
+"""What the live commands share: signals, sinks, metrics, and the totals at the end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from collectors.exports.admission import Network, networks
+from collectors.listening.udp_sockets import endpoint
+from collectors.live.settings_files import read_lines
+from collectors.operations.logs import say
+from collectors.operations.metrics import Counts, flat, served
+from collectors.operations.stop_flag import Flag
+from collectors.writers.rotating_files import Rotating
+from collectors.writers.sinks import JsonLines, Sink
+
+STORES = ("chdb:", "clickhouse:", "clickhouses:")
+
+
+class Signals(NamedTuple):
+    """What the outside asked for: `stop` (SIGTERM, SIGINT), `reload` (SIGHUP)."""
+
+    stop: Flag
+    reload: Flag
+
+
+@contextmanager
+def signals() -> Iterator[Signals]:
+    """Signals as flags while the context lasts; begin with it, or an early one kills. In the main thread only."""
+    asked = Signals(Flag(), Flag())
+
+    def note(number: int, _: FrameType | None) -> None:
+        (asked.reload if number == signal.SIGHUP else asked.stop).set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def allow_list(texts: Sequence[str] | None, path: str | None) -> tuple[Network, ...] | None:
+    """Networks named one by one and in a file; None, which is everybody, where neither is given. Raises OSError, ValueError."""
+    if texts is None and path is None:
+        return None
+    return networks([*(texts or ()), *(read_lines(path) if path else ())])
+
+
+def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
+    """Records to standard output as JSON Lines (`-`), to Parquet files in a folder, or to the store, in batches of its own.
+
+    Raises OSError, ValueError, StoreError.
+    """
+    if out == "-":
+        return JsonLines()
+    if out.startswith(STORES):
+        from collectors.store.store_sink import storing_to
+
+        return storing_to(out)
+    if not Path(out).is_dir():
+        raise ValueError(f"{out}: the folder does not exist; create it, or use - for standard output")
+    from collectors.formats.parquet import write_parquet
+
+    return Rotating(out, write_parquet, suffix=".parquet", rows=rows, seconds=seconds)
+
+
+def run(body: Callable[[], None], counts: Counts, *, metrics: str | None) -> None:
+    """Run a collector until it is done, its counts at `/metrics` where asked for, and in one line at the end."""
+    where = endpoint("metrics", metrics) if metrics else None
+    with served(where.host, where.port, counts) if where else nullcontext(0) as port:
+        if where:
+            say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")
+        try:
+            body()
+        finally:
+            say("stopped", **{name: int(number) for name, number in flat(counts()).items()})

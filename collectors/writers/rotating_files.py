@@ -1,0 +1,122 @@
+"""Write live flow records to files in a folder: a new file after so many records or so long, each whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from collectors.columns.record import COLUMNS, Codes, Flows, concatenated
+from collectors.files.atomic_files import written
+from collectors.operations.logs import say
+from collectors.operations.metrics import PREFIX, Count, keyed
+from collectors.writers.sinks import MEANING
+
+Write = Callable[[str, Flows], None]
+
+ROWS, SECONDS = 500_000, 60.0
+PATIENCE = 4  # a full folder: so many files' worth of records wait in memory before the oldest are dropped
+RETRY_NS = 5_000_000_000
+
+
+class Rotating:
+    """A sink of files `folder/flows-TIME-NUMBER` + `suffix`, made by `write(path, flows)`, by start of their records.
+
+    A file is made once there are `rows` records or the oldest has waited for `seconds`. Where the disk refuses, records wait
+    and it is tried again; what does not fit into memory is `dropped`, by reason.
+    """
+
+    def __init__(self, folder: str | Path, write: Write, *, suffix: str, rows: int = ROWS, seconds: float = SECONDS) -> None:
+        self.folder, self.suffix, self.rows, self.every_ns = Path(folder), suffix, rows, int(seconds * 1e9)
+        self.files = self.kept = self.waiting = 0
+        self.dropped: Counter[str] = Counter()
+        self._write = write
+        self._parts: list[Flows] = []
+        self._due_ns = self._again_ns = 0
+        if not self.folder.is_dir():
+            raise NotADirectoryError(20, "not a folder", str(folder))
+
+    def write(self, flows: Flows) -> None:
+        """Take records."""
+        if len(flows):
+            self._due_ns = self._due_ns or time.time_ns() + self.every_ns
+            self._parts.append(flows)
+            self.waiting += len(flows)
+            if self.waiting >= self.rows:
+                self._make(time.time_ns())
+
+    def tick(self, now_ns: int) -> None:
+        """Make a file where one is due."""
+        if self.waiting and now_ns >= self._due_ns:
+            self._make(now_ns)
+
+    def close(self) -> None:
+        """Make a file of what waits; what the disk refuses now is dropped."""
+        self._again_ns = 0
+        if self.waiting:
+            self._make(0, last=True)
+
+    def _make(self, now_ns: int, *, last: bool = False) -> None:
+        if now_ns < self._again_ns and self.waiting < PATIENCE * self.rows:
+            return
+        path = self.folder / f"flows-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{self.files:06}{self.suffix}"
+        try:
+            with written(str(path)) as name:
+                self._write(name, by_start(self._parts))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            say("file not written", level=logging.ERROR, path=path, reason=reason, records=self.waiting)
+            self._again_ns = self._due_ns = now_ns + RETRY_NS
+            if not last and self.waiting < PATIENCE * self.rows:
+                return
+            self.dropped[reason] += self.waiting
+        else:
+            self.files += 1
+            self.kept += self.waiting
+            say("file written", path=path, records=self.waiting)
+        self._parts, self.waiting, self._due_ns = [], 0, 0
+
+    def counts(self) -> Iterator[Count]:
+        """What became of the records."""
+        fates = {"kept": self.kept, **{f"dropped: {reason}": n for reason, n in self.dropped.items()}}
+        yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))
+        yield Count(PREFIX + "sink_waiting", "flow records waiting to be written", {(): self.waiting}, level=True)
+        yield Count(PREFIX + "sink_files", "files written", {(): self.files})
+
+
+def by_start(parts: Sequence[Flows]) -> Flows:
+    """Records of several parts, by start."""
+    whole = joined(parts)
+    if np.all(whole.start_ns[1:] >= whole.start_ns[:-1]):
+        return whole
+    return whole.take(np.argsort(whole.start_ns, kind="stable"))
+
+
+def joined(parts: Sequence[Flows]) -> Flows:
+    """Records of several parts as one. Dictionaries that grew from part to part, as decoders' do, are taken as they are."""
+    last = parts[-1]
+    if len(parts) == 1:
+        return last
+    if any(not _begins(last, part) for part in parts):
+        return concatenated([_used(part) for part in parts])
+    columns: dict[str, Any] = {c.name: np.concatenate([getattr(part, c.name) for part in parts]) for c in COLUMNS}
+    return replace(last, **columns)
+
+
+def _begins(last: Flows, part: Flows) -> bool:
+    pairs = ((last.endpoints, part.endpoints), (last.exporters, part.exporters), (last.paths, part.paths))
+    return all(long is short or long[: len(short)] == short for long, short in pairs)
+
+
+def _used(part: Flows) -> Flows:
+    """The same records with the endpoints they name, and no others."""
+    codes, where = np.unique(np.concatenate([part.src, part.dst]), return_inverse=True)
+    which: Codes = where.astype(np.int32)
+    names = tuple(part.endpoints[code] for code in codes.tolist())
+    return replace(part, src=which[: len(part)], dst=which[len(part) :], endpoints=names)

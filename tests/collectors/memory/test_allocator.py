@@ -1,0 +1,35 @@
+import gc
+import subprocess
+import sys
+
+from collectors.memory.allocator import seldom_collected
+
+PROGRAM = """
+import resource, sys
+import numpy as np
+from collectors.memory.allocator import keep_freed
+
+def faults(n):
+    begin = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(n):
+        np.ones(1 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin
+
+if not keep_freed():
+    sys.exit(0)
+faults(2)
+assert faults(20) < 20 * 100, faults(20)  # of 2048 pages each
+"""
+
+
+def test_pages_are_used_again():
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)
+
+
+def test_python_looks_for_cycles_seldom():
+    before = gc.get_threshold()
+    try:
+        seldom_collected(made=5_000, rounds=(7, 9))
+        assert gc.get_threshold() == (5_000, 7, 9)
+    finally:
+        gc.set_threshold(*before)
