@@ -67,9 +67,15 @@ COLUMNS = (
 class Flows:
     """Flow records: one per RDMA message, one per TCP burst, one per run of control messages, or as exported.
 
-    Every array has one entry per record; their meaning is in `COLUMNS`. Rows are in order of `start_ns` where a function
-    does not say otherwise. `endpoints`, `exporters` and `paths` are the dictionaries of the codes; path 0 is the empty path.
-    `endpoints` is a tuple of texts, or an `AddressList`, which makes the texts when they are read.
+    Rows are in order of `start_ns` where a function does not say otherwise.
+
+    Attributes
+    ----------
+    start_ns, end_ns, src, dst, … : arrays
+        One entry per record in each array; `COLUMNS` has their meaning.
+    endpoints, exporters, paths : sequence
+        The dictionaries of the codes in `src` and `dst`, `exporter`, `path`; path 0 is the empty path. `endpoints` is a tuple of
+        texts, or an `AddressList`, which makes the texts when they are read.
     """
 
     start_ns: Ints

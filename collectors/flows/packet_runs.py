@@ -32,8 +32,7 @@ from collectors.packets.packet_signs import (
 
 _MODULUS, _SEQUENCES = 1 << 24, 1 << 32  # PSN, and TCP sequence, space
 _KIND_BITS, _0 = np.uint64(4), np.uint64(0)
-_IDENT_AT, _IDENT = 18, np.int64(0xFFFF)  # where a frame of Ethernet and IPv4 has it; its bits
-_16, _48 = np.int64(16), np.int64(48)  # shifts that wrap in plain Python, too
+_IDENT_AT, _IDENT = 18, 0xFFFF  # where a frame of Ethernet and IPv4 has it; its bits
 _PUSHED = SYN | FIN | RST | PSH
 
 
