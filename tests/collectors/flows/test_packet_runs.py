@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.mirror import Mirror, Mix
-from collectors.batch import Batch
-from collectors.cli import app
-from collectors.fastpath import Decoder
-from collectors.flowtable import FlowTable
-from collectors.signs import NOTHING
-from collectors.state import ANSWERS, FLOWS, LANE, REQUESTS
+from collectors.aggregation.batch_decoder import Decoder
+from collectors.aggregation.flow_table import FlowTable
+from collectors.cli.commands import app
+from collectors.flows.flow_state import ANSWERS, FLOWS, LANE, REQUESTS
+from collectors.packets.frame_batch import Batch
+from collectors.packets.packet_signs import NOTHING
 
 
 def fed(how, packets=4000):
@@ -53,8 +53,8 @@ def test_records_are_complete_when_they_are_asked_for():
 
 INTERPRETED = """
 import sys
-from collectors import warming
-from collectors.cli import app
+from collectors.compilation import warming
+from collectors.cli.commands import app
 warming.Warming.start = lambda _: None
 app(sys.argv[1:], standalone_mode=False)
 """
@@ -62,7 +62,7 @@ app(sys.argv[1:], standalone_mode=False)
 
 def test_a_long_run_is_the_same_interpreted_and_compiled(tmp_path):
     """Eight IP identifications fill two numbers of 64 bits: their shifts wrap in plain Python as in compiled code."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     capture = root / "pcaps" / "slow_uplink" / "spine0.pcap.gz"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "empty"), "PYTHONPATH": str(root)}
     words = ["flows", str(capture), "-o", str(tmp_path / "interpreted.csv")]
