@@ -21,7 +21,7 @@ MOST_ADDRESSES = 1 << 17  # after so many the numbering starts anew: what they a
 PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
 
 
-class Endpoints:
+class BoundedAddressBook:
     """Int32 codes of addresses; `texts[code]` is the text. After more than `most` addresses the numbering starts anew.
 
     Unlike `address_book.AddressBook` it forgets: senders of exports may make up addresses for as long as they like.
