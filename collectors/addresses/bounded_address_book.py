@@ -29,7 +29,7 @@ class BoundedAddressBook:
 
     def __init__(self, *, most: int = MOST_ADDRESSES) -> None:
         self.most = most
-        self._slots: Codes = np.full(1 << 12, -1, np.int32)
+        self._slots: Codes = np.full(1 << 13, -1, np.int32)
         self._start()
 
     def _start(self) -> None:
