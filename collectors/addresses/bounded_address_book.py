@@ -21,7 +21,7 @@ MOST_ADDRESSES = 1 << 17  # after so many the numbering starts anew: what they a
 PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
 
 
-class Endpoints:
+class BoundedAddressBook:
     """Int32 codes of addresses; `texts[code]` is the text. After more than `most` addresses the numbering starts anew.
 
     Unlike `address_book.AddressBook` it forgets: senders of exports may make up addresses for as long as they like.
@@ -29,7 +29,7 @@ class Endpoints:
 
     def __init__(self, *, most: int = MOST_ADDRESSES) -> None:
         self.most = most
-        self._slots: Codes = np.full(1 << 12, -1, np.int32)
+        self._slots: Codes = np.full(1 << 13, -1, np.int32)
         self._start()
 
     def _start(self) -> None:

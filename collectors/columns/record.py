@@ -74,8 +74,8 @@ class Flows:
     start_ns, end_ns, src, dst, … : arrays
         One entry per record in each array; `COLUMNS` has their meaning.
     endpoints, exporters, paths : sequence
-        The dictionaries of the codes in `src` and `dst`, `exporter`, `path`; path 0 is the empty path. `endpoints` is a tuple of
-        texts, or an `AddressList`, which makes the texts when they are read.
+        The dictionaries of the codes in `src` and `dst`, `exporter`, `path`; path 0 is the empty path. `endpoints` is a
+        tuple of texts, or an `AddressList`, which makes the texts when they are read.
     """
 
     start_ns: Ints

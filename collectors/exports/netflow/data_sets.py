@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from collectors.addresses.bounded_address_book import Endpoints
+from collectors.addresses.bounded_address_book import BoundedAddressBook
 from collectors.columns.grouping import grouped
 from collectors.columns.record import COLUMNS, ROCE_PORT, Flows, Ints, Mask
 from collectors.exports import counter_names
@@ -102,7 +102,7 @@ class RecordSets:
             record_loops.varying_records(self._octets, begin, end, count, layout.lengths, slots, places)
         return values
 
-    def flows(self, endpoints: Endpoints, frames: Frames, told: Told, totals: Totals, clocks: Clocks) -> list[Flows]:
+    def flows(self, endpoints: BoundedAddressBook, frames: Frames, told: Told, totals: Totals, clocks: Clocks) -> list[Flows]:
         """The flow records: of those with addresses of their own, and of those with a frame."""
         parts = _Parts(self, endpoints, frames, told, totals, clocks)
         for number, layout in enumerate(self.sets.layouts):
@@ -115,7 +115,7 @@ class _Parts:
     """Columns of flow records, layout by layout."""
 
     def __init__(
-        self, records: RecordSets, endpoints: Endpoints, frames: Frames, told: Told, totals: Totals, clocks: Clocks
+        self, records: RecordSets, endpoints: BoundedAddressBook, frames: Frames, told: Told, totals: Totals, clocks: Clocks
     ) -> None:
         self.records, self.sets, self.told, self.totals = records, records.sets, told, totals
         self.endpoints, self.frames, self.clocks, self.accounts = endpoints, frames, clocks, clocks.accounts

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresses.bounded_address_book import MOST_ADDRESSES, Endpoints
+from collectors.addresses.bounded_address_book import MOST_ADDRESSES, BoundedAddressBook
 from collectors.columns.record import Flows, Ints, concatenated
 from collectors.exports import counter_names
 from collectors.exports.counter_names import DATAGRAMS, RECORDS
@@ -74,7 +74,7 @@ class NetflowDecoder:
         self.waiting = WaitingRoom() if waiting is None else waiting
         self.known = Exporters() if exporters is None else exporters
         self._layouts = Layouts(elements)
-        self._endpoints, self._frames = Endpoints(most=most_endpoints), Frames()
+        self._endpoints, self._frames = BoundedAddressBook(most=most_endpoints), Frames()
         self._totals = Totals()
         self._evidence, self._most_evidence = Evidence(), most_evidence
         if state is not None:

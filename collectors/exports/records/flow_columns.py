@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresses.bounded_address_book import MAPPED, Endpoints
+from collectors.addresses.bounded_address_book import MAPPED, BoundedAddressBook
 from collectors.columns.record import Codes, Ints
 from collectors.exports.records import time_formats as clocks
 from collectors.exports.records.elements import Meaning
@@ -119,7 +119,7 @@ class Numbers:
         """How many octets the field of a column has; 0 where each record says."""
         return max(self._taken[self.rows[column, ""][0]], 0)
 
-    def codes(self, column: str, endpoints: Endpoints) -> Codes | None:
+    def codes(self, column: str, endpoints: BoundedAddressBook) -> Codes | None:
         """Addresses: IPv6 where there is one, else IPv4. None where the records have none."""
         six, four = self.rows.get((column, "ipv6")), self.rows.get((column, "ipv4"))
         if six is None:
@@ -130,7 +130,7 @@ class Numbers:
         return endpoints.codes(high, low)
 
 
-def flow_columns(numbers: Numbers, context: Context, endpoints: Endpoints) -> dict[str, Column]:
+def flow_columns(numbers: Numbers, context: Context, endpoints: BoundedAddressBook) -> dict[str, Column]:
     """The columns of flow records that the numbers give: times always; src and dst, if any, as codes into endpoints."""
     columns: dict[str, Column] = dict(zip(("start_ns", "end_ns"), times(numbers, context), strict=True))
     for column in ("src", "dst"):

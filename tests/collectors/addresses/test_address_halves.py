@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from collectors.addresses.address_book import AddressBook
 from collectors.addresses.address_halves import among, coded, halves, known, table_of, text
-from collectors.addresses.bounded_address_book import Endpoints
+from collectors.addresses.bounded_address_book import BoundedAddressBook
 
 
 @given(st.ip_addresses().map(str))
@@ -44,7 +44,7 @@ def test_addresses_without_a_gap_are_compared_and_others_looked_up():
 @given(st.lists(st.ip_addresses().map(str), max_size=9))
 def test_addresses_kept_as_numbers_are_the_same_table(names):
     pairs = np.array([halves(name) for name in names], np.uint64).reshape(-1, 2)
-    for book in (AddressBook(), Endpoints()):
+    for book in (AddressBook(), BoundedAddressBook()):
         book.codes(*pairs.T)
         found = book.endpoints.now() if isinstance(book, AddressBook) else book.texts
         assert known(found).all() == known(tuple(found)).all()

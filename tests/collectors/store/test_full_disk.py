@@ -16,7 +16,7 @@ PROGRAM = textwrap.dedent(
     from pathlib import Path
     from collectors.clickhouse.drivers import opened
     from collectors.store.store_sink import Storing
-    from tests.collectors import stores
+    from tests.collectors.builders import stores
 
     disk, spool = Path(sys.argv[1]), Path(sys.argv[2])
     ballast = disk / "ballast"
@@ -59,7 +59,7 @@ KEEPING = textwrap.dedent(
     from pathlib import Path
     from collectors.store import retention, flow_rows as flowrows
     from collectors.clickhouse.drivers import StoreError, opened
-    from tests.collectors import stores
+    from tests.collectors.builders import stores
 
     disk, ballast = Path(sys.argv[1]), Path(sys.argv[1]) / "ballast"
 
@@ -95,7 +95,7 @@ SERVER = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from tests.collectors import kill, servers, stores
+    from tests.collectors.builders import kill, servers, stores
 
     disk, number = Path(sys.argv[1]), 0
     ballast = disk / "ballast"

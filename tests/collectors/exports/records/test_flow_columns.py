@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from collectors.addresses.bounded_address_book import Endpoints
+from collectors.addresses.bounded_address_book import BoundedAddressBook
 from collectors.exports.records.elements import DEFAULT
 from collectors.exports.records.flow_columns import Context, Members, Numbers, flow_columns, rates, reverse_columns, times
 from collectors.exports.records.record_loops import addresses_of, columns_of, fixed_records
@@ -47,9 +47,9 @@ def test_counts_that_are_too_big_are_the_most_there_can_be():
 
 
 def test_columns_that_are_not_told_are_left_out():
-    columns = flow_columns(numbers((1, [7])), context(1), Endpoints())
+    columns = flow_columns(numbers((1, [7])), context(1), BoundedAddressBook())
     assert set(columns) == {"start_ns", "end_ns", "octets"}
-    columns = flow_columns(numbers((224, [99])), context(1), Endpoints())
+    columns = flow_columns(numbers((224, [99])), context(1), BoundedAddressBook())
     assert columns["octets"].tolist() == [99]
 
 
