@@ -46,7 +46,7 @@ from prism.names.search import search
 from prism.past.comparing import compared
 from prism.rankings.deviation import deviations
 from prism.reports.lost import lost
-from prism.telemetry.annotations import annotations
+from prism.telemetry.annotations import annotated
 from prism.topology import Endpoint, Topology
 from prism.views import Json
 
@@ -147,7 +147,7 @@ def examples() -> dict[str, Json]:
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
-        "annotations": annotations([case], START, START + MS, topology=board.topology)[0],
+        "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
         **rate_examples(),
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),

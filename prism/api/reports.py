@@ -20,7 +20,7 @@ from prism.board import Case
 from prism.reports.letter import page
 from prism.reports.lost import BYS, By, lost
 from prism.service import Service
-from prism.telemetry.annotations import annotations
+from prism.telemetry.annotations import annotated
 from prism.views import Json
 
 router = APIRouter()
@@ -68,7 +68,7 @@ JobsQuery = Annotated[
 
 
 @router.get("/annotations", response_model=schemas.Listed[Annotation], responses=many("annotations", 404, 503))
-def annotated(
+def on_dashboards(
     request: Request,
     shown: ShownAsked,
     service: ServiceAsked,
@@ -82,7 +82,7 @@ def annotated(
     url = service.feedback.settings.external_url if service.feedback else ""
     cases = known_cases(shown, service, since)
     given: dict[str, Any] = {"jobs": named, "topology": shown.board.topology, "external_url": url}
-    return fresh(request, annotations(cases, since, until, **given))
+    return fresh(request, annotated(cases, since, until, **given))
 
 
 @router.get("/reports/lost.html", response_class=HTMLResponse, responses=errors(404, 503))

@@ -15,7 +15,7 @@ from prism.topology import Topology
 from prism.views import Json
 
 
-def annotations(
+def annotated(
     cases: Iterable[Case],
     since_ns: int,
     until_ns: int,
