@@ -52,8 +52,10 @@ COMPARED = (  # gauges of which ranks of a job should have alike values
 )
 _WHO = ("Hostname", "hostname", "host", "instance", "node", "pod_name", "ip")
 _WHICH = ("gpu", "gpu_device_id", "rank", "local_rank", "device", "GPU_I_ID")
-_APART = ("kernel_name", "kernel", "collective", "message_size", "comm_id", "quantile", "le", "type")
-_APART += ("operation", "level", "dtype", "algorithm", "transport", "small")  # xpu_timer: a bucket of one kind of kernel
+_APART = (
+    *("kernel_name", "kernel", "collective", "message_size", "comm_id", "quantile", "le", "type"),
+    *("operation", "level", "dtype", "algorithm", "transport", "small"),  # xpu_timer: a bucket of one kind of kernel
+)
 _UNSET = "NOT_SET"
 
 
