@@ -45,6 +45,7 @@ from prism.names.bookings import Booking
 from prism.names.search import search
 from prism.past.comparing import compared
 from prism.rankings.deviation import deviations
+from prism.reports.effective import effective
 from prism.reports.lost import lost
 from prism.telemetry.annotations import annotated
 from prism.topology import Endpoint, Topology
@@ -147,6 +148,7 @@ def examples() -> dict[str, Json]:
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
+        "ettr": effective(board, [case], START, START + 3000 * MS)[0],
         "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
         **rate_examples(),

@@ -17,6 +17,7 @@ from prism.api.described import errors, many
 from prism.api.moments import LAST
 from prism.api.remarks import fresh
 from prism.board import Case
+from prism.reports.effective import effective
 from prism.reports.letter import page
 from prism.reports.lost import BYS, By, lost
 from prism.service import Service
@@ -49,6 +50,33 @@ def lost_hours(
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
     return fresh(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
+
+
+class Effective(schemas.Model):
+    """The effective training time ratio of a job in a time. `low`: a lower bound, where nobody knows what steps were repeated.
+
+    `lost_s`: by reason. `sliding`: the ratio in windows of a sixth of what is known of the job, evenly through the time.
+    """
+
+    job: str
+    name: str | None
+    user: str | None
+    ranks: int
+    ratio: schemas.Number
+    low: schemas.Number
+    lost_gpu_hours: schemas.Number
+    lost_s: dict[str, schemas.Number]
+    steps: int
+    sliding: list[schemas.Number]
+    start_ns: schemas.Ns
+    end_ns: schemas.Ns
+
+
+@router.get("/reports/ettr", response_model=schemas.Listed[Effective], responses=many("ettr", 404, 503))
+def ratios(request: Request, shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+    """How much of its time each job trained (ETTR): less warm-up, hangs, restarts, and steps repeated since a checkpoint."""
+    cases, start, end = _cases(shown, service, days, end_ns)
+    return fresh(request, effective(shown.board, cases, start, end + 1))
 
 
 class Annotation(schemas.Model):
@@ -94,7 +122,8 @@ def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: Tim
         by: lost(cases, by, start, end, topology=board.topology, bookings=board.bookings) for by in BYS
     }
     url = service.feedback.settings.external_url if service.feedback else ""
-    return HTMLResponse(page(tables, start, end, url), headers={"Cache-Control": "no-store"})
+    own = effective(board, cases, start, end + 1)
+    return HTMLResponse(page(tables, start, end, url, ratios=own), headers={"Cache-Control": "no-store"})
 
 
 def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:

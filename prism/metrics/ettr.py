@@ -83,6 +83,7 @@ def ettr(job: JobDiagnosis, findings: Sequence[Finding] = (), *, until_ns: int |
         job.timeline.events,
         stops=[(one.start_ns, max(one.end_ns, one.start_ns), one.kind) for one in own if one.kind in ("hang", "crash")],
         silences=_silences(job),
+        rests=job.timeline.unseen,
         until_ns=until_ns,
         window_ns=window_ns,
     )
@@ -108,12 +109,13 @@ def of_steps(
     *,
     stops: Sequence[tuple[int, int, str]] = (),
     silences: Ints | None = None,
+    rests: Sequence[Stretch] = (),
     until_ns: int | None = None,
     window_ns: int = 0,
 ) -> Ettr:
     """The ratio from step ends, ns, in order; `stops` are begin, end and kind of hangs and crashes.
 
-    `silences` int64[n, 2] are times in which the job sent nothing, ns.
+    `silences` int64[n, 2] are times in which the job sent nothing, `rests` those in which nothing was collected, ns.
     """
     restarts = [event for event in events if event.kind == "restart"]
     stuck = bool(stops) and until_ns is not None and bool(len(ends)) and _is_last(stops, restarts, int(ends[-1]))
@@ -126,8 +128,8 @@ def of_steps(
     start_ns = min(start_ns, int(ends[0] - min(usual, ends[1] - ends[0])))  # the first step computes before it sends
     hangs = [(low, high) for low, high, kind in stops if kind == "hang"]
     pauses = [event for event in events if event.kind in ("evaluation", "checkpoint")]
-    quiet, rests = _split(silences, pauses, usual)
-    lost = _stretches(ends, start_ns, usual, restarts, hangs + quiet, rests)
+    quiet, free = _split(silences, pauses, rests, usual)
+    lost = _stretches(ends, start_ns, usual, restarts, hangs + quiet, free)
     if stuck:
         lost.append(Lost(int(ends[-1]), end, "hang" if stops[-1][2] == "hang" else "crash"))
     again, unknown = _repeated(ends, restarts, events)
@@ -149,20 +151,20 @@ def _is_last(stops: Sequence[tuple[int, int, str]], restarts: Sequence[Event], l
     return begin >= last and not any(event.end_ns > begin for event in restarts)
 
 
-def _split(silences: Ints | None, pauses: Sequence[Event], usual: int) -> tuple[list[Stretch], list[Stretch]]:
-    """Silences longer than a usual step: those that nothing explains, and evaluations and checkpoints.
+def _split(
+    silences: Ints | None, pauses: Sequence[Event], rests: Sequence[Stretch], usual: int
+) -> tuple[list[Stretch], list[Stretch]]:
+    """Silences longer than a usual step: those that nothing explains; and what is not lost: evaluations, checkpoints, `rests`.
 
-    Of the latter are those that an event reports, and those as long as one elsewhere in the job.
+    An evaluation or checkpoint is what an event reports, or a silence as long as one elsewhere in the job.
     """
     long = [] if silences is None else [(low, high) for low, high in silences.tolist() if high - low > usual]
     lengths = [one.end_ns - one.start_ns for one in pauses]
-    reported = [any(one.start_ns < high and low < one.end_ns for one in pauses) for low, high in long]
+    given = [*((one.start_ns, one.end_ns) for one in pauses), *rests]
+    reported = [any(begin < high and low < end for begin, end in given) for low, high in long]
     alike = [any(abs(high - low - length) < ALIKE * length for length in lengths) for low, high in long]
-    rests = [own for own, other, known in zip(long, alike, reported, strict=True) if other and not known]
-    return (
-        [own for own, other, known in zip(long, alike, reported, strict=True) if not (other or known)],
-        rests + [(one.start_ns, one.end_ns) for one in pauses],
-    )
+    free = [own for own, other, known in zip(long, alike, reported, strict=True) if other and not known]
+    return [own for own, other, known in zip(long, alike, reported, strict=True) if not (other or known)], free + given
 
 
 def _stretches(

@@ -34,3 +34,11 @@ def test_annotations_of_some_jobs_and_a_time(api):
     assert api.get("/annotations", params={"jobs": ".*"}).json()["items"] == [one]
     assert api.get("/annotations", params={"jobs": "another"}).json()["items"] == []
     assert api.get("/annotations", params={"until_ns": 5}).json()["items"] == []
+
+
+def test_effective_training_time_of_jobs(api):
+    (row,) = api.get("/reports/ettr").json()["items"]
+    assert row["job"] == "job-1"
+    assert 0 < row["ratio"] <= 1
+    assert set(row["lost_s"]) == {"warm-up", "hang", "crash", "restart", "repeated"}
+    assert "Effective training time" in api.get("/reports/lost.html").text

@@ -86,6 +86,7 @@ def test_lists_are_saved_as_csv_and_pictures_as_png(files, opened):
 def test_a_report_names_what_was_lost(files, opened):
     page = opened(f"{files[0]}#/reports?days=30")
     expect(page.locator("#by-host tbody tr").first).to_contain_text("server5")
+    expect(page.locator("#ettr tbody tr")).to_contain_text(files[1].jobs[0].id)
     page.select_option("#days", "7")
     page.wait_for_function("() => location.hash.includes('days=7')")
     expect(page.locator("#by-cause tbody tr")).to_contain_text("slow rank")
