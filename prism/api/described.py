@@ -17,6 +17,7 @@ from prism.api.moments import with_times
 from prism.api.problems import PROBLEM
 from prism.api.schemas import Problem
 from prism.board import Board, Gap, told
+from prism.cells import Stretch
 from prism.exporters.ports import Port
 from prism.exporters.survey import survey
 from prism.exporters.told import exporter
@@ -44,12 +45,14 @@ from prism.model import (
 from prism.names.bookings import Booking
 from prism.names.search import search
 from prism.past.comparing import compared
+from prism.rankings.arranged import arranged
 from prism.rankings.deviation import deviations
 from prism.reports.effective import effective
 from prism.reports.lost import lost
 from prism.telemetry.annotations import annotated
 from prism.topology import Endpoint, Topology
 from prism.views import Json
+from prism.views_shares import shares
 
 MARK, LIST = "example:", "[]"
 MS, START = 1_000_000, 1_795_214_542_677_184_076
@@ -148,6 +151,8 @@ def examples() -> dict[str, Json]:
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
+        "arranged": arranged(found, START + 1000 * MS, Stretch(START, START + 2000 * MS), topology=board.topology),
+        "shares": shares(found, Stretch(START, START + 1000 * MS), bins=2, topology=board.topology),
         "ettr": effective(board, [case], START, START + 3000 * MS)[0],
         "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
