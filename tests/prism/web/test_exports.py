@@ -115,3 +115,25 @@ def test_of_many_ranks_the_culprit_is_on_top(opened):
         expect(first).to_contain_text("▲ 341 server42")
         expect(first.locator(".spark polyline")).to_have_count(1)
         assert page.locator("#deviations").bounding_box()["y"] < page.locator("#pictures").bounding_box()["y"]
+
+
+def test_of_a_large_job_groups_are_shown_with_the_culprit_on_top(opened):
+    large = board(640, 24)
+    case = large.cases[0]
+    with served(Service(Boards(large), None, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/findings/{case.id}")
+        strip = page.locator("#pictures canvas[aria-label^='Deviations of 640 ranks']")
+        expect(strip).to_have_count(1)
+        strip.hover(position={"x": 900, "y": 30})
+        expect(page.locator("#pictures .tip:visible")).to_contain_text("against usual")
+        expect(page.locator("#pictures .tip:visible strong")).to_contain_text("213")
+        lanes = page.locator("#pictures canvas[aria-label^='Shares of phases of 640 ranks in 9 lanes']")
+        expect(lanes).to_have_count(1)
+        page.select_option("#level", "phases")
+        expect(page.locator("#pictures canvas[aria-label^='Timeline of 48 ranks']")).to_have_count(1)
+        page.goto(f"http://127.0.0.1:{port}/#/jobs/{case.finding.job}")
+        page.locator("#order").check()
+        expect(page.locator("#steps canvas[aria-label^='Deviations of 640 ranks']")).to_have_count(1)
+        assert "order=deviation" in page.url
+        page.select_option("#measure", "work")
+        page.wait_for_function("() => location.hash.includes('measure=work')")

@@ -385,6 +385,8 @@ def test_a_job_of_many_ranks_stays_light(opened):
         page = opened(f"http://127.0.0.1:{port}/")
         page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
         go(page, f"#/jobs/{made.jobs[0].id}")
+        expect(page.locator("#timeline .note").last).to_contain_text("4\u202f000 ranks: the height of a colour is the share")
+        page.select_option("#level", "phases")
         expect(page.locator("#timeline .pager")).to_be_visible()
         expect(page.locator("#timeline .note").last).to_contain_text("of 4\u202f000")
         expect(page.locator("#ranks summary")).to_have_text("4\u202f000 ranks")

@@ -10,7 +10,7 @@ import { traceButton } from "../trace.js";
 import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
-import { LEVELS, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { LEVELS, levelOf, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
 import { rates } from "./rates.js";
 import { optional } from "./remarks.js";
 import { gapsOf, heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
@@ -29,8 +29,8 @@ export async function job({ source, board, parts, query, fill }) {
   const found = known.job;
   const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
-  const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
-  const heat = state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
+  const state = { order: query.order === "deviation" ? "deviation" : "rank", measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : levelOf(known.total, source.live) };
+  const heat = state.order === "deviation" ? arrangedOf(source, known.path, state.measure, own) : state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
   fill(room.strips, Promise.all([steps, heat]), ([line, warm]) => whole({ room, tools, line, warm, known, own, state, source, gaps: gapsOf(board) }));
   let pairs = null;
   fill(room.graph, source.get(`${known.path}/graph`, { by: "endpoint" }), (data) => {
@@ -85,7 +85,7 @@ function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
     const [start, end] = stretchOf(line, state.steps ?? chosen);
     const exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`; // a stretch that is not of whole steps
     now = view.ranks;
-    note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === "phases" ? null : view.level });
+    note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === levelOf(total, source.live) ? null : view.level });
   };
   const [start_ns, end_ns] = state.view?.split(":") ?? stretchOf(line, chosen);
   const marks = claims.map(({ finding }) => ({ ns: finding.start_ns, text: words(finding.kind), severity: finding.severity }));
@@ -98,13 +98,21 @@ function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
     note({ steps: `${a}:${b}`, view: null });
     call(below, "show", { start_ns: from, end_ns: to, ranks: now });
   };
-  const above = (heat) => strips({ job: found, steps: line, heat, cases: own, gaps, selected: chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
-  const measured = async (measure) => {
-    note({ measure: measure === "duration" ? null : measure });
-    redraw(room.strips, above(await heatOf(source, path, measure)));
+  const above = (heat) => strips({ job: found, steps: line, ...(heat.rows ? { arranged: heat } : { heat }), cases: own, gaps, selected: chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
+  const show = async (some) => {
+    Object.assign(state, some);
+    note({ measure: state.measure === "duration" ? null : state.measure, order: state.order === "rank" ? null : state.order });
+    redraw(room.strips, above(await (state.order === "rank" ? heatOf(source, path, state.measure) : arrangedOf(source, path, state.measure, own))));
   };
-  if (source.live || Object.keys(found.phases).length) redraw(tools, measurePicker(found, state.measure, measured));
+  const order = h("label", {}, h("input", { type: "checkbox", id: "order", checked: state.order === "deviation", onchange: (event) => show({ order: event.target.checked ? "deviation" : "rank" }) }), " what deviates most first");
+  if (source.live || Object.keys(found.phases).length) redraw(tools, source.live ? order : null, measurePicker(found, state.measure, (measure) => show({ measure })));
   return above(warm);
+}
+
+/** Ranks by deviation, since the worst open claim where there is one. */
+function arrangedOf(source, path, measure, own) {
+  const worst = own.find((one) => one.state === "open" && one.finding.severity !== "info");
+  return source.get(`${path}/arranged`, { measure, finding: worst?.id });
 }
 
 /** The steps shown at first: where the worst claim begins, else the newest. */
