@@ -47,6 +47,7 @@ from prism.names.search import search
 from prism.past.comparing import compared
 from prism.rankings.arranged import arranged
 from prism.rankings.deviation import deviations
+from prism.rates.onestep import Step, one_step
 from prism.reports.effective import effective
 from prism.reports.lost import lost
 from prism.telemetry.annotations import annotated
@@ -157,6 +158,14 @@ def examples() -> dict[str, Json]:
         "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
         **rate_examples(),
+        "onestep": one_step(
+            flows,
+            found,
+            replace(case.finding, ids=(found.job.endpoints[0],)),
+            Step(0, START, START + 1000 * MS),
+            board.topology,
+        )
+        or {},
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
         "replay": replay
         | {"start_ns": None, "end_ns": None}
