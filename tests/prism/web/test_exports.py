@@ -1,6 +1,7 @@
 """Traces, files and reports that pages hand out, in a real browser."""
 
 import json
+import re
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -81,6 +82,19 @@ def test_lists_are_saved_as_csv_and_pictures_as_png(files, opened):
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save evidence as PNG").click()
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_picture_of_a_page_is_saved_as_png(files, opened):
+    url, board = files
+    for where, number in ((f"jobs/{board.jobs[0].id}", 5), ("switches", 1), ("places/host/server5", 1), ("", 1)):
+        page = opened(f"{url}#/{where}")
+        buttons = page.get_by_role("button", name=re.compile("as PNG$"))
+        expect(buttons).to_have_count(number)
+        for at in range(number):
+            with page.expect_download() as saved:
+                buttons.nth(at).click()
+            assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+            assert saved.value.path().stat().st_size > 1000
 
 
 def test_a_report_names_what_was_lost(files, opened):

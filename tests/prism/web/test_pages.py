@@ -499,3 +499,15 @@ def test_a_pause_stops_live_updates_until_it_ends(shown, opened):
         expect(page.locator(".notice.paused")).to_have_count(0)
     finally:
         shown.publish(cases=first.cases, jobs=first.jobs)
+
+
+def test_steps_are_chosen_by_keys(shown, opened):
+    page = opened(f"{shown.url}#/jobs/{job_of(shown)}")
+    page.locator("#steps [role=group]").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => /steps=(\\d+):\\1(&|$)/.test(location.hash)")
+    one = int(re.search(r"steps=(\d+)", page.url)[1])
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_function("want => location.hash.includes(want)", arg=f"steps={one}:{one + 1}")
+    page.keyboard.press("?")
+    expect(page.locator("dialog.help[open]")).to_contain_text("Choose fewer or more steps")

@@ -50,7 +50,7 @@ function changes({ a, b, rows, common }) {
   const same = `${count(common.endpoints)} addresses in both${common.only_a || common.only_b ? `, ${count(common.only_a)} only in the first, ${count(common.only_b)} only in the second` : ""}`;
   const head = h("p", { class: "lead" }, `${layout(a.layout)}`, common.same_layout ? " in both" : ` → ${layout(b.layout)}`, h("small", {}, ` ${same}`));
   const columns = [
-    { name: "name", label: "", cell: (one) => named(one) },
+    { name: "name", label: "Figure", cell: (one) => named(one) },
     { name: "a", label: "First", number: true, cell: (one) => value(one, one.a) },
     { name: "b", label: "Second", number: true, cell: (one) => value(one, one.b) },
     { name: "ratio", label: "Second / first", number: true, cell: (one) => ratio(one) },

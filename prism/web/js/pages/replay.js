@@ -10,8 +10,8 @@ const POLL_MS = 1000;
 export async function replay({ source, fill }) {
   const chosen = h("div", { class: "box", "aria-live": "polite" });
   const runs = h("div", { class: "box", "aria-live": "polite" });
-  const input = h("input", { type: "file", multiple: true, id: "files", class: "hidden", onchange: () => choose([...input.files]) });
-  const drop = h("label", { class: "drop", for: "files", tabindex: 0, role: "button" }, h("strong", {}, "Drop captures or flow records here"), h("span", {}, "or click to choose: pcap, pcapng, CSV, JSON Lines, Parquet, nfdump, Zeek, plain or .gz, .zst; one file per switch, and the topology (topology.json, .yaml or .csv) and hints (hints.json or .yaml) with them"));
+  const input = h("input", { type: "file", multiple: true, id: "files", class: "hidden", "aria-label": "Files", tabindex: -1, onchange: () => choose([...input.files]) });
+  const drop = h("div", { class: "drop", tabindex: 0, role: "button", onclick: () => input.click() }, h("strong", {}, "Drop captures or flow records here"), h("span", {}, "or click to choose: pcap, pcapng, CSV, JSON Lines, Parquet, nfdump, Zeek, plain or .gz, .zst; one file per switch, and the topology (topology.json, .yaml or .csv) and hints (hints.json or .yaml) with them"));
   let files = [];
 
   function choose(some) {
