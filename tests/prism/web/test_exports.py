@@ -11,9 +11,10 @@ import pytest
 from benchmarks.boards import board
 from prism.api.serving import served
 from prism.board import Boards
+from prism.metrics.runs import run_of
 from prism.service import Service
 from tests.prism.api.conftest import make_feedback
-from tests.prism.web.conftest import GENEROUS
+from tests.prism.web.conftest import GENEROUS, recorded
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)
@@ -151,3 +152,15 @@ def test_of_a_large_job_groups_are_shown_with_the_culprit_on_top(opened):
         assert "order=deviation" in page.url
         page.select_option("#measure", "work")
         page.wait_for_function("() => location.hash.includes('measure=work')")
+
+
+def test_a_job_that_is_slower_than_its_earlier_runs_says_so(opened):
+    board, records = recorded("sharded")
+    run = run_of(board.jobs[0].found)
+    length = run.end_ns - run.start_ns
+    figures = tuple(replace(one, value=one.value / 2) if one.name == "step" else one for one in run.figures)
+    before = replace(run, job="before", figures=figures, start_ns=run.start_ns - 2 * length, end_ns=run.start_ns - length)
+    with served(Service(Boards(board), records, "live", limits=GENEROUS, runs=lambda: [before])) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/jobs/{run.job}")
+        expect(page.locator("#history .bad").last).to_have_text("▲ Slower than 1 earlier run")
+        expect(page.locator("#history tbody tr").first).to_contain_text("2.000 × worse")

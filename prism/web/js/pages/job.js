@@ -12,6 +12,7 @@ import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
 import { LEVELS, levelOf, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { against } from "./history.js";
 import { rates } from "./rates.js";
 import { optional } from "./remarks.js";
 import { gapsOf, heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
@@ -28,7 +29,7 @@ export async function job({ source, board, parts, query, fill }) {
   const [known, { items: cases }] = await Promise.all([jobOf(source, id), source.get("/findings", { job: id, limit: 200 })]);
   const own = cases.filter((one) => one.finding.job === id);
   const found = known.job;
-  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
+  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "history", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
   const state = { order: query.order === "deviation" ? "deviation" : "rank", measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : levelOf(known.total, source.live) };
   const heat = state.order === "deviation" ? arrangedOf(source, known.path, state.measure, own) : state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
@@ -40,6 +41,7 @@ export async function job({ source, board, parts, query, fill }) {
   });
   fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), leaves);
   if (source.live) fill(room.rates, optional(source, "rates", "/rates", { by: "endpoint", job: id, limit: 12 }), (data) => (data ? rates({ ...data, items: data.items.filter((one) => one.way === "out") }) : empty("This service keeps no flow records.")));
+  if (source.live) fill(room.history, optional(source, "jobs", `${path}/history`), (data) => (data ? against(data) : empty("Nothing earlier is known.")));
   fill(room.layout, Promise.resolve(found), () => groups(found, own, known.total));
   fill(room.ranks, Promise.resolve(known), () => part({}, mountRanks, { known, own }));
   const saved = (name) => png(() => document.getElementById(name), `job-${id}-${name}`);
@@ -53,6 +55,7 @@ export async function job({ source, board, parts, query, fill }) {
     section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom", tools: saved("timeline") }, room.timeline),
     h("div", { class: "columns" }, section("Communication between ranks", { id: "graph", tools: saved("graph") }, room.graph), section("From leaf to leaf", { id: "leaves", tools: saved("leaves") }, room.leaves)),
     source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window", tools: saved("rates") }, room.rates) : null,
+    source.live ? section("Against its past", { id: "history", wide: true, note: "its own steps, and earlier runs with the same ranks, layout and volumes" }, room.history) : null,
     section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure` }, room.layout),
     section("Ranks", { id: "ranks", wide: true }, room.ranks),
   );
