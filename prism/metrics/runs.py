@@ -6,17 +6,21 @@ some groups are measured. Only steps of which transfers are kept count.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from prism.metrics.aggregate import aggregate
 from prism.metrics.ettr import step_ends
 from prism.metrics.regression import Figure, compare, drift, figures, fingerprint, same
-from prism.model import JobDiagnosis
+from prism.model import JobDiagnosis, Timeline
 
+_working = threading.Lock()
+_known: WeakKeyDictionary[Timeline, Run | None] = WeakKeyDictionary()  # a timeline never changes
 GROUPS = 16  # of a kind that are measured
 COMPARED = 20  # earlier runs, the newest
 
@@ -46,7 +50,15 @@ def from_json(fields: Mapping[str, Any]) -> Run:
 
 
 def run_of(found: JobDiagnosis) -> Run | None:
-    """A job as a run; None where it has too few steps with transfers."""
+    """A job as a run; None where it has too few steps with transfers. Worked out once per timeline."""
+    with _working:
+        if found.timeline not in _known:
+            _known[found.timeline] = _run_of(found)
+        run = _known[found.timeline]
+    return replace(run, job=found.job.id) if run is not None else None
+
+
+def _run_of(found: JobDiagnosis) -> Run | None:
     sent = found.timeline.spans.octets > 0
     if not sent.any():
         return None
