@@ -42,7 +42,7 @@ prism.api.replays prism.api.schemas prism.api.schemas_findings prism.api.schemas
 prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts prism.cli_live prism.cli_ops
 
 prism.cli_counters prism.cli_incident prism.cli_logs prism.cli_metrics prism.cli_stacks prism.counters.reading
-prism.api.history prism.past.runs
+prism.api.history prism.api.incidents prism.past.runs
 prism.logs.healthystore prism.logs.loki prism.logs.opening prism.logs.reading prism.stacks.acting prism.stacks.folder
 prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histories prism.history prism.incoming
 prism.keeping prism.live

@@ -153,6 +153,7 @@ def examples() -> dict[str, Json]:
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
         "arranged": arranged(found, START + 1000 * MS, Stretch(START, START + 2000 * MS), topology=board.topology),
+        **incident_examples(),
         "history": {
             "job": "job-1",
             "known": True,
@@ -176,7 +177,7 @@ def examples() -> dict[str, Json]:
         or {},
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
         "replay": replay
-        | {"start_ns": None, "end_ns": None}
+        | {"start_ns": None, "end_ns": None, "logs": 0, "finding": None, "incident": False}
         | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
         "health": {
             "ok": True,
@@ -206,6 +207,27 @@ def exporter_example() -> Json:
     sent = survey(Flows.build(columns | {"src": [0], "dst": [0]}, endpoints=("10.10.0.1",), exporters=("leaf0",)))
     port = Port(49, 800_000_000_000, True, START, START + MS, 0, 0, 0, 0, 312.5, 298.0)
     return exporter("leaf0", sent["leaf0"], [port], None, 0)
+
+
+def incident_examples() -> dict[str, Json]:
+    """Examples of an incident."""
+    brief = {"id": "0123456789abcdef", "finding": "323230027bb9", "failed": True, "job": "job-1", "node": "server1"}
+    brief |= {"cause": "hardware", "confidence": 0.97}
+    line = {"source": "rank1.log", "first": 812, "text": "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."}
+    whole = {
+        "board": "?replay=0123456789abcdef",
+        "endpoints": ["10.10.1.1"],
+        "why": "a GPU has fallen off the bus",
+        "witnesses_agree": True,
+        "witnesses": ["flows: 10.10.1.1, rank 1 sent its last payload 812 ms before any other (97%)"],
+        "ranks_assumed": False,
+        "last_payload": [{"endpoint": "10.10.1.1", "time_ns": str(START)}],
+        "unanswered": [],
+        "checks": [{"what": "step time", "logs": "1.03 s", "flows": "1.03 s", "agrees": True}],
+        "findings": [{"kind": "hang", "ids": ["10.10.1.1"], "message": "sends nothing, and all others wait for it"}],
+        "logs": {"stage": "training", "iteration": 811, "lines": [line]},
+    }
+    return {"incidents": brief, "incident": brief | whole}
 
 
 def rate_examples() -> dict[str, Json]:
