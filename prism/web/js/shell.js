@@ -169,7 +169,7 @@ function where() {
   return [query.replay ?? "", ...parts].join("/");
 }
 
-const placeOf = (name) => ({ jobs: "overview", places: "", compare: "", missing: "" })[name] ?? name;
+const placeOf = (name) => ({ jobs: "overview", places: "", compare: "", incidents: "findings", missing: "" })[name] ?? name;
 
 async function boardOf(source, shown) {
   try {

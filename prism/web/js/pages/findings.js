@@ -12,6 +12,7 @@ import { link, note } from "../state.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
 import { pathOf, telling } from "./stepdata.js";
+import { giveLogs } from "./incident.js";
 import { besideInOneStep, besidePeers } from "./rates.js";
 import { badges, optional, remarksBar } from "./remarks.js";
 
@@ -51,7 +52,7 @@ export async function findings({ source, board, query, fill }) {
 }
 
 /** One finding. */
-export async function finding({ source, board, parts, fill }) {
+export async function finding({ source, board, parts, query, fill }) {
   const one = await source.get(`/findings/${encodeURIComponent(parts[1])}`);
   const found = one.finding;
   const doing = source.live ? await doings(source, one.id) : null;
@@ -66,8 +67,9 @@ export async function finding({ source, board, parts, fill }) {
   if (ranked) fill(order, deviations(source, one), (items) => deviationRows(items, one));
   const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group"].includes(found.kind);
   const step = h("div", { class: "box" });
-  if (shows) fill(step, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/step`), (data) => (data ? besideInOneStep(data, found) : null));
+  if (shows) fill(step, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/step`).catch((error) => { if (error.status !== 404) throw error; }), (data) => (data ? besideInOneStep(data, found) : null));
   if (shows) fill(moved, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/rates`), (data) => (data ? besidePeers(data, found) : empty("Flow records of this time are not kept.")));
+  const logs = source.live && board?.mode === "live" && !query.replay && (await source.has("incidents")) && (await source.has("rates")) && (["hang", "crash"].includes(found.kind) || found.severity !== "info");
   const byDeviation = ranked ? section("Ranks by deviation", { id: "deviations", wide: true, note: "from their own past and from the other ranks of their stage" }, order) : null;
   const large = (one.job?.endpoints ?? 0) >= LARGE; // the strip of so many ranks shows no single one
   const node = h(
@@ -79,6 +81,7 @@ export async function finding({ source, board, parts, fill }) {
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
     doing ? remarksBar(source, one.id, doing) : null,
+    logs ? section("Logs", { id: "logs-here", wide: true }, giveLogs(source, one.id)) : null,
     shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual", tools: png(() => document.getElementById("rates"), "bandwidth") }, moved, step) : null,
     large ? byDeviation : null,
     section("Evidence in pictures", { id: "pictures", wide: true, tools: png(() => document.getElementById("pictures"), "evidence") }, drawn),
