@@ -57,7 +57,8 @@ def test_logs_are_joined_with_the_flows_around_a_finding(hang):
     assert whole["node"] == brief["node"] == f"server{guilty}"
     assert whole["endpoints"] == [f"10.10.{guilty}.1"]
     assert whole["cause"] == "peer"
-    assert len(whole["last_payload"]) == len(files)
+    assert whole["last_payload"][0]["endpoint"] == whole["endpoints"][0]  # before the hang, not at the end of the records
+    assert whole["witnesses_agree"] is True
     assert whole["logs"]["lines"][0]["text"].startswith("RuntimeError")
     assert api.get("/board", params={"replay": brief["id"]}).json()["source"]["flows"] > 0
     assert api.get("/incidents", params={"finding": "other"}).json()["items"] == []
