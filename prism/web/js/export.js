@@ -18,6 +18,19 @@ export function exports(source, path, query = {}) {
   } }, label)));
 }
 
+/** A button that saves the tables of a section as they are shown, as CSV: of what no list of the service holds. */
+export function sheet(id) {
+  return h("button", { type: "button", class: "link", "aria-label": `Save ${id} as CSV`, onclick: () => {
+    const tables = [...(document.getElementById(id)?.querySelectorAll("table") ?? [])];
+    const rows = tables.flatMap((one) => [...one.querySelectorAll("tr:not(.spacer)")].map((row) => [...row.children].map((cell) => inert(cell.textContent.trim()))));
+    if (rows.length) save(new Blob([`\ufeff${rows.map((row) => row.map(quoted).join(",")).join("\r\n")}\r\n`], { type: "text/csv" }), `${id}.csv`);
+  } }, "CSV");
+}
+
+const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+/** What no spreadsheet takes for a formula (OWASP, CSV injection). */
+const inert = (text) => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
+
 /** A button that saves the pictures inside an element, one under the other with their heading, as PNG; for screen readers it has `name`. */
 export function png(box, name) {
   return h("button", { type: "button", class: "link", "aria-label": `Save ${name} as PNG`, onclick: () => {

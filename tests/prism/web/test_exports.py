@@ -164,3 +164,27 @@ def test_a_job_that_is_slower_than_its_earlier_runs_says_so(opened):
         page = opened(f"http://127.0.0.1:{port}/#/jobs/{run.job}")
         expect(page.locator("#history .bad").last).to_have_text("▲ Slower than 1 earlier run")
         expect(page.locator("#history tbody tr").first).to_contain_text("2.000 × worse")
+
+
+def test_tables_are_saved_as_they_are_shown(files, opened):
+    url, board = files
+    page = opened(f"{url}#/findings/{board.cases[0].id}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save evidence as CSV").click()
+    assert saved.value.path().read_text("utf-8-sig").startswith("Name,Value\nscore,")
+    expect(page.locator(".facts")).to_contain_text("1.49 s usually 1.1")
+    page = opened(f"{url}#/jobs/{board.jobs[0].id}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save ranks as CSV").click()
+    assert len(saved.value.path().read_text("utf-8-sig").splitlines()) == 9
+
+
+@pytest.mark.parametrize("ranks", [1, 100, 10_000])
+def test_first_paint_stays_within_two_seconds(opened, ranks):
+    made = board(ranks, 60)
+    with served(Service(Boards(made), None, "live", limits=GENEROUS)) as port:
+        for theme in ("light", "dark"):
+            for where in ("", f"jobs/{made.jobs[0].id}", f"findings/{made.cases[0].id}"):
+                page = opened(f"http://127.0.0.1:{port}/#/{where}", color_scheme=theme)
+                paint = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+                assert paint < 2000, (where, theme)

@@ -58,8 +58,8 @@ export async function alerts({ source, board, fill }) {
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Alerts"), h("p", { class: "note" }, reach(board)), said),
-    section("Actions", { id: "actions", wide: true, note: "nothing is done before somebody approves it" }, acts),
-    section("Silences", { id: "silences", wide: true, note: "findings stay on the pages" }, form, quiet),
+    section("Actions", { id: "actions", wide: true, note: "nothing is done before somebody approves it", tools: exports(source, "/actions") }, acts),
+    section("Silences", { id: "silences", wide: true, note: "findings stay on the pages", tools: exports(source, "/silences") }, form, quiet),
     section("Notifications", { id: "notifications", wide: true, note: "the newest first, of 30 days", tools: exports(source, "/notifications", { limit: 1000 }) }, told),
   );
   return { title: "Alerts", node };

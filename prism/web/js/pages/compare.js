@@ -2,6 +2,7 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, moment, octets, words } from "../format.js";
+import { sheet } from "../export.js";
 import { redraw } from "../patch.js";
 import { phase } from "../palette.js";
 import { link, note } from "../state.js";
@@ -38,8 +39,8 @@ export async function compare({ source, board, query, fill }) {
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Compare")),
     section("What is compared", { id: "sides", wide: true, note: "to compare with another time, diagnose that time first (the clock above)" }, sides),
-    section("What changed", { id: "changes", wide: true }, rows),
-    section("Ranks that changed most", { id: "changed-ranks", wide: true, note: "per step, by address" }, ranks),
+    section("What changed", { id: "changes", wide: true, tools: sheet("changes") }, rows),
+    section("Ranks that changed most", { id: "changed-ranks", wide: true, note: "per step, by address", tools: sheet("changed-ranks") }, ranks),
   );
   return { title: "Compare", node, steady: true };
 }

@@ -2,6 +2,7 @@
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { count, duration, moment, percent, words } from "../format.js";
+import { sheet } from "../export.js";
 import { part, redraw } from "../patch.js";
 import { bar } from "../draw/parts.js";
 import { confidence } from "../draw/spark.js";
@@ -34,10 +35,10 @@ export async function incident({ source, parts }) {
     ]),
     h("div", { class: "columns" },
       section("What each witness says", { id: "witnesses" }, own.witnesses.length ? h("ul", { class: "plain" }, own.witnesses.map((one, at) => h("li", { key: at }, one))) : empty("Neither names anybody.")),
-      section("Do they agree?", { id: "checks" }, own.checks.length ? checks(own.checks) : empty("They have nothing in common to compare."))),
-    own.last_payload.length > 1 ? section("Who fell silent first", { id: "silence", wide: true, note: "the last payload of each endpoint" }, silence(own)) : null,
+      section("Do they agree?", { id: "checks", tools: sheet("checks") }, own.checks.length ? checks(own.checks) : empty("They have nothing in common to compare."))),
+    own.last_payload.length > 1 ? section("Who fell silent first", { id: "silence", wide: true, note: "the last payload of each endpoint", tools: sheet("silence") }, silence(own)) : null,
     own.findings.length ? section("Findings of the flows", { id: "seen", wide: true }, h("ul", { class: "plain" }, own.findings.map((one, at) => h("li", { key: at }, h("b", {}, `${words(one.kind)} `), one.message)))) : null,
-    section("Lines that indicate the failure", { id: "lines", wide: true, note: `${count(lines.length + (logs.more_lines ?? 0))} events, what broke first; secrets are masked` }, lines.length ? lineTable(lines) : empty("None.")),
+    section("Lines that indicate the failure", { id: "lines", wide: true, note: `${count(lines.length + (logs.more_lines ?? 0))} events, what broke first; secrets are masked`, tools: sheet("lines") }, lines.length ? lineTable(lines) : empty("None.")),
     logs.notes?.length ? section("Notes", { id: "notes" }, h("ul", { class: "plain" }, logs.notes.map((one, at) => h("li", { key: at }, one)))) : null,
   );
   return { title: `Incident: ${title}`, node, steady: true };

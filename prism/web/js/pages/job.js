@@ -6,7 +6,7 @@ import { graph } from "../draw/graph.js";
 import { matrix } from "../draw/matrix.js";
 import { groupsByKind, ranksGrid } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
-import { png } from "../export.js";
+import { exports, png, sheet } from "../export.js";
 import { traceButton } from "../trace.js";
 import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
@@ -50,14 +50,14 @@ export async function job({ source, board, parts, query, fill }) {
     { class: "page", onrank: (event) => { if (pairs) call(pairs, "focus", event.detail); } },
     h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.name ?? found.id, found.name ? h("small", {}, ` ${found.id}`) : null), source.live ? h("p", { class: "share" }, traceButton(source, id), " ", h("a", { href: link(["compare"], { a: id, at: query.replay }) }, "Compare")) : null, h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
     facts(told(found, board)),
-    own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(firstOpen(own).slice(0, 5), board)) : null,
+    own.length ? section("Findings", { id: "claims", wide: true, tools: h("span", { class: "exports" }, exports(source, "/findings", { job: id, limit: 1000 }), " ", h("a", { href: link(["findings"], { job: id }) }, "with filters")) }, list(firstOpen(own).slice(0, 5), board)) : null,
     section("Steps", { id: "steps", wide: true, tools: h("div", { class: "filters" }, tools, saved("steps")) }, room.strips),
     section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom", tools: saved("timeline") }, room.timeline),
     h("div", { class: "columns" }, section("Communication between ranks", { id: "graph", tools: saved("graph") }, room.graph), section("From leaf to leaf", { id: "leaves", tools: saved("leaves") }, room.leaves)),
     source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window", tools: saved("rates") }, room.rates) : null,
-    source.live ? section("Against its past", { id: "history", wide: true, note: "its own steps, and earlier runs with the same ranks, layout and volumes" }, room.history) : null,
-    section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure` }, room.layout),
-    section("Ranks", { id: "ranks", wide: true }, room.ranks),
+    source.live ? section("Against its past", { id: "history", wide: true, note: "its own steps, and earlier runs with the same ranks, layout and volumes", tools: sheet("history") }, room.history) : null,
+    section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure`, tools: sheet("layout") }, room.layout),
+    section("Ranks", { id: "ranks", wide: true, tools: sheet("ranks") }, room.ranks),
   );
   return { title: `Job ${found.name ?? id}`, node };
 }
