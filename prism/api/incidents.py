@@ -99,7 +99,7 @@ def join(
     shown: ShownAsked,
     service: ServiceAsked,
     logs: Annotated[list[UploadFile], File(min_length=1, max_length=MOST_LOGS, description="Training logs of the run.")],
-    finding: Annotated[str, Form(max_length=64, description="The finding that they are about.")],
+    finding: Annotated[str, Form(min_length=1, max_length=64, description="The finding that they are about.")],
 ) -> Response:
     """Join the logs of a run with the flow records around a finding. When it is `done`, read `/incidents/ID`."""
     case = case_of(shown, finding)
