@@ -1,7 +1,9 @@
 """Configuration lines of vendors, each with the document in which the command was found.
 
 Names, addresses and rates in the lines are examples. A limit that a document states and that matters here is in the line, after
-`!` or `#`. The documents were compared with these lines; the lines were not tried on switches.
+`!` or `#`. Where the text of the vendor's own manual could not be read, the document is another in which the command was: for
+Arista and NX-OS a data model that the vendor keeps, for IOS XE its test library or a book. The lines were not tried on
+switches.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class Line(NamedTuple):
 NO_SAMPLING_RATE: Mapping[str, Line] = {
     CISCO_XE: Line(
         "flow exporter PRISM\n option sampler-table timeout 60",
-        "Cisco IOS Flexible NetFlow Command Reference: option (Flexible NetFlow)",
+        "CiscoTestAutomation/genielibs: flow exporter; Catalyst 4500 Configuration Guide, IOS XE 3.9.xE, NetFlow-lite",
     ),
     JUNOS: Line(
         "set services flow-monitoring version-ipfix template PRISM option-refresh-rate seconds 60",
@@ -40,12 +42,13 @@ NO_SAMPLING_RATE: Mapping[str, Line] = {
 }
 SAMPLED: Mapping[str, Line] = {
     ARISTA: Line(  # rates below 16,384 need "dangerous"
-        "sflow sample dangerous 1024\nmonitor session PRISM source Ethernet1/1",
-        "arista.com/en/um-eos/eos-sflow; " + _AVD + "sflow, sample dangerous; eos.arista.com/introduction-to-port-mirroring",
+        "sflow sample dangerous 1024\n"
+        "! or mirror\nmonitor session PRISM source Ethernet1/1\nmonitor session PRISM destination Ethernet1/2",
+        _AVD + "sflow, sample dangerous; monitor-sessions.j2",
     ),
     CISCO_NX: Line(
         "feature sflow\nsflow sampling-rate 4096",
-        "Cisco Nexus 3000 Series NX-OS System Management Configuration Guide: Configuring sFlow",
+        "netascode.cisco.com, NX-OS, sFlow: sampling_rate; Nexus 3000 System Management Configuration Guide: Configuring sFlow",
     ),
     CUMULUS: Line(
         "nv set system sflow sampling-rate speed-400g 1024\nnv config apply",
@@ -80,8 +83,8 @@ LONG_RECORDS: Mapping[str, Line] = {
     ),
 }
 WRONG_CLOCK: Mapping[str, Line] = {
-    ARISTA: Line("ntp server 192.0.2.1", _AVD + "ntp, servers"),
-    CISCO_XE: Line("ntp server 192.0.2.1", "Cisco IOS Basic System Management Command Reference: ntp server"),
+    ARISTA: Line("ntp server 192.0.2.1", _AVD + "ntp.j2"),
+    CISCO_XE: Line("ntp server 192.0.2.1", "Boney, Cisco IOS in a Nutshell: ntp server"),
     JUNOS: Line(
         "set system ntp server 192.0.2.1",
         _JUNIPER + "cli-reference/topics/ref/statement/server-edit-system-ntp.html",
