@@ -64,6 +64,11 @@ def fabric(rng: np.random.Generator, ports: int, seconds: int, poll: float = 1.0
     return pa.table({name: pa.concat_arrays([pa.array(one) for one in column]) for name, column in columns.items()}), truth
 
 
+def servers_of(ports: int) -> dict[tuple[str, str], str]:
+    """Eight ports lead to a server."""
+    return {(f"leaf{i // PORTS_OF_A_SWITCH}", f"Ethernet{i % PORTS_OF_A_SWITCH}"): f"server{i // 8}" for i in range(ports)}
+
+
 def _train(
     rng: np.random.Generator,
     octets: np.ndarray[tuple[int, int], np.dtype[np.float32]],
@@ -124,6 +129,7 @@ def score(found: Sequence[PortJob], truth: Truth) -> dict[str, float]:
         "odd_said": odd_said,
         "changes": sum(one is not None for one in truth.change),
         "changes_found": changed,
+        "nics_agree": sum(one.servers.share == 1 for one in found),
     }
 
 
@@ -147,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             began = time.process_time()
             samples = read([file.name])
             mid = time.process_time()
-            found = port_jobs(rates(samples))
+            found = port_jobs(rates(samples), servers_of(given.ports))
             spent = time.process_time() - began
         one = score(found, truth)
         print(f"seed {seed}: {one} read {mid - began:.1f} s, all {spent:.1f} s", flush=True)

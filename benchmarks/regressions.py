@@ -1,6 +1,7 @@
 """Find regressions between simulated runs, and none between equal ones: python -m benchmarks.regressions [--pairs N].
 
 Equal runs differ in their seed only: the speeds of ranks, jitter and spikes are drawn anew. `--slower` scales all computing.
+As `prism metrics` does, runs whose fingerprints differ (as when one is seen with other steps) are not compared.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from prism import simulations
 from prism.metrics.aggregate import JobMetrics, aggregate
-from prism.metrics.regression import compare, figures
+from prism.metrics.regression import compare, figures, fingerprint, same
 from prism.recordings import replay
 from prism.topology import parse
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--presets", nargs="*", default=list(PRESETS))
     given = parser.parse_args(arguments)
-    claims = found = bad = 0
+    claims = found = bad = other = 0
     ratios = []
     for pair in range(given.pairs):
         preset = given.presets[pair % len(given.presets)]
@@ -57,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if before is None or now is None:
             bad += 1
             print(f"{preset} {pair}: no job")
+            continue
+        if not same(fingerprint(now), fingerprint(before)):
+            other += 1
+            print(f"{preset} {pair}: not the same fingerprint: {fingerprint(now)} {fingerprint(before)}")
             continue
         told = compare(figures(now), [figures(before)])
         steps = [one for one in told if one.name == "step" and one.worse]
@@ -69,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             flush=True,
         )
     spread = float(np.max(np.abs(ratios))) if ratios else 0.0
-    print(f"{given.pairs} pairs: {claims} with a claim, {found} of the step time; {bad} without a job")
+    print(f"{given.pairs} pairs: {claims} with a claim, {found} of the step time; {bad} without a job, {other} not compared")
     print(f"the ratio of step times is off by {spread:.4f} at most")
     return 0
 

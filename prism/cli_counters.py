@@ -14,6 +14,7 @@ from collectors.cli.errors import complaints
 if TYPE_CHECKING:
     from prism.counters.portjobs import OddPort, PortJob
     from prism.counters.rates import Rates
+    from prism.counters.servers import Agreement
 
 SHOWN = 4  # ports of a job in the text
 
@@ -31,6 +32,12 @@ def counters(
         str | None, typer.Option(metavar="FILE", help="Column mapping of tables (YAML or JSON): our name: their name.")
     ] = None,
     bin_s: Annotated[float, typer.Option("--bin", min=0, help="Length of a bin, s; 0: the distance between polls.")] = 0,
+    topology: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Server at each leaf's port: checks that its NICs agree.")
+    ] = None,
+    nics: Annotated[
+        bool, typer.Option("--nics", help="The counters are of NICs: what names a switch elsewhere is the server.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the ports of one period: jobs, their period, changes of pace, and the port that differs from its peers.
@@ -45,12 +52,21 @@ def counters(
         from prism.counters.reading import read
 
         grid = rates(read(files, _mapping(mapping) if mapping else None), bin_ns=round(bin_s * 1e9))
-        jobs = port_jobs(grid)
+        jobs = port_jobs(grid, _servers(grid, topology, nics=nics))
         if json:
             sys.stdout.write(dumps(_document(grid, jobs), indent=1) + "\n")
             return
         for line in _text(grid, jobs):
             typer.echo(line)
+
+
+def _servers(grid: Rates, topology: str | None, *, nics: bool) -> dict[tuple[str, str], str]:
+    from prism.cli import _topology
+    from prism.counters.servers import by_name, by_topology
+
+    if nics:
+        return by_name(grid.ports)
+    return by_topology(grid.ports, _topology(topology)) if topology else {}
 
 
 def _mapping(path: str) -> dict[str, str]:
@@ -77,12 +93,23 @@ def _document(grid: Rates, jobs: tuple[PortJob, ...]) -> dict[str, Any]:
                 "octets_per_s": round(one.octets_per_s),
                 "confidence": one.confidence,
                 "agreement_of_halves": one.agreement,
+                "agreement_of_nics": _agreement(one.servers),
                 "odd": [_odd(own) for own in one.odd],
                 "changes": [{"time_ns": own.time_ns, "ratio": own.ratio} for own in one.changes],
             }
             for one in jobs
         ],
     }
+
+
+def _agreement(own: Agreement) -> dict[str, Any] | None:
+    if not own.servers:
+        return None
+    split = [
+        {"server": one.server, "inside": [list(port) for port in one.inside], "outside": [list(port) for port in one.outside]}
+        for one in own.split
+    ]
+    return {"servers": own.servers, "share": round(own.share, 3), "split": split}
 
 
 def _odd(own: OddPort) -> dict[str, Any]:
@@ -101,6 +128,10 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
             f"job {number}: {len(one.ports)} ports, {period}, {one.octets_per_s * 8 / 1e9:.3g} Gbit/s, "
             f"confidence {one.confidence:.0%}: {_listed(one.ports)}"
         )
+        if one.servers.servers:
+            apart = ", ".join(own.server for own in one.servers.split[:SHOWN])
+            said = f"; not those of {apart}" if apart else ""
+            out.append(f"  the NICs of {one.servers.share:.0%} of {one.servers.servers} servers are all in it{said}")
         out += [f"  pace × {own.ratio:.3g} from {own.time_ns / 1e9:.0f} s since the epoch on" for own in one.changes]
         out += [
             f"  odd port {'/'.join(own.port)}: {own.what} × {own.ratio:.3g} of its peers ({own.confidence:.0%})"

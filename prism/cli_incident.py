@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,6 @@ from collectors.files.atomic_files import written
 
 if TYPE_CHECKING:
     from collectors.columns.record import Flows
-    from prism.incidents.incident import Incident
 
 FAILED = 3  # exit status
 
@@ -41,6 +40,7 @@ def incident(
         from prism.incidents.incident import join
         from prism.incidents.places import places
         from prism.incidents.sheet import html as page
+        from prism.incidents.told import document, text
         from prism.logs.opening import diagnose_files
         from prism.recordings import replay
 
@@ -59,55 +59,17 @@ def incident(
             _write(html, page(own))
         job = next((one for one in seen.jobs if one.job.id == own.job), None)
         if hints and job is not None:
-            document = loghints.hints(said.facts, job.job.endpoints, places(job.job.endpoints, said.facts, placed))
-            _write(hints, dumps(document, indent=1) + "\n")
+            given = loghints.hints(said.facts, job.job.endpoints, places(job.job.endpoints, said.facts, placed))
+            _write(hints, dumps(given, indent=1) + "\n")
         if json and json != "-":
-            _write(json, dumps(_document(own), indent=1) + "\n")
-        sys.stdout.write(dumps(_document(own), indent=1) + "\n" if json == "-" else "\n".join(_text(own)) + "\n")
+            _write(json, dumps(document(own), indent=1) + "\n")
+        sys.stdout.write(dumps(document(own), indent=1) + "\n" if json == "-" else "\n".join(text(own)) + "\n")
         raise typer.Exit(FAILED if own.failed else 0)
 
 
 def _write(path: str, text: str) -> None:
     with written(path) as name:
         Path(name).write_text(text, encoding="utf-8")
-
-
-def _document(own: Incident) -> dict[str, Any]:
-    from prism.logs import told
-
-    quiet = own.silence
-    return {
-        "schema": "prism-incident/1",
-        "failed": own.failed,
-        "job": own.job or None,
-        "node": own.node or None,
-        "endpoints": list(own.endpoints),
-        "cause": own.cause or None,
-        "why": own.why or None,
-        "confidence": own.confidence,
-        "witnesses_agree": own.agrees,
-        "witnesses": list(own.witnesses),
-        "ranks_assumed": own.assumed,
-        "last_payload": [{"endpoint": name, "time_ns": time} for name, time in quiet.order] if quiet else [],
-        "unanswered": list(quiet.unanswered) if quiet else [],
-        "checks": [vars(one) for one in own.checks],
-        "findings": [{"kind": one.kind, "ids": list(one.ids), "message": one.message} for one in own.findings],
-        "logs": told.document(own.logs),
-    }
-
-
-def _text(own: Incident) -> list[str]:
-    if not own.failed:
-        out = [f"No failure in the logs ({own.logs.stage})."]
-    else:
-        where = f" ({', '.join(own.endpoints)})" if own.endpoints else ""
-        out = [f"{own.node}{where}: {own.cause}: {own.why}. Confidence {own.confidence:.0%}."]
-        if own.agrees is not None:
-            out.append("Logs and flows name the same node." if own.agrees else "Logs and flows name different nodes.")
-    out += [f"  {one}" for one in own.witnesses]
-    words = {True: "agree", False: "DISAGREE", None: "unknown"}
-    out += [f"  {one.what}: logs {one.logs}, flows {one.flows}: {words[one.agrees]}" for one in own.checks]
-    return out
 
 
 def add_to(app: typer.Typer) -> None:

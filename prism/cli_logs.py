@@ -37,6 +37,10 @@ def logs(
     learn: Annotated[
         str | None, typer.Option(metavar="FILE", help="Add this run, which is healthy, to FILE and diagnose nothing.")
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="WHERE", help="Store whose healthy runs are no evidence; a run that did not fail is added to it."),
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on reading as the files grow, until Ctrl-C.")] = False,
     loki: Annotated[str | None, typer.Option(metavar="URL", help="Read from Grafana Loki instead of files.")] = None,
     query: Annotated[str, typer.Option(metavar="LOGQL", help="Which lines to ask Loki for.")] = '{job=~".+"}',
@@ -57,6 +61,8 @@ def logs(
             raise ValueError("name log files or folders, or --loki URL; not both")
         if follow and (loki or learn):
             raise ValueError("--follow reads files and does not go with --loki or --learn")
+        if store and (healthy or learn or follow):
+            raise ValueError("--store keeps healthy runs itself and does not go with --healthy, --learn or --follow")
         known = _healthy(healthy) if healthy else None
         addresses = _addresses(topology) if topology else {}
         if follow:
@@ -66,7 +72,7 @@ def logs(
         if learn:
             _learn(learn, scanners)
             return
-        said = diagnose(scanners, healthy=known, addresses=addresses)
+        said = _with_store(store, scanners, addresses) if store else diagnose(scanners, healthy=known, addresses=addresses)
         _tell(said, json)
         raise typer.Exit(FAILED if said.failed else 0)
 
@@ -106,6 +112,28 @@ def _learn(path: str, scanners: list[Scanner]) -> None:
     with written(path) as name:
         Path(name).write_text(dumps(learnt), encoding="utf-8")
     typer.echo(f"{path}: {len(learnt.templates)} lines of {learnt.runs} healthy runs")
+
+
+def _with_store(where: str, scanners: list[Scanner], addresses: dict[str, str]) -> LogDiagnosis:
+    """Diagnose with what the store knows of healthy runs; add this run where it is one."""
+    from collectors.clickhouse import drivers
+    from prism.logs.diagnosis import diagnose
+    from prism.logs.healthystore import HealthyStore, stopped
+    from prism.store import State
+
+    database = drivers.opened(where)
+    try:
+        kept = HealthyStore(database)
+        said = diagnose(scanners, healthy=kept.load(), addresses=addresses)
+        why = "" if said.failed else stopped(State(database), said.marks.values())
+        if why:
+            typer.echo(f"prism: this run is not learnt as a healthy one: the store has a {why} in its time", err=True)
+        elif not said.failed and said.iteration >= 0:
+            learnt = kept.learn(event for one in scanners for event in one.events())
+            typer.echo(f"prism: learnt as a healthy run; {where} knows {len(learnt.templates)} lines", err=True)
+    finally:
+        database.close()
+    return said
 
 
 def _from_loki(url: str, query: str, hours: float, token: str, tenant: str) -> list[Scanner]:

@@ -19,17 +19,28 @@ class Incoming:
     folder: Path
     room: int  # octets
     files: list[tuple[str, str]] = field(default_factory=list)  # name, as uploaded; name on disk, which is ours
+    logs: list[tuple[str, str]] = field(default_factory=list)  # the same of training logs
 
     def add(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
         """Write a file. Raises FullError where it does not fit, OSError."""
         ours = f"{len(self.files)}{_ending(name)}"
+        self._write(ours, source, at_once)
+        self.files.append((_shown(name), ours))
+
+    def add_log(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
+        """Write a training log; of its folders the last two are kept in its name: they may say rank and host."""
+        ours = f"log-{len(self.logs)}"
+        self._write(ours, source, at_once)
+        parts = [_shown(part) for part in name.replace("\\", "/").split("/")[-3:] if part.strip(". ")]
+        self.logs.append(("/".join(parts) or "log", ours))
+
+    def _write(self, ours: str, source: IO[bytes], at_once: int) -> None:
         with open(self.folder / ours, "xb") as file:
             while piece := source.read(at_once):
                 self.room -= len(piece)
                 if self.room < 0:
                     raise FullError("the upload does not fit into the free space of the spool; delete older uploads")
                 file.write(piece)
-        self.files.append((_shown(name), ours))
 
 
 def _ending(name: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prism.feedback.desk import Desk
     from prism.feedback.journal import Journal
     from prism.hearing import Heard
+    from prism.metrics.runs import Run
     from prism.names.bookings import Booking
     from prism.tokens import Tokens
     from prism.uploads import Uploads
@@ -67,7 +68,7 @@ class Service:
     whoever runs the service (`servicefile`). Without `feedback` nobody can say anything about a finding. `survey`
     is what exporters send, live, and `heard` what is known of them. `perfetto` is where pages open
     traces, `bookings` what schedulers said of jobs, also of those that ended. `history` gives the cases that were open at a
-    time or later, as the store keeps them.
+    time or later, as the store keeps them; `runs` are measures of jobs, also of those that ended.
     """
 
     boards: Boards
@@ -87,3 +88,4 @@ class Service:
     perfetto: str = ""
     bookings: Callable[[], Sequence[Booking]] = tuple
     history: Callable[[int], Sequence[Case]] | None = None
+    runs: Callable[[], Sequence[Run]] = tuple

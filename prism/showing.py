@@ -22,6 +22,7 @@ from prism.board import Case
 from prism.feedback.desk import Desk
 from prism.feedback.journal import Journal
 from prism.outbox import Outbox
+from prism.past.runs import Runs, kept_runs
 from prism.serve import Parts, Shown
 from prism.service import Feedback, Service
 from prism.servicefile import Running, near, noted
@@ -48,15 +49,17 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
             yield from parts.counts()
             yield from alerting.counts()
 
+        runs = Runs(parts.database)
         with ExitStack() as undo:
             undo.callback(desk.close)
+            undo.enter_context(kept_runs(runs, parts.watch.boards))
             undo.enter_context(_telling(alerting, parts))
             if pages is not None:
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
                 given |= (
                     {"perfetto": perfetto, "bookings": getattr(parts, "bookings", tuple)}
-                    | {"history": _history(parts)}
+                    | {"history": _history(parts), "runs": runs.all}
                     | {
                         "feedback": feedback,
                         "survey": parts.survey,

@@ -132,10 +132,17 @@ def _spans(old: Spans, new: Spans, seam: int, most: int) -> Spans:
     keep, take = np.flatnonzero(old.start_ns < seam), np.flatnonzero(new.start_ns >= seam)
     names = ("start_ns", "end_ns", "rank", "phase", "peer")
     columns = {name: np.concatenate([getattr(old, name)[keep], getattr(new, name)[take]]) for name in names}
+    if len(old.octets) or len(new.octets):
+        columns["octets"] = np.concatenate([_octets(old)[keep], _octets(new)[take]])
     if len(columns["start_ns"]) > most:
         rows = np.sort(np.argsort(columns["start_ns"], kind="stable")[-most:])
         columns = {name: column[rows] for name, column in columns.items()}
     return Spans(**columns)
+
+
+def _octets(spans: Spans) -> NDArray[np.int64]:
+    """What spans moved, 0 where nobody knows: those of a store come back without."""
+    return spans.octets if len(spans.octets) == len(spans) else np.zeros(len(spans), np.int64)
 
 
 def _phases(old: Phases, new: Phases, count: int, fresh: int, gone: int, most: int) -> Phases:

@@ -3,6 +3,7 @@
 Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arrows along pipelines, from who sends), `i` (where
 findings begin), `C` (counters: what a rank sends and is sent). Times are microseconds since `otherData.start_ns`, because the
 epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
+Flows of the category `wait` lead from what a rank did to the wait of the rank that waited for it (prism.waitflows).
 
 Arrows and counters are bounded per job: of more transfers the longest have arrows, counters get coarser.
 One file per rank, as PyTorch's profiler writes them: `prism.kineto`.
@@ -22,6 +23,7 @@ from prism.numbering import numbers
 from prism.report import to_json
 from prism.topology import Topology
 from prism.traffic import moved, transfers
+from prism.waitflows import waits
 
 JSON = dict[str, Any]
 
@@ -65,7 +67,8 @@ def events(
         ends[sent] = np.arange(drawn + 1, drawn + 1 + len(sent))
         ends[given] = -ends[sent]
         drawn += len(sent)
-        _add_ranks(process, found, ends.tolist(), topology)
+        phases = _add_ranks(process, found, ends.tolist(), topology)
+        drawn += _add_waits(process, found, phases, drawn, arrows)
         process.mark(mine)
         _add_counters(process, found, values)
         yield from process.events
@@ -83,8 +86,9 @@ class _Process:
         self.pid, self.zero_ns, self.tracks = pid, zero_ns, 0
         self.events: list[JSON] = [{"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": {"name": name}}]
 
-    def add(self, name: str, slices: Sequence[Slice]) -> None:
-        """Add slices on as many tracks as they need not to overlap; none for no slices."""
+    def add(self, name: str, slices: Sequence[Slice]) -> int:
+        """Add slices on as many tracks as they need not to overlap, none for no slices; the first track's number."""
+        first = self.tracks + 1
         for i, lane in enumerate(_lanes(slices)):
             self.tracks += 1
             at = {"pid": self.pid, "tid": self.tracks}
@@ -98,6 +102,13 @@ class _Process:
                     ends = {"ph": "s"} if arrow > 0 else {"ph": "f", "bp": "e"}
                     middle = {"ts": ((start + end) // 2 - self.zero_ns) / 1000}
                     self.events.append({**ends, **at, "id": abs(arrow), "name": label, "cat": "transfer", **middle})
+        return first
+
+    def flow(self, number: int, name: str, begin: tuple[int, int], end: tuple[int, int]) -> None:
+        """Add an arrow from a track and time, ns, to another."""
+        for ph, (tid, time) in (("s", begin), ("f", end)):
+            at = {"ph": ph, "pid": self.pid, "tid": tid, "id": number, "ts": (time - self.zero_ns) / 1000}
+            self.events.append({**at, "name": name, "cat": "wait"} | ({"bp": "e"} if ph == "f" else {}))
 
     def mark(self, findings: Sequence[Slice]) -> None:
         """Add a marker across the process where each finding begins."""
@@ -139,8 +150,12 @@ def _event_slice(event: Event) -> Slice:
     return Slice(event.start_ns, event.end_ns, event.kind, {})
 
 
-def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], topology: Topology | None) -> None:
-    """Tracks of every rank, by stage: its steps, their phases, its compute, its communication; `arrows` by row of spans."""
+def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], topology: Topology | None) -> dict[int, int]:
+    """Tracks of every rank, by stage: its steps, their phases, its compute, its communication; `arrows` by row of spans.
+
+    Returns the track of each rank's phases.
+    """
+    tracks = {}
     endpoints, stages = found.job.endpoints, found.parallelism.stages
     spans = found.timeline.spans
     by_rank = np.argsort(spans.rank, kind="stable")
@@ -150,7 +165,7 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], to
         name = f"{track(found, rank, topology)}{stage}"
         steps = zip(numbers(found.timeline, rank).tolist(), found.timeline.steps[rank].tolist(), strict=True)
         process.add(f"{name} · steps", [Slice(begin, end, f"step {i}", {}) for i, (begin, end) in steps])
-        process.add(f"{name} · phases", _phases(found, rank))
+        tracks[rank] = process.add(f"{name} · phases", _phases(found, rank))
         quiet: list[Slice] = []
         busy: list[Slice] = []
         for row in by_rank[bounds[rank] : bounds[rank + 1]].tolist():
@@ -160,6 +175,15 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], to
             into.append(Slice(int(spans.start_ns[row]), int(spans.end_ns[row]), phase, args, arrows[row]))
         process.add(f"{name} · compute", quiet)
         process.add(f"{name} · communication", busy)
+    return tracks
+
+
+def _add_waits(process: _Process, found: JobDiagnosis, phases: Mapping[int, int], drawn: int, most: int) -> int:
+    """Arrows of waits between the tracks of phases, numbered after those that are `drawn`; how many."""
+    known = waits(found.timeline, most=most)
+    for number, one in enumerate(known, drawn + 1):
+        process.flow(number, "wait", (phases[one.peer], one.peer_ns), (phases[one.rank], one.end_ns - 1))
+    return len(known)
 
 
 def track(found: JobDiagnosis, rank: int, topology: Topology | None) -> str:

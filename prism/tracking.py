@@ -181,7 +181,8 @@ def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
     spans, phases = timeline.spans, timeline.phases
     rows, slots = to[spans.rank] >= 0, to[phases.rank] >= 0
     peer = np.where(spans.peer >= 0, to[spans.peer], -1).astype(np.int32)
-    moved = Spans(spans.start_ns[rows], spans.end_ns[rows], to[spans.rank][rows], spans.phase[rows], peer[rows])
+    octets = spans.octets[rows] if len(spans.octets) == len(spans) else spans.octets
+    moved = Spans(spans.start_ns[rows], spans.end_ns[rows], to[spans.rank][rows], spans.phase[rows], peer[rows], octets)
     columns: dict[str, Any] = {name: getattr(phases, name)[slots] for name in ("start_ns", "end_ns", "step", "phase")}
     placed = replace(phases, rank=to[phases.rank][slots], **columns)
     return replace(timeline, steps=tuple(steps), spans=moved, phases=placed)

@@ -13,9 +13,16 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collectors.compilation.compiled import be_patient
 from collectors.memory.limit import TooMuchError, bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collectors.columns.record import Flows
+    from prism.board import Board
 
 ASKED = "asked.json"  # in the folder: the files, under their names and ours, and the topology
 NICE = 10
@@ -47,7 +54,7 @@ def main(folder: str, memory: str, octets: str) -> int:
 def shown(text: str, folder: Path) -> str:
     """A message with the names of files as they were uploaded, for those on disk."""
     asked = json.loads((folder / ASKED).read_text("utf-8"))
-    for name, ours in sorted(asked["files"], key=lambda one: -len(one[1])):
+    for name, ours in sorted([*asked["files"], *asked.get("logs", ())], key=lambda one: -len(one[1])):
         text = text.replace(str(folder / ours), name)
     return text.replace(f"{folder}/", "")
 
@@ -72,7 +79,26 @@ def replay(folder: Path) -> None:
     jobs = bookings.parse(asked["jobs"], "jobs.json") if asked.get("jobs") else ()
     told, flows = replayed(inputs, placed, _Progress().tell, hints=given, bookings=jobs)
     source = replace(told.source, files=tuple(names.get(path, path) for path in told.source.files))
+    if asked.get("logs"):
+        _say({"stage": "logs", "done": 0, "total": len(asked["logs"])})
+        (folder / "incident.json").write_text(incident(folder, asked["logs"], told, flows), "utf-8")
     boardfile.save(folder / "board", replace(told, source=source), flows)
+
+
+def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows: Flows) -> str:
+    """What logs and flows say together, as JSON."""
+    from prism.incidents.incident import join
+    from prism.incidents.told import document
+    from prism.logs.diagnosis import diagnose
+    from prism.logs.opening import scan_named
+    from prism.model import Diagnosis
+
+    placed = board.topology.endpoints if board.topology is not None else {}
+    addresses = {address: one.host for address, one in placed.items() if one.host}
+    said = diagnose(scan_named([(name, str(folder / ours)) for name, ours in logs]), addresses=addresses)
+    jobs, findings = tuple(one.found for one in board.jobs), tuple(case.finding for case in board.cases)
+    own = join(said, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
+    return json.dumps(document(own))
 
 
 class _Progress:

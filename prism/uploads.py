@@ -29,7 +29,8 @@ from prism.incoming import FullError, Incoming
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 OVER: tuple[State, ...] = ("done", "failed", "cancelled")
-BOARD, ASKED = "board", "asked.json"
+BOARD, ASKED, INCIDENT = "board", "asked.json", "incident.json"
+SHEET = 32 << 20  # octets of an incident at most
 KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "NUMBA_CACHE_DIR")  # of the environment; no secret reaches a child
 LINE = 4096  # octets of a line that a child says
 
@@ -63,13 +64,17 @@ class Upload:
     octets: int = 0
     key: str = ""
     span: tuple[int, int] | None = None
+    finding: str = ""  # whose logs these are
+    logs: int = 0  # files of logs
+    incident: bool = False  # whether logs and flows were joined
 
     def to_json(self) -> dict[str, Any]:
         """As REST tells it. `start_ns` and `end_ns` are those of a diagnosis of the past."""
         times = [str(at) for at in self.span] if self.span else [None, None]
         fields = {name: getattr(self, name) for name in ("id", "state", "stage", "done", "total", "error")}
         span = {"start_ns": times[0], "end_ns": times[1]}
-        return fields | span | {"files": list(self.files), "octets": self.octets, "board": f"?replay={self.id}"}
+        joined = {"logs": self.logs, "finding": self.finding or None, "incident": self.incident}
+        return fields | span | joined | {"files": list(self.files), "octets": self.octets, "board": f"?replay={self.id}"}
 
 
 class Uploads:
@@ -131,6 +136,18 @@ class Uploads:
                 self._boards.pop(next(iter(self._boards)))
             return found
 
+    def incident(self, id_: str) -> Mapping[str, Any] | None:
+        """What an upload's logs and flows say together; None where there is none of that id, or without logs."""
+        upload = self._uploads.get(id_)
+        if upload is None or not upload.incident:
+            return None
+        try:
+            with open(self._path(id_) / INCIDENT, "rb") as file:
+                found = json.loads(file.read(SHEET))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) and found.get("schema") == "prism-incident/1" else None
+
     def incoming(self) -> Incoming:
         """Room for one more. Raises FullError where there is none, OSError."""
         with self._lock:
@@ -153,13 +170,18 @@ class Uploads:
         jobs: str | None = None,
         key: str = "",
         span: tuple[int, int] | None = None,
+        finding: str = "",
     ) -> Upload:
-        """Have an upload replayed, with the texts of a topology, of hints and of jobs of schedulers. Raises OSError."""
+        """Have an upload replayed, with the texts of a topology, of hints and of jobs of schedulers. Raises OSError.
+
+        Where there are logs, they are joined with it; `finding` is whose logs they are.
+        """
         octets = sum(path.stat().st_size for path in incoming.folder.iterdir())
-        asked = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs}
+        asked = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs, "logs": incoming.logs}
         (incoming.folder / ASKED).write_text(json.dumps(asked), "utf-8")
         names = tuple(name for name, _ in incoming.files)
-        upload = Upload(incoming.id, names, time.time(), octets=octets, key=key, span=span)
+        upload = Upload(incoming.id, names, time.time(), octets=octets, key=key, span=span, finding=finding)
+        upload.logs = len(incoming.logs)
         with self._lock:
             self._uploads[upload.id] = upload
         self._waiting.put(upload.id)
@@ -229,9 +251,10 @@ class Uploads:
         done = code == 0 and board.is_file() and upload.state != "cancelled"
         with self._lock:
             for path in folder.iterdir() if folder.is_dir() else ():  # who cancels may forget it at once
-                if not done or path != board:
+                if not done or path.name not in (BOARD, INCIDENT):
                     path.unlink()
             upload.octets = board.stat().st_size if done else 0
+            upload.incident = done and (folder / INCIDENT).is_file()
             cancelled = upload.state == "cancelled"
             if not done:
                 upload.error = None if cancelled else str(last.get("error") or _ended(code, self.bounds, late=late))

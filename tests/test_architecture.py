@@ -29,12 +29,14 @@ prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages p
 prism.api.moments prism.api.parameters prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings
 prism.api.schemas_service prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts
 prism.cli_live prism.cli_ops prism.cli_counters prism.cli_incident prism.cli_logs prism.cli_metrics prism.cli_stacks
-prism.counters.reading prism.logs.loki prism.logs.opening prism.logs.reading prism.stacks.acting prism.stacks.folder
+prism.counters.reading prism.logs.healthystore prism.logs.loki prism.logs.opening prism.logs.reading
+prism.stacks.acting prism.stacks.folder
 prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histories prism.history prism.incoming
 prism.keeping prism.live
 prism.opening prism.outbox prism.page prism.playing prism.public prism.results
 prism.recordings prism.serve prism.service prism.showing prism.silencing
 prism.simulations prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
+prism.api.history prism.api.incidents prism.past.runs prism.api.pictures prism.api.schemas_pictures
 prism.api.search prism.names.keeping prism.names.sources
 prism.api.remarks prism.api.alerts prism.api.actions prism.api.schemas_feedback prism.feedback.desk prism.feedback.journal
 prism.api.exporters prism.api.reports prism.reports.command prism.telemetry.jobs

@@ -282,6 +282,26 @@ def test_every_metric_that_is_asked_for_is_exported(tmp_path):
     assert metric_names(EXPRESSIONS) <= names
 
 
+def test_the_dashboard_s_annotations_are_answered_by_the_api():
+    import httpx
+
+    from prism.api.serving import served
+    from tests.prism.api.conftest import make_service
+
+    [asked] = [one["target"] for one in BY_JOB["annotations"]["list"] if one["datasource"]["uid"] == "prism-api"]
+    given = {"${__from}": "1795214542677", "${__to}": "1795218142677", "${job:csv}": ".*"}
+    params = {}
+    for one in asked["url_options"]["params"]:
+        params[one["key"]] = one["value"]
+        for name, value in given.items():
+            params[one["key"]] = params[one["key"]].replace(name, value)
+    with served(make_service()) as port:
+        (row,) = httpx.get(f"http://127.0.0.1:{port}{asked['url']}", params=params).json()[asked["root_selector"]]
+    assert {column["selector"] for column in asked["columns"]} <= set(row)
+    assert SOURCES["prism-api"]["secureJsonData"]["bearerToken"] == "$__file{/run/secrets/prometheus-token}"
+    assert SERVICES["grafana"]["secrets"] == SERVICES["prometheus"]["secrets"]
+
+
 def test_the_dashboard_s_queries_are_answered_by_the_store(tmp_path):
     from collectors.clickhouse.drivers import opened
     from collectors.store.flow_rows import TABLES

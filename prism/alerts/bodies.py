@@ -18,6 +18,8 @@ from prism.alerts.email import email
 from prism.alerts.model import Alert, Notification
 from prism.alerts.opsgenie import opsgenie
 from prism.alerts.opsgenie import path as opsgenie_path
+from prism.alerts.otlp import PATH as LOGS
+from prism.alerts.otlp import otlp
 from prism.alerts.settings import Kind, Receiver
 from prism.alerts.signing import signature
 from prism.alerts.slack import slack
@@ -48,6 +50,8 @@ def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_
         url = url.rstrip("/") + opsgenie_path(told)
     if receiver.kind == "alertmanager" and not url.rstrip("/").endswith(PUSH):
         url = url.rstrip("/") + PUSH
+    if receiver.kind == "otlp" and not url.rstrip("/").endswith(LOGS):
+        url = url.rstrip("/") + LOGS
     made = BODIES[receiver.kind](told, receiver, external_url, now_ns)
     body = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     headers = [("Content-Type", "application/json"), ("User-Agent", "Prism")]
@@ -140,6 +144,10 @@ def _opsgenie(told: Notification, _receiver: Receiver, external_url: str, _now_n
     return opsgenie(told, external_url)
 
 
+def _otlp(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return otlp(told, external_url)
+
+
 BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
     "webhook": webhook,
     "signed": signed,
@@ -148,6 +156,7 @@ BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
     "slack": _slack,
     "teams": _teams,
     "opsgenie": _opsgenie,
+    "otlp": _otlp,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from prism.alerts.matching import Matcher
 
-Kind = Literal["webhook", "signed", "alertmanager", "pagerduty", "slack", "teams", "opsgenie", "email"]
+Kind = Literal["webhook", "signed", "alertmanager", "pagerduty", "slack", "teams", "opsgenie", "otlp", "email"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUPABLE = ("job", "severity", "alertname", "subject", "ids", "host", "switch", "cluster")

@@ -53,7 +53,7 @@ def jobs(request: Request, shown: ShownAsked, after: AfterAsked, limit: LimitQue
 @router.get("/jobs/{id}", response_model=schemas.Job, responses=one("job", 404))
 def job(request: Request, shown: ShownAsked, id: IdPath, ranks: RanksQuery = None) -> Response:  # noqa: A002
     """A job with its groups, ranks and events."""
-    _job(shown, id)
+    job_of(shown, id)
     return answer(request, shown, lambda: views.job(shown.board, id, ranks=span(ranks)))
 
 
@@ -72,7 +72,7 @@ def steps(
     `usual` is from before the named finding, else before the first open claim, else before the newest closed one. It is kept
     from when the finding opened, so the fault does not move it.
     """
-    found = _job(shown, id).found
+    found = job_of(shown, id).found
     cases = [one for one in shown.board.cases if one.finding.job == id]
     if finding is not None and finding not in {one.id for one in cases}:
         raise HTTPException(404, f"job {id!r} has no finding {finding!r}")
@@ -93,7 +93,7 @@ def timeline(
     max_spans: Annotated[int, Query(ge=1, le=100_000)] = views_time.MAX_SPANS,
 ) -> Response:
     """What every rank did when."""
-    found = _job(shown, id).found
+    found = job_of(shown, id).found
     topology = shown.board.topology
 
     def make() -> views.Json:
@@ -111,7 +111,7 @@ def graph(
     kind: PairKind | None = None,
 ) -> Response:
     """Who sends how much to whom."""
-    found = _job(shown, id).found
+    found = job_of(shown, id).found
     return answer(request, shown, lambda: views_graph.graph(found, shown.board.topology, by=by, kind=kind))
 
 
@@ -126,7 +126,7 @@ def deviations(
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Response:
     """Ranks in order of how much more they spend than before `start_ns` and than the other ranks of their stage."""
-    found, topology = _job(shown, id).found, shown.board.topology
+    found, topology = job_of(shown, id).found, shown.board.topology
     start, end = start_ns if start_ns is not None else found.job.start_ns, LAST if end_ns is None else end_ns
     given: dict[str, Any] = {"measure": measure, "topology": topology, "most": limit}
     return listed(request, shown, lambda: (ranked(found, start, end, **given), None))
@@ -135,7 +135,7 @@ def deviations(
 @router.get("/jobs/{id}/trace", response_class=Response, responses=errors(404, 413))
 def trace(shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
     """What every rank did, as a Chrome trace that Perfetto opens: tracks by rank, host and GPU, findings as markers."""
-    found = _job(shown, id).found
+    found = job_of(shown, id).found
     many = len(found.timeline.phases) + len(found.timeline.spans)
     if many > service.limits.traced:
         raise HTTPException(413, f"{many:,} intervals are more than {service.limits.traced:,}; use prism diagnose --trace FILE")
@@ -146,7 +146,8 @@ def trace(shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # 
     return Response(text, media_type=JSON, headers=headers)
 
 
-def _job(shown: Shown, id_: str) -> JobStatus:
+def job_of(shown: Shown, id_: str) -> JobStatus:
+    """The job with an id. Raises HTTPException 404, which names those there are."""
     found = views.job_of(shown.board, id_)
     if found is None:
         raise absent("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")

@@ -17,6 +17,7 @@ from prism.api.moments import with_times
 from prism.api.problems import PROBLEM
 from prism.api.schemas import Problem
 from prism.board import Board, Gap, told
+from prism.cells import Stretch
 from prism.exporters.ports import Port
 from prism.exporters.survey import survey
 from prism.exporters.told import exporter
@@ -44,10 +45,15 @@ from prism.model import (
 from prism.names.bookings import Booking
 from prism.names.search import search
 from prism.past.comparing import compared
+from prism.rankings.arranged import arranged
 from prism.rankings.deviation import deviations
+from prism.rates.onestep import Step, one_step
+from prism.reports.effective import effective
 from prism.reports.lost import lost
+from prism.telemetry.annotations import annotated
 from prism.topology import Endpoint, Topology
 from prism.views import Json
+from prism.views_shares import shares
 
 MARK, LIST = "example:", "[]"
 MS, START = 1_000_000, 1_795_214_542_677_184_076
@@ -146,11 +152,32 @@ def examples() -> dict[str, Json]:
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
+        "arranged": arranged(found, START + 1000 * MS, Stretch(START, START + 2000 * MS), topology=board.topology),
+        **incident_examples(),
+        "history": {
+            "job": "job-1",
+            "known": True,
+            "step_s": 1.03,
+            "runs": [{"job": "job-0", "start_ns": str(START - 9_000 * MS), "end_ns": str(START - 5_000 * MS), "step_s": 1.0}],
+            "changed": [{"name": "step", "now": 1.03, "before": 1.0, "ratio": 1.03, "needed": 0.02, "worse": True}],
+            "drift": None,
+        },
+        "shares": shares(found, Stretch(START, START + 1000 * MS), bins=2, topology=board.topology),
+        "ettr": effective(board, [case], START, START + 3000 * MS)[0],
+        "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
         **rate_examples(),
+        "onestep": one_step(
+            flows,
+            found,
+            replace(case.finding, ids=(found.job.endpoints[0],)),
+            Step(0, START, START + 1000 * MS),
+            board.topology,
+        )
+        or {},
         "compare": {"a": views.jobs(board)[0], "b": views.jobs(board)[0]} | compared(found, found),
         "replay": replay
-        | {"start_ns": None, "end_ns": None}
+        | {"start_ns": None, "end_ns": None, "logs": 0, "finding": None, "incident": False}
         | {"files": ["leaf0.pcap.gz"], "octets": 749000, "board": "?replay=0123456789abcdef"},
         "health": {
             "ok": True,
@@ -180,6 +207,27 @@ def exporter_example() -> Json:
     sent = survey(Flows.build(columns | {"src": [0], "dst": [0]}, endpoints=("10.10.0.1",), exporters=("leaf0",)))
     port = Port(49, 800_000_000_000, True, START, START + MS, 0, 0, 0, 0, 312.5, 298.0)
     return exporter("leaf0", sent["leaf0"], [port], None, 0)
+
+
+def incident_examples() -> dict[str, Json]:
+    """Examples of an incident."""
+    brief = {"id": "0123456789abcdef", "finding": "323230027bb9", "failed": True, "job": "job-1", "node": "server1"}
+    brief |= {"cause": "hardware", "confidence": 0.97}
+    line = {"source": "rank1.log", "first": 812, "text": "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."}
+    whole = {
+        "board": "?replay=0123456789abcdef",
+        "endpoints": ["10.10.1.1"],
+        "why": "a GPU has fallen off the bus",
+        "witnesses_agree": True,
+        "witnesses": ["flows: 10.10.1.1, rank 1 sent its last payload 812 ms before any other (97%)"],
+        "ranks_assumed": False,
+        "last_payload": [{"endpoint": "10.10.1.1", "time_ns": str(START)}],
+        "unanswered": [],
+        "checks": [{"what": "step time", "logs": "1.03 s", "flows": "1.03 s", "agrees": True}],
+        "findings": [{"kind": "hang", "ids": ["10.10.1.1"], "message": "sends nothing, and all others wait for it"}],
+        "logs": {"stage": "training", "iteration": 811, "lines": [line]},
+    }
+    return {"incidents": brief, "incident": brief | whole}
 
 
 def rate_examples() -> dict[str, Json]:

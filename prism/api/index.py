@@ -27,6 +27,9 @@ LINKS = (
     "exporters",
     "reports/lost",
     "reports/lost.html",
+    "reports/ettr",
+    "annotations",
+    "incidents",
     "replays",
     "remarks",
     "labels",
@@ -64,6 +67,7 @@ def index(request: Request, service: ServiceAsked) -> Response:
     """Version of the API and links to everything it offers; `store`, `rates` and remarks only where they are kept."""
     absent = [] if service.store is not None else ["store"]
     absent += [] if service.records is not None else ["rates"]
+    absent += [] if service.uploads is not None else ["incidents"]
     absent += [] if service.feedback is not None else FEEDBACK
     return Response(encoded(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON)
 

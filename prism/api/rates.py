@@ -13,7 +13,9 @@ from prism.api.answers import Shown, answer
 from prism.api.asked import ServiceAsked, ShownAsked, TimeQuery
 from prism.api.described import one
 from prism.api.remarks import CaseId, case_of
+from prism.model import Phase
 from prism.rates.culprit import beside_peers
+from prism.rates.onestep import one_step, step_of
 from prism.rates.series import By, Way, series
 from prism.rates.speeds import learnt, speed
 from prism.views import Json, finite, ns
@@ -135,6 +137,64 @@ def finding_rates(request: Request, shown: ShownAsked, service: ServiceAsked, id
     return answer(
         request, shown, lambda: beside_peers(flows, found, status.found.job, shown.board.topology, start, end), tagged=False
     )
+
+
+class StepPhase(schemas.Model):
+    """What a rank did in the step; `phase` is an index into `phases`."""
+
+    phase: int
+    start_ms: schemas.Number
+    end_ms: schemas.Number
+
+
+class Transfer(schemas.Model):
+    """A record that was sent in the step. `suspect`: it uses what the finding blames."""
+
+    start_ms: schemas.Number
+    end_ms: schemas.Number
+    to: str
+    octets: int
+    gbit_s: schemas.Number
+    suspect: bool
+
+
+class StepLane(schemas.Model):
+    """An endpoint in the step: how fast it sends (the median by octets), for how long, what, and what it did."""
+
+    endpoint: str
+    host: str | None
+    rank: int
+    stage: int | None
+    octets: int
+    sending_ms: schemas.Number
+    gbit_s: schemas.Number
+    phases: list[StepPhase]
+    transfers: list[Transfer]
+
+
+class OneStep(schemas.Model):
+    """One step of a culprit (first) beside a healthy peer, if the job has one; times in ms since the step began."""
+
+    step: int
+    start_ns: schemas.Ns
+    duration_ms: schemas.Number
+    phases: list[Phase]
+    lanes: list[StepLane]
+
+
+@router.get("/findings/{id}/step", response_model=OneStep, responses=one("onestep", 404))
+def finding_step(request: Request, shown: ShownAsked, service: ServiceAsked, id: CaseId) -> Response:  # noqa: A002
+    """One step of a finding's culprit beside the same step of a healthy peer: what both sent, when and how fast."""
+    case = case_of(shown, id)
+    status = views.job_of(shown.board, case.finding.job)
+    step = step_of(status.found, case.finding) if status is not None else None
+    if status is None or step is None:
+        raise HTTPException(404, f"no step of job {case.finding.job} is known in the time of this finding")
+    flows, _, _, _ = _records(shown, step.start_ns, step.end_ns, service.limits.looked_at, case.finding.job)
+    told = one_step(flows, status.found, case.finding, step, shown.board.topology)
+    if told is None:
+        raise HTTPException(404, "no record of this step uses what the finding blames")
+    return answer(request, shown, lambda: told, tagged=False)
 
 
 def _records(shown: Shown, start: int | None, end: int | None, most: int, job: str | None) -> tuple[Flows, int, int, bool]:

@@ -18,7 +18,8 @@ from prism.service import Service
 from prism.uploads import Upload, Uploads
 
 DOCUMENT = 16 << 20  # octets of a topology or of hints
-FIELDS = ("files", "topology", "hints")
+MOST_LOGS = 512  # files of logs
+FIELDS = ("files", "topology", "hints", "logs")
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
@@ -35,15 +36,15 @@ def router() -> APIRouter:
 
 
 async def fields(request: Request) -> None:
-    """Refuse a form that has other fields than `files`, `topology` and `hints`."""
+    """Refuse a form that has other fields than these."""
     form = await request.form()
     if unknown := sorted(set(form) - set(FIELDS)):
         raise HTTPException(
             422,
             f"unknown form field {', '.join(map(repr, unknown))}: "
-            "captures and records go in 'files', a topology in 'topology', hints in 'hints'",
+            "captures and records go in 'files', a topology in 'topology', hints in 'hints', training logs in 'logs'",
         )
-    for name in FIELDS[1:]:
+    for name in FIELDS[1:3]:
         if len(form.getlist(name)) > 1:
             raise HTTPException(422, f"form field '{name}': more than one file; send one")
 
@@ -60,10 +61,18 @@ def upload(
     hints: Annotated[
         UploadFile | SkipJsonSchema[None], File(description="What is known of the site and its jobs, see prism replay --hints.")
     ] = None,
+    logs: Annotated[
+        list[UploadFile] | SkipJsonSchema[None], File(description="Training logs of the run, which are joined with its flows.")
+    ] = None,
     _fields: Annotated[None, Depends(fields)] = None,
 ) -> Response:
-    """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board."""
+    """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board.
+
+    With `logs` they are joined with the flows: `GET /api/v1/incidents/ID`.
+    """
     spool = _uploads(service)
+    if len(logs or ()) > MOST_LOGS:
+        raise HTTPException(422, f"form field 'logs': {len(logs or ())} files, at most {MOST_LOGS}; join some")
     if len(files) > spool.bounds.files:
         raise HTTPException(
             422, f"form field 'files': {len(files)} files, at most {spool.bounds.files} in one upload; send fewer"
@@ -81,6 +90,8 @@ def upload(
     try:
         for file in files:
             incoming.add(file.filename or "upload", file.file)
+        for file in logs or ():
+            incoming.add_log(file.filename or "log", file.file)
         made = spool.start(incoming, placed, given)
         started = True
     except FullError as error:

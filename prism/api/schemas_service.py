@@ -45,7 +45,8 @@ class Flow(Model):
 class Replay(Model):
     """An upload and how far it is; `board` is what to add to other addresses once it is done.
 
-    `start_ns` and `end_ns`: of a diagnosis of the past, else null.
+    `start_ns` and `end_ns`: of a diagnosis of the past, else null. `logs`: how many files of training logs came with it, of
+    which `finding`, and whether they were joined with the flows (`incident`).
     """
 
     id: str
@@ -58,6 +59,9 @@ class Replay(Model):
     octets: int
     start_ns: Ns | None
     end_ns: Ns | None
+    logs: int
+    finding: str | None
+    incident: bool
     board: str
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from prism.counters.beating import Beats, beats
 from prism.counters.rates import Rates
+from prism.counters.servers import Agreement, Port, agreement
 
 PEERS = 3  # other ports of equal volume that a port is compared with
 EQUAL = 0.1  # share by which volumes of one group differ at most
@@ -45,7 +46,8 @@ class PaceChange:
 class PortJob:
     """Ports that beat together. `period_s` is NaN where polls are too far apart to see it.
 
-    `roles` are groups of equal volume; `agreement` is the share of its ports that each half of the recording alone finds.
+    `roles` are groups of equal volume; `agreement` is the share of its ports that each half of the recording alone finds;
+    `servers` is how far the NICs of each server agree.
     """
 
     ports: tuple[tuple[str, str], ...]
@@ -56,17 +58,18 @@ class PortJob:
     agreement: float
     odd: tuple[OddPort, ...]
     changes: tuple[PaceChange, ...]
+    servers: Agreement
 
 
-def port_jobs(rates: Rates) -> tuple[PortJob, ...]:
-    """Jobs of at least two ports, the largest first."""
+def port_jobs(rates: Rates, servers: Mapping[Port, str] | None = None) -> tuple[PortJob, ...]:
+    """Jobs of at least two ports, the largest first. `servers` names the server at a port, where that is known."""
     found = beats(rates)
     half = rates.octets.shape[1] // 2
     halves = [_sets(beats(part)) for part in (rates.part(0, half), rates.part(half, 2 * half))] if half >= 64 else []
     jobs = []
     for number in np.unique(found.job[found.job >= 0]).tolist():
         places = np.flatnonzero(found.job == number)
-        jobs.append(_job(rates, found, places, halves))
+        jobs.append(_job(rates, found, places, halves, servers or {}))
     return tuple(sorted(jobs, key=lambda one: (-len(one.ports), one.ports)))
 
 
@@ -77,9 +80,18 @@ def _sets(found: Beats) -> list[set[int]]:
     ]
 
 
-def _job(rates: Rates, found: Beats, places: NDArray[np.intp], halves: Sequence[list[set[int]]]) -> PortJob:
+def _job(
+    rates: Rates,
+    found: Beats,
+    places: NDArray[np.intp],
+    halves: Sequence[list[set[int]]],
+    servers: Mapping[Port, str],
+) -> PortJob:
     members = np.concatenate([found.groups[place] for place in places])
-    agreement = min((_agreement(set(members.tolist()), own) for own in halves), default=0.5)
+    both = min((_agreement(set(members.tolist()), own) for own in halves), default=0.5)
+    ports = tuple(rates.ports[i] for i in sorted(members.tolist()))
+    nics = agreement(ports, rates.ports, rates.octets.sum(axis=1, dtype=np.float64), servers)
+    checked = min(both, nics.share) if nics.servers else both
     cohesion = float(np.median(found.cohesion[places]))
     series = rates.octets[found.groups[places[np.argmax([len(found.groups[place]) for place in places])]]].sum(axis=0)
     period, paces = paces_of(series)
@@ -87,14 +99,15 @@ def _job(rates: Rates, found: Beats, places: NDArray[np.intp], halves: Sequence[
     odd = [one for place in places for one in _odd(rates, found.groups[place])]
     total = rates.octets[members].sum(axis=0)
     return PortJob(
-        tuple(rates.ports[i] for i in sorted(members.tolist())),
+        ports,
         tuple(tuple(rates.ports[i] for i in role) for role in roles),
         period * rates.seconds,
         float(total.mean() / rates.seconds),
-        round(float(np.clip(cohesion, 0, 1) * (0.5 + 0.5 * agreement) * (1.0 if np.isfinite(period) else 0.6)), 3),
-        round(agreement, 3),
+        round(float(np.clip(cohesion, 0, 1) * (0.5 + 0.5 * checked) * (1.0 if np.isfinite(period) else 0.6)), 3),
+        round(both, 3),
         tuple(odd),
         tuple(changes(paces, len(series) // max(len(paces), 1) * rates.bin_ns, rates.start_ns)),
+        nics,
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from collectors.columns.record import Flows
 from prism.incidents.checks import Check, checks
@@ -59,8 +62,8 @@ def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology |
             assumed=False,
         )
     placed = places(job.job.endpoints, said.facts, topology)
-    quiet = fell_silent(flows, job)
     own = tuple(one for one in seen.findings if one.job == job.job.id and one.severity != "info")
+    quiet = fell_silent(_until_it_stopped(flows, job, own), job)
     told = checks(job, said.facts, said.marks, placed)
     if not said.failed:
         return Incident(False, job.job.id, "", (), "", "", 0.0, None, (), quiet, told, own, said, assumed=placed.assumed)
@@ -82,6 +85,15 @@ def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology |
         said,
         assumed=placed.assumed,
     )
+
+
+def _until_it_stopped(flows: Flows, job: JobDiagnosis, findings: Sequence[Finding]) -> Flows:
+    """The records up to the last hang after which the job went on: who stopped it fell silent before that, not at the end."""
+    over = [one for one in findings if one.kind == "hang" and one.end_ns < job.job.end_ns]
+    if not over:
+        return flows
+    last = max(over, key=lambda one: one.start_ns)
+    return flows.take(np.flatnonzero(flows.start_ns < (last.start_ns + last.end_ns) // 2))
 
 
 def _job(said: LogDiagnosis, seen: Diagnosis) -> JobDiagnosis | None:

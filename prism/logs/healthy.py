@@ -30,10 +30,15 @@ class Healthy:
 
 def learn(events: Iterable[Event], earlier: Healthy | None = None) -> Healthy:
     """Add the lines of one healthy run."""
+    return learn_texts((event.text for event in events), earlier)
+
+
+def learn_texts(texts: Iterable[str], earlier: Healthy | None = None) -> Healthy:
+    """The same of texts."""
     earlier = earlier or Healthy()
     drain = earlier.drain()
-    for event in events:
-        drain.add(event.text)
+    for text in texts:
+        drain.add(text)
     return Healthy(tuple(str(one)[:LONGEST] for one in drain.templates), earlier.runs + 1)
 
 

@@ -25,6 +25,13 @@ def scan_files(paths: Sequence[str]) -> list[Scanner]:
     return out
 
 
+def scan_named(named: Sequence[tuple[str, str]]) -> list[Scanner]:
+    """The same of files that have other names on disk: pairs of the name, which may say rank and host, and the path."""
+    kinds = Kinds()
+    places = [(name, path, *of_path(name)) for name, path in named]
+    return [scan(name, read(path), kinds, rank=rank, host=host) for name, path, rank, host in places]
+
+
 def scanner_of(path: str, name: str, kinds: Kinds) -> Scanner:
     """An empty scanner for a file that will be read bit by bit."""
     rank, host = of_path(path)

@@ -84,13 +84,13 @@ def spread(values: NDArray[np.float64]) -> Spread:
     return Spread(middle, float(np.quantile(values, 0.95)), float(error), len(values))
 
 
-def aggregate(job: JobDiagnosis) -> JobMetrics | None:
-    """The metrics of one job, or None with fewer than three steps."""
+def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetrics | None:
+    """The metrics of one job, or None with fewer than three steps; of each kind the first `most_groups` groups only."""
     ends = step_ends(job)
     if len(ends) < FEWEST + 1:
         return None
     layout = job.parallelism.layout
-    found = _Spans(job, ends)
+    found = _Spans(job, ends, most_groups)
     volumes = found.volumes()
     piped = [pair for pair in job.parallelism.pairs if pair.kind == "pp"]
     return JobMetrics(
@@ -117,11 +117,11 @@ def _plain(durations: NDArray[np.float64]) -> NDArray[np.float64]:
 class _Spans:
     """Spans of what was sent, with the step that each is in."""
 
-    def __init__(self, job: JobDiagnosis, ends: NDArray[np.int64]) -> None:
+    def __init__(self, job: JobDiagnosis, ends: NDArray[np.int64], most_groups: int | None = None) -> None:
         spans = job.timeline.spans
         rows = np.flatnonzero((spans.octets > 0) & (spans.start_ns >= ends[0]) & (spans.start_ns < ends[-1]))
         rows = rows[np.argsort(spans.start_ns[rows], kind="stable")]
-        self.job, self.ends = job, ends
+        self.job, self.ends, self.most_groups = job, ends, most_groups
         self.start, self.end = spans.start_ns[rows], spans.end_ns[rows]
         self.rank, self.peer, self.phase = spans.rank[rows], spans.peer[rows], spans.phase[rows]
         self.octets = spans.octets[rows]
@@ -143,7 +143,9 @@ class _Spans:
     def groups(self, kind: str) -> list[NDArray[np.intp]]:
         """Members, as ranks, of the groups of one kind that are on the wire."""
         groups = [one for one in self.job.parallelism.groups if one.kind == kind and one.evidence == "traffic"]
-        return [np.array([self.code[one] for one in own.members if one in self.code], np.intp) for own in groups]
+        return [
+            np.array([self.code[one] for one in own.members if one in self.code], np.intp) for own in groups[: self.most_groups]
+        ]
 
     def of(self, kind: str, members: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows of one kind within a group."""

@@ -23,6 +23,7 @@ from prism.model import Event, Finding, JobDiagnosis
 
 Reason = Literal["warm-up", "hang", "crash", "restart", "repeated"]
 Ints = NDArray[np.int64]
+Stretch = tuple[int, int]  # begin and end, ns
 ALIKE = 0.25  # of its length: by how much pauses of one kind may differ
 TOUCH = 0.1  # of a usual step: what a hang must take of a step to count there
 WINDOWS = 60  # points of the sliding ratio
@@ -82,6 +83,7 @@ def ettr(job: JobDiagnosis, findings: Sequence[Finding] = (), *, until_ns: int |
         job.timeline.events,
         stops=[(one.start_ns, max(one.end_ns, one.start_ns), one.kind) for one in own if one.kind in ("hang", "crash")],
         silences=_silences(job),
+        rests=job.timeline.unseen,
         until_ns=until_ns,
         window_ns=window_ns,
     )
@@ -107,12 +109,13 @@ def of_steps(
     *,
     stops: Sequence[tuple[int, int, str]] = (),
     silences: Ints | None = None,
+    rests: Sequence[Stretch] = (),
     until_ns: int | None = None,
     window_ns: int = 0,
 ) -> Ettr:
     """The ratio from step ends, ns, in order; `stops` are begin, end and kind of hangs and crashes.
 
-    `silences` int64[n, 2] are times in which the job sent nothing, ns.
+    `silences` int64[n, 2] are times in which the job sent nothing, `rests` those in which nothing was collected, ns.
     """
     restarts = [event for event in events if event.kind == "restart"]
     stuck = bool(stops) and until_ns is not None and bool(len(ends)) and _is_last(stops, restarts, int(ends[-1]))
@@ -125,8 +128,8 @@ def of_steps(
     start_ns = min(start_ns, int(ends[0] - min(usual, ends[1] - ends[0])))  # the first step computes before it sends
     hangs = [(low, high) for low, high, kind in stops if kind == "hang"]
     pauses = [event for event in events if event.kind in ("evaluation", "checkpoint")]
-    hangs += _unexplained(silences, pauses, usual)
-    lost = _stretches(ends, start_ns, usual, restarts, hangs)
+    quiet, free = _split(silences, pauses, rests, usual)
+    lost = _stretches(ends, start_ns, usual, restarts, hangs + quiet, free)
     if stuck:
         lost.append(Lost(int(ends[-1]), end, "hang" if stops[-1][2] == "hang" else "crash"))
     again, unknown = _repeated(ends, restarts, events)
@@ -148,20 +151,31 @@ def _is_last(stops: Sequence[tuple[int, int, str]], restarts: Sequence[Event], l
     return begin >= last and not any(event.end_ns > begin for event in restarts)
 
 
-def _unexplained(silences: Ints | None, pauses: Sequence[Event], usual: int) -> list[tuple[int, int]]:
-    """Silences longer than a usual step that no evaluation or checkpoint explains, nor one as long elsewhere in the job."""
-    found = [] if silences is None else [(low, high) for low, high in silences.tolist() if high - low > usual]
+def _split(
+    silences: Ints | None, pauses: Sequence[Event], rests: Sequence[Stretch], usual: int
+) -> tuple[list[Stretch], list[Stretch]]:
+    """Silences longer than a usual step: those that nothing explains; and what is not lost: evaluations, checkpoints, `rests`.
+
+    An evaluation or checkpoint is what an event reports, or a silence as long as one elsewhere in the job.
+    """
+    long = [] if silences is None else [(low, high) for low, high in silences.tolist() if high - low > usual]
     lengths = [one.end_ns - one.start_ns for one in pauses]
-    return [
-        (low, high)
-        for low, high in found
-        if not any(one.start_ns < high and low < one.end_ns for one in pauses)
-        and not any(abs(high - low - length) < ALIKE * length for length in lengths)
-    ]
+    given = [*((one.start_ns, one.end_ns) for one in pauses), *rests]
+    reported = [any(begin < high and low < end for begin, end in given) for low, high in long]
+    alike = [any(abs(high - low - length) < ALIKE * length for length in lengths) for low, high in long]
+    free = [own for own, other, known in zip(long, alike, reported, strict=True) if other and not known]
+    return [own for own, other, known in zip(long, alike, reported, strict=True) if not (other or known)], free + given
 
 
-def _stretches(ends: Ints, start: int, usual: int, restarts: Sequence[Event], hangs: Sequence[tuple[int, int]]) -> list[Lost]:
-    """What steps cost beyond a usual one, where something is known to have stopped them."""
+def _stretches(
+    ends: Ints,
+    start: int,
+    usual: int,
+    restarts: Sequence[Event],
+    hangs: Sequence[Stretch],
+    rests: Sequence[Stretch],
+) -> list[Lost]:
+    """What steps cost beyond a usual one, where something is known to have stopped them; `rests` are not lost."""
     out = []
     begins = np.concatenate([[start], ends[:-1]])
     for i, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
@@ -171,10 +185,11 @@ def _stretches(ends: Ints, start: int, usual: int, restarts: Sequence[Event], ha
         elif i == 0:
             out.append(Lost(begin, begin + over, "warm-up"))
         else:
-            low = [low for low, high in hangs if min(high, end) - max(low, begin) > TOUCH * usual]
-            if low:
-                at = min(max(min(low), begin), end - over)
-                out.append(Lost(at, at + over, "hang"))
+            seen = [min(high, end) for low, high in hangs if min(high, end) - max(low, begin) > TOUCH * usual]
+            if seen:  # its end is seen: traffic goes on. Its begin is not: ranks finish what needs nobody else
+                over -= sum(max(min(high, end) - max(low, begin), 0) for low, high in rests)
+                at = max(max(seen) - max(over, 0), begin)
+                out.append(Lost(at, at + max(over, 0), "hang"))
     return out
 
 

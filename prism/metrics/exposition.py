@@ -2,6 +2,11 @@
 
 Format: Prometheus text exposition 0.0.4. Counters of faults that are not 0 are named; of gauges the series that differs from
 its peers is.
+
+xpu_timer's names are those of `xpu_timer/common/constant.h` of intelligent-machine-learning/dlrover: a prefix for each type of
+kernel (`XPU_TIMER_COLL_KERNEL_`, `XPU_TIMER_MM_KERNEL_`) before AVG_LATENCY, MAX_LATENCY, P99_LATENCY, MIN_LATENCY (µs) and
+BANDWIDTH or FLOPS; `XPU_TIMER_COMMON_` before HANG, START_DUMP, END_DUMP, POOL_QUEUE_SIZE, WORK_QUEUE_SIZE, GC_COUNT and
+DATA_LOADER_COUNT; `XPU_TIMER_MEMORY_COUNTER`. Its labels ip, pod_name and job_name are `NOT_SET` where the launcher sets none.
 """
 
 from __future__ import annotations
@@ -40,10 +45,18 @@ COMPARED = (  # gauges of which ranks of a job should have alike values
     "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
     "nccl_bus_bandwidth_gbs",
     "nccl_collective_exec_time_microseconds",
+    # largest and smallest latencies are single kernels, and counts and queues differ from moment to moment
+    *(f"XPU_TIMER_{kind}_KERNEL_{name}" for kind in ("COLL", "MM") for name in ("AVG_LATENCY", "P99_LATENCY")),
+    "XPU_TIMER_COLL_KERNEL_BANDWIDTH",
+    "XPU_TIMER_MM_KERNEL_FLOPS",
 )
-_WHO = ("Hostname", "hostname", "host", "instance", "node", "ip")
+_WHO = ("Hostname", "hostname", "host", "instance", "node", "pod_name", "ip")
 _WHICH = ("gpu", "gpu_device_id", "rank", "local_rank", "device", "GPU_I_ID")
-_APART = ("kernel_name", "kernel", "collective", "message_size", "comm_id", "quantile", "le", "type")
+_APART = (
+    *("kernel_name", "kernel", "collective", "message_size", "comm_id", "quantile", "le", "type"),
+    *("operation", "level", "dtype", "algorithm", "transport", "small"),  # xpu_timer: a bucket of one kind of kernel
+)
+_UNSET = "NOT_SET"
 
 
 class Sample(NamedTuple):
@@ -57,7 +70,7 @@ class Sample(NamedTuple):
     def place(self) -> str:
         """Host and GPU or rank that the labels name."""
         own = dict(self.labels)
-        who = next((own[name] for name in _WHO if name in own), "")
+        who = next((own[name] for name in _WHO if own.get(name, _UNSET) != _UNSET), "")
         which = next((f"{name} {own[name]}" for name in _WHICH if name in own), "")
         return " ".join(filter(None, (who, which))) or "?"
 
@@ -94,7 +107,7 @@ def remarks(samples: Iterable[Sample]) -> tuple[Remark, ...]:
     for one in samples:
         if one.name in FAULTS and one.value > 0:
             out.append(Remark(one.name, one.place, one.value, FAULTS[one.name], None))
-        elif (one.name in COMPARED or one.name.startswith("XPU_TIMER_")) and np.isfinite(one.value):
+        elif one.name in COMPARED and np.isfinite(one.value):
             rows[one.name, tuple(text for name, text in one.labels if name in _APART)].append(one)
     for own in rows.values():
         out += _apart(own)

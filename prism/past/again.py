@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import IO
 
 from collectors.writers.record_files import write
 from prism.names.bookings import Booking
@@ -48,13 +49,15 @@ def diagnosed(
     topology: Topology | None = None,
     bookings: Iterable[Booking] = (),
     most: int = 4_000_000,
+    logs: Sequence[tuple[str, IO[bytes]]] = (),
+    finding: str = "",
 ) -> Upload:
-    """The upload that diagnoses a stretch; one that does so already is not begun again.
+    """The upload that diagnoses a stretch; one that does so already is not begun again, unless `logs` are to be joined with it.
 
     Raises NothingError, TooMuchError, and as `Uploads.incoming` and `Records`.
     """
     known = next((one for one in uploads.all() if one.key == wish.key and one.state in GOING), None)
-    if known is not None:
+    if known is not None and not logs:
         return known
     flows = records.between(wish.start_ns, wish.end_ns, limit=most + 1)
     if not len(flows):
@@ -66,10 +69,14 @@ def diagnosed(
         name = f"{title(wish.start_ns, wish.end_ns)}.parquet"
         write(incoming.folder / "0.parquet", flows)
         incoming.files.append((name, "0.parquet"))
+        for log, source in logs:
+            incoming.add_log(log, source)
         span = (wish.start_ns, wish.end_ns)
         placed = json.dumps(to_json(topology)) if topology is not None else None
         jobs = json.dumps({"jobs": [_plain(one) for one in bookings]})
-        return uploads.start(incoming, placed, wish.hints or None, jobs=jobs, key=wish.key, span=span)
+        return uploads.start(
+            incoming, placed, wish.hints or None, jobs=jobs, key="" if logs else wish.key, span=span, finding=finding
+        )
     except BaseException:
         uploads.discard(incoming)
         raise

@@ -27,9 +27,9 @@ def deviations(
 ) -> list[Json]:
     """The ranks that deviate most in [begin_ns, end_ns), those first; ms per step. Raises ValueError for an unknown measure."""
     many = len(found.job.endpoints)
-    before = _middle(_values(found, Stretch(found.job.start_ns, max(begin_ns, 1)), measure))
+    before = middle(_values(found, Stretch(found.job.start_ns, max(begin_ns, 1)), measure))
     values = _values(found, Stretch(begin_ns, max(end_ns, begin_ns + 1)), measure)
-    now = _middle(values)
+    now = middle(values)
     stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
     peers = np.full(many, np.nan)
     for stage in np.unique(stages):
@@ -62,9 +62,14 @@ def _values(found: JobDiagnosis, asked: Stretch, measure: str) -> Floats:
     return measured(found.timeline, 0, many, gridded(found.timeline, range(many), asked), measure)
 
 
-def _middle(values: Floats) -> Floats:
+def middle(values: Floats) -> Floats:
     """The median of each row; NaN without any."""
     out = np.full(len(values), np.nan)
-    some = np.isfinite(values).any(axis=1) if values.size else np.zeros(len(values), np.bool_)
-    out[some] = np.nanmedian(values[some], axis=1)
+    if not values.size:
+        return out
+    known = np.isfinite(values)
+    whole, some = known.all(axis=1), known.any(axis=1)
+    out[whole] = np.median(values[whole], axis=1)  # much quicker than nanmedian
+    rest = some & ~whole
+    out[rest] = np.nanmedian(values[rest], axis=1)
     return out

@@ -90,8 +90,8 @@ def _listed(values: Floats) -> list[float | None]:
     return [finite(one) for one in values.tolist()]
 
 
-def _rows(flows: Flows, by: By, names: Sequence[str], topology: Topology | None) -> NDArray[np.bool_]:
-    """The records that the names move."""
+def moving(flows: Flows, by: By, names: Sequence[str], topology: Topology | None) -> NDArray[np.bool_]:
+    """Which records some endpoints, pairs, links or switches move."""
     every = np.array(flows.endpoints)
     if by == "endpoint":
         return np.isin(flows.src, np.flatnonzero(np.isin(every, names)))
@@ -120,7 +120,7 @@ def _fast(
     """How fast records move, Gbit/s: the median weighted by octets; None without any of some length."""
     if not names:
         return None
-    rows = _rows(flows, by, names, topology) & (flows.end_ns > flows.start_ns) & (flows.start_ns < until_ns)
+    rows = moving(flows, by, names, topology) & (flows.end_ns > flows.start_ns) & (flows.start_ns < until_ns)
     rows &= flows.start_ns >= since_ns if since_ns is not None else True
     own = np.flatnonzero(rows)
     if not len(own):
@@ -136,7 +136,7 @@ def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, most: int
     """The pairs of the culprit that move most: how fast each sends before and since."""
     if by not in ("endpoint", "pair"):
         return []
-    rows = _rows(flows, by, own, None)
+    rows = moving(flows, by, own, None)
     many = len(flows.endpoints)
     pairs = flows.src.astype(np.int64) * many + flows.dst
     found, place = np.unique(pairs[rows], return_inverse=True)

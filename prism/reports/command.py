@@ -20,7 +20,7 @@ def report(
         str | None, typer.Option(metavar="FILE", help="Send it to the receivers of the kind email in these alert settings.")
     ] = None,
 ) -> None:
-    """Report the GPU-hours that faults cost over some days: by cause, host, switch, job and user.
+    """Report the GPU-hours that faults cost over some days: by cause, host, switch, job and user; and how much jobs trained.
 
     For a weekly mail run it by a timer. Exit status 1 if a mail was not delivered.
     """
@@ -35,9 +35,10 @@ def report(
 
         with Asking(url, token_file) as service:
             tables: dict[str, list[Json]] = {by: service.get("/reports/lost", by=by, days=days)["items"] for by in BYS}
+            ratios = service.get("/reports/ettr", days=days)["items"]
             page = service.text("/reports/lost.html", days=days) if html or mail else ""
         now = time.time_ns()
-        plain = text(tables, now - days * 86_400 * 10**9, now)
+        plain = text(tables, now - days * 86_400 * 10**9, now, ratios=ratios)
         if html:
             _write(html, page)
         if mail:

@@ -44,3 +44,16 @@ def test_bad_input(tmp_path):
     assert logs(tmp_path / "x", "--healthy", tmp_path / "x").exit_code == 2
     assert logs(tmp_path / "x", "--follow", "--loki", "http://x").exit_code == 2
     assert logs("--loki", "file:///x").exit_code == 2
+
+
+def test_healthy_runs_are_learnt_from_the_store(tmp_path):
+    log, store = tmp_path / "a.log", tmp_path / "store"
+    lines = "".join(f"step {step} loss 1\n" for step in range(1, 9))
+    log.write_text(lines[:28] + "RuntimeError: metrics are off\n" + lines[28:])
+    healthy = logs(log, "--store", store)
+    assert healthy.exit_code == 0
+    assert "learnt as a healthy run" in healthy.stderr
+    log.write_text(lines + "RuntimeError: metrics are off\n")
+    assert logs(log).exit_code == 3
+    assert logs(log, "--store", store).exit_code == 0
+    assert logs(log, "--store", store, "--learn", tmp_path / "x").exit_code == 2

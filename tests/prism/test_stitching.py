@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +48,17 @@ def test_half_a_step_at_the_begin_of_a_window_leaves_the_known_step():
         assert first_of(window, known(whole, begin * STEP)) == begin
     assert job_ends(whole).tolist() == [n * STEP + 1 for n in range(1, 48)]
     assert (np.diff(whole.spans.start_ns) == STEP).all()
+
+
+def test_what_was_moved_stays_known_and_is_0_where_a_store_did_not_keep_it():
+    def moving(first, last):
+        made = timeline(first, last)
+        return replace(made, spans=replace(made.spans, octets=np.arange(first, last) + 100))
+
+    whole = stitched(stitched(timeline(0, 5), moving(3, 9)), moving(6, 12)).spans
+    assert whole.octets.tolist() == [0] * int((whole.octets == 0).sum()) + list(range(100 + 12 - (whole.octets > 0).sum(), 112))
+    assert 0 < (whole.octets > 0).sum() < len(whole)
+    assert len(stitched(timeline(0, 5), timeline(3, 9)).spans.octets) == 0
 
 
 def test_windows_apart_leave_a_hole():

@@ -121,7 +121,7 @@ def piped(diagnosis):
 def test_arrows_lead_from_who_sends_to_who_is_sent(piped):
     made = json.loads(trace.dumps(piped))
     slices, names = tracks(made)
-    arrows = {ph: {e["id"]: e for e in made["traceEvents"] if e["ph"] == ph} for ph in "sf"}
+    arrows = {ph: {e["id"]: e for e in made["traceEvents"] if e["ph"] == ph and e["cat"] == "transfer"} for ph in "sf"}
     assert set(arrows["s"]) == set(arrows["f"]) == set(range(1, 21))
     for number, begun in arrows["s"].items():
         for event, endpoint in ((begun, "rank 0 · 10.10.0.1"), (arrows["f"][number], "rank 2 · 10.10.2.1")):
@@ -136,9 +136,9 @@ def test_arrows_lead_from_who_sends_to_who_is_sent(piped):
 def test_arrows_and_counters_are_bounded(piped):
     made = json.loads(trace.dumps(piped, arrows=5, values=80))
     kinds = Counter(event["ph"] for event in made["traceEvents"])
-    assert (kinds["s"], kinds["f"]) == (5, 5)
+    assert (kinds["s"], kinds["f"]) == (10, 10)  # five transfers, five waits
     assert 0 < kinds["C"] <= 80 + 8
-    longest = [e for e in json.loads(trace.dumps(piped, arrows=1))["traceEvents"] if e["ph"] == "s"]
+    longest = [e for e in json.loads(trace.dumps(piped, arrows=1))["traceEvents"] if e["ph"] == "s" and e["cat"] == "transfer"]
     assert longest[0]["ts"] > 19_000_000
 
 
@@ -172,3 +172,26 @@ def test_findings_are_markers_where_they_begin(diagnosis):
     marks = [event for event in made["traceEvents"] if event["ph"] == "i"]
     assert len(marks) == len([one for one in diagnosis.findings if one.job == diagnosis.jobs[0].job.id])
     assert all(event["s"] == "p" and event["ts"] >= 0 for event in marks)
+
+
+def test_waits_are_flows_between_the_phases_of_ranks(diagnosis):
+    found = diagnosis.jobs[0]
+    spans, phases = found.timeline.spans, found.timeline.phases
+    idle = np.flatnonzero(phases.phase == PHASES.index("idle"))[:3]
+    ends, ranks = phases.end_ns[idle], phases.rank[idle]
+    peers = ((ranks + 1) % len(found.job.endpoints)).astype(np.int32)
+    dp = np.full(3, PHASES.index("dp"), np.int8)
+    received = Spans(ends, ends + 1000, ranks, dp, peers, np.full(3, -1000))
+    timeline = dataclasses.replace(found.timeline, spans=received)
+    made = json.loads(trace.dumps(dataclasses.replace(diagnosis, jobs=(dataclasses.replace(found, timeline=timeline),))))
+    flows = [event for event in made["traceEvents"] if event.get("cat") == "wait"]
+    assert [event["ph"] for event in flows] == ["s", "f"] * 3
+    assert len(spans) != 3
+    slices, names = tracks(made)
+    for begin, end in zip(flows[::2], flows[1::2], strict=True):
+        assert begin["ts"] <= end["ts"]
+        for one, phase in ((begin, None), (end, "idle")):
+            at = (one["pid"], one["tid"])
+            [inside] = [s for s in slices[at] if s["ts"] <= one["ts"] < s["ts"] + s["dur"]]
+            assert names[at].endswith("· phases")
+            assert phase in (None, inside["name"])

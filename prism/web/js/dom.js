@@ -54,9 +54,9 @@ const heard = (event) => slots.get(event.currentTarget)?.handlers[event.type]?.(
 
 /**
  * A table: columns are {name, label, number?, cell(row)}; `sorted` {name, down}; `onsort(name)`; `key(row)` identifies a row; `href(row)` for
- * the first cell; `marked(row)` a severity.
+ * the first cell; `marked(row)` a severity; `counted` {rows, begin} where these are some rows of a longer table.
  */
-export function table(columns, rows, { caption, sorted, onsort, key, href, marked } = {}) {
+export function table(columns, rows, { caption, sorted, onsort, key, href, marked, counted } = {}) {
   const heads = columns.map((column) => {
     const order = sorted?.name === column.name ? (sorted.down ? "descending" : "ascending") : null;
     const label = order ? `${column.label} ${sorted.down ? "↓" : "↑"}` : column.label;
@@ -64,15 +64,15 @@ export function table(columns, rows, { caption, sorted, onsort, key, href, marke
     const inside = sort ? h("button", { class: "sort", type: "button", onclick: () => onsort(column.name) }, label) : label;
     return h("th", { key: column.name, scope: "col", class: column.number ? "number" : null, "aria-sort": order, title: column.title }, inside);
   });
-  const body = rows.map((row) =>
-    h("tr", { key: key?.(row), class: marked?.(row) ? `marked ${marked(row)}` : null, "data-row": href ? "" : null }, columns.map((column, place) => {
+  const body = rows.map((row, at) =>
+    h("tr", { key: key?.(row), "aria-rowindex": counted ? counted.begin + at + 2 : null, class: marked?.(row) ? `marked ${marked(row)}` : null, "data-row": href ? "" : null }, columns.map((column, place) => {
       const cell = column.cell(row);
       const shown = place === 0 && href ? h("a", { href: href(row) }, cell) : cell;
       return h("td", { class: [column.number ? "number" : "", column.class ?? ""].join(" ").trim() || null, "data-label": column.label }, h("div", {}, shown));
     })),
   );
   const head = h("thead", {}, h("tr", {}, heads));
-  return h("div", { class: "scroll" }, h("table", {}, caption ? h("caption", {}, caption) : null, head, h("tbody", {}, body)));
+  return h("div", { class: "scroll" }, h("table", { "aria-rowcount": counted ? counted.rows + 1 : null }, caption ? h("caption", {}, caption) : null, head, h("tbody", {}, body)));
 }
 
 /** A section with a heading, an optional note beside it, and what is in it. */

@@ -18,23 +18,76 @@ export function exports(source, path, query = {}) {
   } }, label)));
 }
 
-/** A button that saves the pictures inside an element, one under the other, as PNG. */
+/** A button that saves the tables of a section as they are shown, as CSV: of what no list of the service holds. */
+export function sheet(id) {
+  return h("button", { type: "button", class: "link", "aria-label": `Save ${id} as CSV`, onclick: () => {
+    const tables = [...(document.getElementById(id)?.querySelectorAll("table") ?? [])];
+    const rows = tables.flatMap((one) => [...one.querySelectorAll("tr:not(.spacer)")].map((row) => [...row.children].map((cell) => inert(cell.textContent.trim()))));
+    if (rows.length) save(new Blob([`\ufeff${rows.map((row) => row.map(quoted).join(",")).join("\r\n")}\r\n`], { type: "text/csv" }), `${id}.csv`);
+  } }, "CSV");
+}
+
+const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+/** What no spreadsheet takes for a formula (OWASP, CSV injection). */
+const inert = (text) => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
+
+/** A button that saves the pictures inside an element, one under the other with their heading, as PNG; for screen readers it has `name`. */
 export function png(box, name) {
   return h("button", { type: "button", class: "link", "aria-label": `Save ${name} as PNG`, onclick: () => {
-    const canvases = [...box().querySelectorAll("canvas:not(.ramp)")].filter((one) => one.width);
-    if (!canvases.length) return;
+    const found = [...box().querySelectorAll("canvas:not(.ramp), svg.graph")].map(sized).filter((one) => one.wide && one.tall);
+    if (!found.length) return;
+    const ratio = Math.min(3, window.devicePixelRatio || 1);
     const all = document.createElement("canvas");
-    [all.width, all.height] = [Math.max(...canvases.map((one) => one.width)), canvases.reduce((sum, one) => sum + one.height, 0)];
+    [all.width, all.height] = [Math.max(...found.map((one) => one.wide)), found.reduce((sum, one) => sum + one.tall, HEAD * ratio)];
     const context = all.getContext("2d");
-    context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--surface");
+    context.fillStyle = shade("surface");
     context.fillRect(0, 0, all.width, all.height);
-    let at = 0;
-    for (const one of canvases) {
-      context.drawImage(one, 0, at);
-      at += one.height;
+    context.fillStyle = shade("text");
+    context.font = `600 ${13 * ratio}px system-ui, sans-serif`;
+    context.fillText([document.title.replace(" · Prism", ""), box().querySelector("h2")?.textContent].filter(Boolean).join(" · "), 8 * ratio, 20 * ratio);
+    let at = HEAD * ratio;
+    for (const { element, wide, tall } of found) {
+      if (element instanceof HTMLCanvasElement) context.drawImage(element, 0, at);
+      else drawn(context, element, { wide, at });
+      at += tall;
     }
-    all.toBlob((blob) => save(blob, `${name}.png`));
+    all.toBlob((blob) => save(blob, `${name.replace(/[^\w.-]+/g, "-")}.png`));
   } }, "PNG");
+}
+
+const HEAD = 30;
+const shade = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+
+/** How large a picture is, in pixels of the screen. */
+function sized(element) {
+  if (element instanceof HTMLCanvasElement) return { element, wide: element.width, tall: element.height };
+  const ratio = Math.min(3, window.devicePixelRatio || 1);
+  const { width, height } = element.getBoundingClientRect();
+  return { element, wide: Math.round(width * ratio), tall: Math.round(height * ratio) };
+}
+
+/** Draws the lines, circles and names of an SVG picture as the page shows them. */
+function drawn(context, picture, { wide, at }) {
+  context.save();
+  context.translate(0, at);
+  const scale = wide / picture.viewBox.baseVal.width;
+  context.scale(scale, scale);
+  for (const one of picture.querySelectorAll("path, circle, text")) {
+    const style = getComputedStyle(one);
+    const shape = one.tagName === "path" ? new Path2D(one.getAttribute("d")) : new Path2D();
+    if (one.tagName === "circle") shape.arc(one.cx.baseVal.value, one.cy.baseVal.value, one.r.baseVal.value, 0, 2 * Math.PI);
+    context.globalAlpha = Number(style.opacity) * Number(one.tagName === "path" ? style.strokeOpacity : 1);
+    [context.fillStyle, context.strokeStyle, context.lineWidth] = [style.fill, style.stroke, Number.parseFloat(style.strokeWidth) || 1];
+    if (one.tagName === "text") {
+      context.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+      context.textAlign = style.textAnchor === "middle" ? "center" : "left";
+      context.fillText(one.textContent, one.x.baseVal[0].value, one.y.baseVal[0].value);
+    } else {
+      if (one.tagName === "circle") context.fill(shape);
+      if (style.stroke !== "none") context.stroke(shape);
+    }
+  }
+  context.restore();
 }
 
 /** Hands a file to the browser. */

@@ -4,6 +4,7 @@ import { alerts } from "./pages/alerts.js";
 import { compare } from "./pages/compare.js";
 import { finding, findings } from "./pages/findings.js";
 import { health } from "./pages/health.js";
+import { incident } from "./pages/incident.js";
 import { job } from "./pages/job.js";
 import { overview } from "./pages/overview.js";
 import { place } from "./pages/place.js";
@@ -26,6 +27,6 @@ const PLACES = [
 
 run(
   service("api/v1", () => here().query.replay ?? null),
-  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, compare, switches, places: place, reports, replay, health },
+  { overview, jobs: job, findings: (context) => (context.parts[1] ? finding(context) : findings(context)), alerts, compare, incidents: incident, switches, places: place, reports, replay, health },
   PLACES,
 );

@@ -8,6 +8,10 @@ const VOLUME = {
   light: ["#f1f3f5", "#c9dcf2", "#8db9e6", "#4a8bd0", "#2359a6", "#102c66"],
   dark: ["#1e2227", "#1d3557", "#23559a", "#3f86d1", "#84bbee", "#e0f0ff"],
 };
+const DEVIATION = {
+  light: ["#1b4690", "#7fa9dd", "#eef0f2", "#ef9f57", "#8a1730"],
+  dark: ["#86b8f5", "#2f5f9f", "#24282e", "#c0603a", "#ffd28c"],
+};
 const PHASES = {
   forward: { light: "#56b4e9", dark: "#56b4e9", label: "forward", ink: "#08263a" },
   backward: { light: "#0072b2", dark: "#2a8fd0", label: "backward", ink: "#ffffff" },
@@ -42,9 +46,9 @@ export function tints(word) {
   return { "--light": light, "--dark": dark };
 }
 
-/** 256 colours as [r, g, b], from little to much. `name`: heat or volume. */
+/** 256 colours as [r, g, b], from little to much. `name`: heat, volume, or deviation, of which the middle is none. */
 export function ramp(name) {
-  const stops = (name === "volume" ? VOLUME : HEAT)[theme()].map(rgb);
+  const stops = ({ volume: VOLUME, deviation: DEVIATION }[name] ?? HEAT)[theme()].map(rgb);
   return Array.from({ length: 256 }, (_, place) => {
     const at = (place / 255) * (stops.length - 1);
     const low = Math.min(stops.length - 2, Math.floor(at));

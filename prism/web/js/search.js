@@ -56,8 +56,8 @@ export function searchBox(source) {
     state.items = [];
   }
   function draw(wrong = null) {
-    const rows = state.items.map((one, at) => h("li", { key: `${one.type} ${one.id}`, role: "option", id: `found-${at}`, "aria-selected": String(at === state.at) },
-      h("a", { href: whither(one), tabindex: -1, onclick: close }, h("b", {}, one.title), h("span", { class: "type" }, NAMES[one.type] ?? one.type), h("small", {}, one.detail))));
+    const rows = state.items.map((one, at) => h("li", { key: `${one.type} ${one.id}`, role: "presentation" },
+      h("a", { role: "option", id: `found-${at}`, "aria-selected": String(at === state.at), href: whither(one), tabindex: -1, onclick: close }, h("b", {}, one.title), h("span", { class: "type" }, NAMES[one.type] ?? one.type), h("small", {}, one.detail))));
     redraw(list, rows.length ? rows : h("li", { class: "empty" }, wrong ?? "Nothing has such a name."));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");

@@ -106,6 +106,7 @@ export function run(source, pages, places) {
     const held = shown.held ? `, ${count(shown.held)} ${shown.held === 1 ? "update" : "updates"} held back` : "";
     const label = shown.paused === null ? "Pause live updates (p)" : `Resume live updates (p)${held}`;
     for (const name of ["title", "aria-label"]) halt.setAttribute(name, label);
+    halt.setAttribute("aria-pressed", String(shown.paused !== null));
     redraw(halt, shown.paused === null ? "❚❚" : `▶${shown.held ? ` ${count(shown.held)}` : ""}`);
     status.className = `status ${!connected ? "lost" : stale ? "stale" : "fresh"}`;
     let words;
@@ -168,7 +169,7 @@ function where() {
   return [query.replay ?? "", ...parts].join("/");
 }
 
-const placeOf = (name) => ({ jobs: "overview", places: "", compare: "", missing: "" })[name] ?? name;
+const placeOf = (name) => ({ jobs: "overview", places: "", compare: "", incidents: "findings", missing: "" })[name] ?? name;
 
 async function boardOf(source, shown) {
   try {

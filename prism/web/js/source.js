@@ -9,11 +9,12 @@ export class Refused extends Error {
 }
 
 const NEWEST = ["/diagnoses", "/compare", "/remarks", "/actions", "/notifications"]; // these know no replay
+const OWN = /^\/(replays|incidents)/; // nor what lies below these
 
 /** The service. `get(path, query)` gives JSON; `listen({board, replay, state})` calls back until it is closed. */
 export function service(base = "api/v1", replay = () => null) {
   const address = (path, query = {}) => {
-    const asked = { ...(replay() && !path.startsWith("/replays") && !NEWEST.includes(path) ? { replay: replay() } : {}), ...query };
+    const asked = { ...(replay() && !OWN.test(path) && !NEWEST.includes(path) ? { replay: replay() } : {}), ...query };
     const known = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined && value !== "");
     const text = new URLSearchParams(known).toString();
     return `${base}${path}${text ? `?${text}` : ""}`;

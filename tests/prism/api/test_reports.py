@@ -26,3 +26,19 @@ def test_openmetrics_have_exemplars_and_the_old_text_has_none():
     assert '# {finding="' in new.text
     assert "# {" not in old.text
     assert 'prism_job_findings_total{job="job-1"' in old.text
+
+
+def test_annotations_of_some_jobs_and_a_time(api):
+    (one,) = api.get("/annotations").json()["items"]
+    assert one["time"] < one["timeEnd"]
+    assert api.get("/annotations", params={"jobs": ".*"}).json()["items"] == [one]
+    assert api.get("/annotations", params={"jobs": "another"}).json()["items"] == []
+    assert api.get("/annotations", params={"until_ns": 5}).json()["items"] == []
+
+
+def test_effective_training_time_of_jobs(api):
+    (row,) = api.get("/reports/ettr").json()["items"]
+    assert row["job"] == "job-1"
+    assert 0 < row["ratio"] <= 1
+    assert set(row["lost_s"]) == {"warm-up", "hang", "crash", "restart", "repeated"}
+    assert "Effective training time" in api.get("/reports/lost.html").text

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 from prism.incidents.incident import join
-from prism.logs.diagnosis import diagnose
+from prism.logs.diagnosis import LogDiagnosis, diagnose
 from prism.logs.scanning import Kinds, scan
-from prism.model import Diagnosis, Source
-from tests.prism.incidents.made import NAMES, job, ring
+from prism.model import Diagnosis, Finding, Severity, Source
+from tests.prism.incidents.made import MS, NAMES, flows, job, ring
 
 LATE = "RuntimeError: [x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv operation to complete\n"
 SEEN = Diagnosis(Source((), 0, 0, {}, 0, 1), (job(),), ())
@@ -42,3 +42,19 @@ def test_no_job_and_no_failure():
     empty = replace(SEEN, jobs=())
     assert join(said("KeyError: 'x'\n"), empty, ring(), None).node == "rank 0"
     assert not join(said("step 1\n"), SEEN, ring(), None).failed
+
+
+def test_after_a_hang_that_ended_the_silence_before_it_counts():
+    rows = [
+        {"start_ns": at, "end_ns": at + 5 * MS, "src": rank, "dst": (rank + 1) % 4, "octets": 1000, "packets": 1}
+        for step in range(6)
+        for rank in range(4)
+        for at in [(step * 100 + 80 + rank - (20 if rank == 1 and step == 5 else 0)) * MS]
+    ]
+    later = [{**row, "start_ns": row["start_ns"] + 5000 * MS, "end_ns": row["end_ns"] + 5000 * MS} for row in rows[:4][::-1]]
+    hang = Finding("hang", "hang", "j", Severity.CRITICAL, "endpoint", (NAMES[1],), 590 * MS, 5070 * MS, 1, 9, "")
+    whole = job()
+    whole = replace(whole, job=replace(whole.job, end_ns=5200 * MS))
+    said = LogDiagnosis(False)
+    own = join(said, Diagnosis(Source((), 0, 0, {}, 0, 0), (whole,), (hang,)), flows([*rows, *later]), None)
+    assert own.silence.first == NAMES[1]

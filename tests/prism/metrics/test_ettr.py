@@ -57,3 +57,11 @@ def test_a_job_that_stopped_for_good():
 def test_too_few_steps():
     assert np.isnan(of_steps(ends(1), 0, S).ratio)
     assert np.isnan(of_steps(ends(), 0, 0).ratio)
+
+
+def test_an_evaluation_in_a_step_that_hangs_is_not_lost():
+    quiet = (np.array([[3.1, 5.1], [6.1, 9.1], [10.1, 12.1]]) * S).astype(np.int64)
+    pauses = [Event("evaluation", int(10.1 * S), int(12.1 * S))]
+    own = of_steps(ends(1, 2, 3, 9.1, 10.1, 13.1), 0, int(13.1 * S), pauses, silences=quiet)
+    [hang] = own.lost
+    assert (hang.start_ns, hang.end_ns) == (int(6 * S), int(9.1 * S))  # it ends as traffic goes on

@@ -1,6 +1,7 @@
 """Traces, files and reports that pages hand out, in a real browser."""
 
 import json
+import re
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,9 +11,10 @@ import pytest
 from benchmarks.boards import board
 from prism.api.serving import served
 from prism.board import Boards
+from prism.metrics.runs import run_of
 from prism.service import Service
 from tests.prism.api.conftest import make_feedback
-from tests.prism.web.conftest import GENEROUS
+from tests.prism.web.conftest import GENEROUS, recorded
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)
@@ -83,9 +85,23 @@ def test_lists_are_saved_as_csv_and_pictures_as_png(files, opened):
     assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
 
+def test_every_picture_of_a_page_is_saved_as_png(files, opened):
+    url, board = files
+    for where, number in ((f"jobs/{board.jobs[0].id}", 5), ("switches", 1), ("places/host/server5", 1), ("", 1)):
+        page = opened(f"{url}#/{where}")
+        buttons = page.get_by_role("button", name=re.compile("as PNG$"))
+        expect(buttons).to_have_count(number)
+        for at in range(number):
+            with page.expect_download() as saved:
+                buttons.nth(at).click()
+            assert saved.value.path().read_bytes().startswith(b"\x89PNG")
+            assert saved.value.path().stat().st_size > 1000
+
+
 def test_a_report_names_what_was_lost(files, opened):
     page = opened(f"{files[0]}#/reports?days=30")
     expect(page.locator("#by-host tbody tr").first).to_contain_text("server5")
+    expect(page.locator("#ettr tbody tr")).to_contain_text(files[1].jobs[0].id)
     page.select_option("#days", "7")
     page.wait_for_function("() => location.hash.includes('days=7')")
     expect(page.locator("#by-cause tbody tr")).to_contain_text("slow rank")
@@ -114,3 +130,61 @@ def test_of_many_ranks_the_culprit_is_on_top(opened):
         expect(first).to_contain_text("▲ 341 server42")
         expect(first.locator(".spark polyline")).to_have_count(1)
         assert page.locator("#deviations").bounding_box()["y"] < page.locator("#pictures").bounding_box()["y"]
+
+
+def test_of_a_large_job_groups_are_shown_with_the_culprit_on_top(opened):
+    large = board(640, 24)
+    case = large.cases[0]
+    with served(Service(Boards(large), None, "live", limits=GENEROUS)) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/findings/{case.id}")
+        strip = page.locator("#pictures canvas[aria-label^='Deviations of 640 ranks']")
+        expect(strip).to_have_count(1)
+        strip.hover(position={"x": 900, "y": 30})
+        expect(page.locator("#pictures .tip:visible")).to_contain_text("against usual")
+        expect(page.locator("#pictures .tip:visible strong")).to_contain_text("213")
+        lanes = page.locator("#pictures canvas[aria-label^='Shares of phases of 640 ranks in 9 lanes']")
+        expect(lanes).to_have_count(1)
+        page.select_option("#level", "phases")
+        expect(page.locator("#pictures canvas[aria-label^='Timeline of 48 ranks']")).to_have_count(1)
+        page.goto(f"http://127.0.0.1:{port}/#/jobs/{case.finding.job}")
+        page.locator("#order").check()
+        expect(page.locator("#steps canvas[aria-label^='Deviations of 640 ranks']")).to_have_count(1)
+        assert "order=deviation" in page.url
+        page.select_option("#measure", "work")
+        page.wait_for_function("() => location.hash.includes('measure=work')")
+
+
+def test_a_job_that_is_slower_than_its_earlier_runs_says_so(opened):
+    board, records = recorded("sharded")
+    run = run_of(board.jobs[0].found)
+    length = run.end_ns - run.start_ns
+    figures = tuple(replace(one, value=one.value / 2) if one.name == "step" else one for one in run.figures)
+    before = replace(run, job="before", figures=figures, start_ns=run.start_ns - 2 * length, end_ns=run.start_ns - length)
+    with served(Service(Boards(board), records, "live", limits=GENEROUS, runs=lambda: [before])) as port:
+        page = opened(f"http://127.0.0.1:{port}/#/jobs/{run.job}")
+        expect(page.locator("#history .bad").last).to_have_text("▲ Slower than 1 earlier run")
+        expect(page.locator("#history tbody tr").first).to_contain_text("2.000 × worse")
+
+
+def test_tables_are_saved_as_they_are_shown(files, opened):
+    url, board = files
+    page = opened(f"{url}#/findings/{board.cases[0].id}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save evidence as CSV").click()
+    assert saved.value.path().read_text("utf-8-sig").startswith("Name,Value\nscore,")
+    expect(page.locator(".facts")).to_contain_text("1.49 s usually 1.1")
+    page = opened(f"{url}#/jobs/{board.jobs[0].id}")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save ranks as CSV").click()
+    assert len(saved.value.path().read_text("utf-8-sig").splitlines()) == 9
+
+
+@pytest.mark.parametrize("ranks", [1, 100, 10_000])
+def test_first_paint_stays_within_two_seconds(opened, ranks):
+    made = board(ranks, 60)
+    with served(Service(Boards(made), None, "live", limits=GENEROUS)) as port:
+        for theme in ("light", "dark"):
+            for where in ("", f"jobs/{made.jobs[0].id}", f"findings/{made.cases[0].id}"):
+                page = opened(f"http://127.0.0.1:{port}/#/{where}", color_scheme=theme)
+                paint = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+                assert paint < 2000, (where, theme)

@@ -46,4 +46,4 @@ def test_what_is_imported_is_exported():
 
 
 def test_everything_together_is_small():
-    assert sum(len(text) for text in TEXTS.values()) < 300_000
+    assert sum(len(text) for text in TEXTS.values()) < 320_000

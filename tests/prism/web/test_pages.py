@@ -385,6 +385,8 @@ def test_a_job_of_many_ranks_stays_light(opened):
         page = opened(f"http://127.0.0.1:{port}/")
         page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
         go(page, f"#/jobs/{made.jobs[0].id}")
+        expect(page.locator("#timeline .note").last).to_contain_text("4\u202f000 ranks: the height of a colour is the share")
+        page.select_option("#level", "phases")
         expect(page.locator("#timeline .pager")).to_be_visible()
         expect(page.locator("#timeline .note").last).to_contain_text("of 4\u202f000")
         expect(page.locator("#ranks summary")).to_have_text("4\u202f000 ranks")
@@ -497,3 +499,15 @@ def test_a_pause_stops_live_updates_until_it_ends(shown, opened):
         expect(page.locator(".notice.paused")).to_have_count(0)
     finally:
         shown.publish(cases=first.cases, jobs=first.jobs)
+
+
+def test_steps_are_chosen_by_keys(shown, opened):
+    page = opened(f"{shown.url}#/jobs/{job_of(shown)}")
+    page.locator("#steps [role=group]").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => /steps=(\\d+):\\1(&|$)/.test(location.hash)")
+    one = int(re.search(r"steps=(\d+)", page.url)[1])
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_function("want => location.hash.includes(want)", arg=f"steps={one}:{one + 1}")
+    page.keyboard.press("?")
+    expect(page.locator("dialog.help[open]")).to_contain_text("Choose fewer or more steps")

@@ -1,5 +1,7 @@
 """Bandwidth in a real browser: of places and jobs, and a culprit beside its peers."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -30,8 +32,8 @@ def test_a_finding_shows_its_culprit_beside_its_peers_and_usual(slow_nic, opened
     expect(rates.locator("dl")).to_contain_text("27")
     expect(rates).to_contain_text("median of its peers")
     expect(rates.locator("tbody tr").first).to_contain_text("10.10.3.1 → 10.10.2.1")
-    assert rates.locator("canvas").evaluate(COLOURS) > 4
-    expect(rates.locator("canvas")).to_have_attribute(
+    assert rates.locator("canvas").first.evaluate(COLOURS) > 4
+    expect(rates.locator("canvas").first).to_have_attribute(
         "aria-label", "Gbit/s over time of Slow NIC 10.10.3.1 (server3) beside the median of its peers"
     )
 
@@ -86,4 +88,22 @@ def test_very_many_switches_are_shown_by_pods(opened):
         box = canvas.bounding_box()
         page.mouse.click(box["x"] + 0.25 * box["width"] + 6, box["y"] + 18 + 6)
         expect(page.locator("#fabric")).to_contain_text("All pods")
-        expect(page.locator("#switches tbody tr")).to_have_count(257)
+        long = page.get_by_role("region", name="Switches, 257 rows, scrolls")
+        expect(long.locator("table")).to_have_attribute("aria-rowcount", "258")
+        assert long.locator("tbody tr").count() < 70  # only those in sight
+        long.evaluate("one => { one.scrollTop = one.scrollHeight; }")
+        expect(long.get_by_role("link", name="spine0")).to_be_visible()
+        expect(long.locator("tbody tr[aria-rowindex='258']")).to_have_count(1)
+        page.fill("#filter", "leaf25")
+        expect(page.locator("#switches tbody tr")).to_have_count(7)
+        links = page.get_by_role("region", name=re.compile("Links, .* rows"))
+        assert links.locator("tbody tr").count() < 70
+
+
+def test_a_finding_shows_one_step_of_its_culprit_beside_a_healthy_peer(slow_nic, opened):
+    page = opened(f"{slow_nic[0]}#/findings/{slow_nic[1].cases[0].id}")
+    canvas = page.locator("#rates canvas[aria-label^='Step ']")
+    expect(canvas).to_have_attribute("aria-label", re.compile("culprit 3  server3 sends 14 MB in .*; peer . +server"))
+    assert canvas.evaluate(COLOURS) > 6
+    canvas.hover(position={"x": 500, "y": 60})
+    expect(page.locator("#rates .tip:visible")).to_contain_text("server3")

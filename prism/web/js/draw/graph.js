@@ -32,7 +32,7 @@ function mountGraph(root, first) {
   const draw = () => {
     const { data, note } = props;
     const kinds = [...new Set(data.edges.map((edge) => edge.kind))];
-    const boxes = kinds.map((kind) => h("label", { key: kind }, h("input", { type: "checkbox", checked: true, onchange: (event) => tick(kind, event) }), legend([[kind, null]])));
+    const boxes = kinds.map((kind) => h("label", { key: kind }, h("input", { type: "checkbox", checked: true, "aria-label": `Show ${phase(kind).label}`, onchange: (event) => tick(kind, event) }), legend([[kind, null]])));
     redraw(root, h("div", { class: "filters" }, boxes), note ? h("p", { class: "note" }, note) : null, picture(props, { off, focused, focus }));
   };
   draw();

@@ -115,7 +115,8 @@ const lastOf = (rank) => (Array.isArray(rank) ? rank[1] : rank);
 const rankCount = (ranks) => (ranks.length ? lastOf(ranks.at(-1)) - firstOf(ranks[0]) + 1 : 0);
 const nameOf = (rank, label) => (firstOf(rank) === lastOf(rank) ? label(firstOf(rank)) : `ranks ${firstOf(rank)} to ${lastOf(rank)}`);
 
-function columnsOf(data, range) {
+/** Which columns of a strip are shown. */
+export function columnsOf(data, range) {
   const all = data.steps.map((_, place) => place);
   if (!range) return all;
   const some = all.filter((place) => data.steps[place][1] >= range[0] && data.steps[place][0] <= range[1]);
@@ -163,7 +164,8 @@ function labels(context, ranks, label, { left, tall, outlined }) {
   }
 }
 
-function axis(context, steps, columns, left, wide, top) {
+/** The numbers of steps below a strip. */
+export function axis(context, steps, columns, left, wide, top) {
   const size = wide / columns.length;
   for (const at of ticks(0, columns.length - 1, Math.max(2, wide / 70)).filter(Number.isInteger)) {
     write(context, `${steps[columns[at]][0]}`, left + (at + 0.5) * size, top + 11, { align: "center" });
@@ -171,7 +173,8 @@ function axis(context, steps, columns, left, wide, top) {
   write(context, "step", left - 6, top + 11, { align: "right" });
 }
 
-function box(steps, { data, columns, left, wide }) {
+/** Where steps lie in a strip, from and to in x; null where they do not. */
+export function box(steps, { data, columns, left, wide }) {
   const size = wide / columns.length;
   const inside = columns.map((column, x) => [data.steps[column], x]).filter(([[a, b]]) => b >= steps[0] && a <= steps[1]);
   return inside.length ? [left + inside[0][1] * size, left + (inside.at(-1)[1] + 1) * size] : null;
@@ -205,7 +208,8 @@ function outline(context, one, place) {
   if (hit.length) flag(context, `${SIGNS[one.severity]} ${one.text}`, found, TOP + hit[0] * size - 2, one.severity, place);
 }
 
-function flag(context, text, [x0, x1], y, severity, { left, wide }) {
+/** A name above what it is about. */
+export function flag(context, text, [x0, x1], y, severity, { left, wide }) {
   context.font = `600 11px system-ui, sans-serif`;
   const width = context.measureText(text).width + 10;
   const x = Math.max(left, Math.min(x0 + 4, left + wide - width, x1 - width - 4 > x0 ? x0 + 4 : x0));

@@ -4,15 +4,15 @@ import { h, svg } from "../dom.js";
 import { duration, percent, sureness } from "../format.js";
 import { PHASE_ORDER, phase, tints } from "../palette.js";
 
-/** Step times as a line from 0; the slow ones stand out by height. */
-export function spark(values, { width = 132, height = 26 } = {}) {
+/** Step times as a line from 0; the slow ones stand out by height. `what`: what else they are; `told` writes a value, `most` is the top. */
+export function spark(values, { width = 132, height = 26, what = "Step times", told = duration, most = null } = {}) {
   const known = values.filter((one) => Number.isFinite(one));
   if (known.length < 2) return h("span", { class: "muted" }, "–");
-  const top = Math.max(...known) * 1.02;
+  const top = most ?? Math.max(...known) * 1.02;
   const x = (at) => (at / (values.length - 1)) * (width - 4) + 2;
   const y = (ms) => height - 2 - (ms / top) * (height - 4);
   const points = values.map((ms, at) => (Number.isFinite(ms) ? `${x(at).toFixed(1)},${y(ms).toFixed(1)}` : null)).filter(Boolean);
-  const label = `Step times, ${duration(Math.min(...known))} to ${duration(Math.max(...known))}, the last ${duration(known.at(-1))}`;
+  const label = `${what}, ${told(Math.min(...known))} to ${told(Math.max(...known))}, the last ${told(known.at(-1))}`;
   return svg(
     "svg",
     { class: "spark", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label },

@@ -15,7 +15,7 @@ const HEIGHT = 148;
  * data: {start_ms, duration_ms, first} (first: number of the first step). options: usual (ms, of the time before a finding), events [{kind, from, to}],
  * findings [{severity, text, from, to}] and gaps in collection [{text, from, to}] in steps, range [first, last] shown, selected, onselect(first, last).
  */
-export const stepBars = (data, options = {}) => part({ class: "drawing" }, mountSteps, { data, ...options });
+export const stepBars = (data, options = {}) => part({ class: "drawing", ...(options.onselect ? { tabindex: 0, role: "group", "aria-label": "Steps; arrows choose one, with Shift more" } : {}) }, mountSteps, { data, ...options });
 
 function mountSteps(root, given) {
   let now = known(given);
@@ -43,6 +43,17 @@ function mountSteps(root, given) {
       if (done) now.onselect(...selected);
     },
     clicked: (px) => now.onselect?.(now.first + at(px), now.first + at(px)),
+  });
+  root.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by || !now.onselect || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const [first, last] = selected ?? [now.first, now.first];
+    const inside = (step) => Math.max(now.first, Math.min(now.first + now.shown.length - 1, step));
+    selected = event.shiftKey ? [first, Math.max(first, inside(last + by))] : [inside((by < 0 ? first : last) + by), inside((by < 0 ? first : last) + by)];
+    view.repaint();
+    now.onselect(...selected);
   });
   const update = (props) => {
     now = known(props);

@@ -7,7 +7,8 @@ import { part, redraw } from "../patch.js";
 import { MARGIN, band, fitName, gutter, place, pointer, surface, ticks, tip, write } from "./canvas.js";
 import { legend } from "./spark.js";
 
-const AXIS = 34;
+/** Room for the axis above the lanes. */
+export const AXIS = 34;
 const HEAD = 16;
 
 /**
@@ -118,7 +119,8 @@ function byRow({ row, start_ms: start }, rows) {
   return order;
 }
 
-function axis(context, [from, to], left, wide, height) {
+/** The times above the lanes. */
+export function axis(context, [from, to], left, wide, height) {
   for (const ms of ticks(from, to, Math.max(2, wide / 110))) {
     const x = left + ((ms - from) / (to - from)) * wide;
     context.fillStyle = token("line");
@@ -157,7 +159,8 @@ function spans(context, data, places, { top, size, left, wide, x, view, hatch, n
   context.restore();
 }
 
-function hatching(context) {
+/** How waiting is drawn. */
+export function hatching(context) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
   const inside = tile.getContext("2d");
@@ -174,7 +177,8 @@ function hatching(context) {
   return context.createPattern(tile, "repeat");
 }
 
-function line(context, { ms, text, severity }, { x, left, wide, height }) {
+/** A mark across all lanes, with its text. */
+export function line(context, { ms, text, severity }, { x, left, wide, height }) {
   const at = x(ms);
   if (at < left || at > left + wide) return;
   context.fillStyle = token(severity ?? "text");
@@ -193,7 +197,7 @@ function told(data, places, row, ms, label) {
 }
 
 /** Zooming and moving of a view, by wheel with Ctrl, drag and keys; `onview` is told once it rests. */
-function mover({ get, set, whole, onview }) {
+export function mover({ get, set, whole, onview }) {
   let timer = null;
   let from = null;
   const rest = () => {

@@ -58,8 +58,8 @@ export async function alerts({ source, board, fill }) {
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Alerts"), h("p", { class: "note" }, reach(board)), said),
-    section("Actions", { id: "actions", wide: true, note: "nothing is done before somebody approves it" }, acts),
-    section("Silences", { id: "silences", wide: true, note: "findings stay on the pages" }, form, quiet),
+    section("Actions", { id: "actions", wide: true, note: "nothing is done before somebody approves it", tools: exports(source, "/actions") }, acts),
+    section("Silences", { id: "silences", wide: true, note: "findings stay on the pages", tools: exports(source, "/silences") }, form, quiet),
     section("Notifications", { id: "notifications", wide: true, note: "the newest first, of 30 days", tools: exports(source, "/notifications", { limit: 1000 }) }, told),
   );
   return { title: "Alerts", node };
@@ -76,7 +76,7 @@ function silenceTable(items, end) {
     { name: "end", label: "Until", cell: (one) => moment(one.end_ns) },
     { name: "by", label: "By", cell: (one) => [one.by || "–", one.why ? h("small", {}, ` ${one.why}`) : null] },
     { name: "matches", label: "Matches now", cell: (one) => (one.matches.length ? one.matches.slice(0, 5).map((each) => h("div", {}, h("a", { href: link(["findings", each.finding]) }, each.summary))).concat(one.matches.length > 5 ? `and ${count(one.matches.length - 5)} more` : "") : "nothing") },
-    { name: "end-it", label: "", cell: (one) => h("button", { type: "button", class: "icon", onclick: () => end(one), "aria-label": `End the silence of ${one.matchers.join(" ")}` }, "End") },
+    { name: "end-it", label: "Action", cell: (one) => h("button", { type: "button", class: "icon", onclick: () => end(one), "aria-label": `End the silence of ${one.matchers.join(" ")}` }, "End") },
   ];
   return [table(columns, shown, { key: (one) => one.id }), rest];
 }

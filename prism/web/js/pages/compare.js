@@ -2,6 +2,7 @@
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, moment, octets, words } from "../format.js";
+import { sheet } from "../export.js";
 import { redraw } from "../patch.js";
 import { phase } from "../palette.js";
 import { link, note } from "../state.js";
@@ -38,8 +39,8 @@ export async function compare({ source, board, query, fill }) {
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Compare")),
     section("What is compared", { id: "sides", wide: true, note: "to compare with another time, diagnose that time first (the clock above)" }, sides),
-    section("What changed", { id: "changes", wide: true }, rows),
-    section("Ranks that changed most", { id: "changed-ranks", wide: true, note: "per step, by address" }, ranks),
+    section("What changed", { id: "changes", wide: true, tools: sheet("changes") }, rows),
+    section("Ranks that changed most", { id: "changed-ranks", wide: true, note: "per step, by address", tools: sheet("changed-ranks") }, ranks),
   );
   return { title: "Compare", node, steady: true };
 }
@@ -50,7 +51,7 @@ function changes({ a, b, rows, common }) {
   const same = `${count(common.endpoints)} addresses in both${common.only_a || common.only_b ? `, ${count(common.only_a)} only in the first, ${count(common.only_b)} only in the second` : ""}`;
   const head = h("p", { class: "lead" }, `${layout(a.layout)}`, common.same_layout ? " in both" : ` → ${layout(b.layout)}`, h("small", {}, ` ${same}`));
   const columns = [
-    { name: "name", label: "", cell: (one) => named(one) },
+    { name: "name", label: "Figure", cell: (one) => named(one) },
     { name: "a", label: "First", number: true, cell: (one) => value(one, one.a) },
     { name: "b", label: "Second", number: true, cell: (one) => value(one, one.b) },
     { name: "ratio", label: "Second / first", number: true, cell: (one) => ratio(one) },

@@ -3,7 +3,7 @@
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, lost, moment, names, percent, words } from "../format.js";
 import { SIGNS } from "../palette.js";
-import { exports, png } from "../export.js";
+import { exports, png, sheet } from "../export.js";
 import { part, redraw } from "../patch.js";
 import { bar, suspects } from "../draw/parts.js";
 import { confidence, spark } from "../draw/spark.js";
@@ -12,7 +12,8 @@ import { link, note } from "../state.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
 import { pathOf, telling } from "./stepdata.js";
-import { besidePeers } from "./rates.js";
+import { giveLogs } from "./incident.js";
+import { besideInOneStep, besidePeers } from "./rates.js";
 import { badges, optional, remarksBar } from "./remarks.js";
 
 const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
@@ -51,7 +52,7 @@ export async function findings({ source, board, query, fill }) {
 }
 
 /** One finding. */
-export async function finding({ source, board, parts, fill }) {
+export async function finding({ source, board, parts, query, fill }) {
   const one = await source.get(`/findings/${encodeURIComponent(parts[1])}`);
   const found = one.finding;
   const doing = source.live ? await doings(source, one.id) : null;
@@ -65,24 +66,30 @@ export async function finding({ source, board, parts, fill }) {
   const ranked = source.live && one.job && found.kind.startsWith("slow_") && one.job.steps > 0;
   if (ranked) fill(order, deviations(source, one), (items) => deviationRows(items, one));
   const shows = one.job && (await source.has("rates")) && ["slow_link", "slow_switch", "slow_group"].includes(found.kind);
+  const step = h("div", { class: "box" });
+  if (shows) fill(step, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/step`).catch((error) => { if (error.status !== 404) throw error; }), (data) => (data ? besideInOneStep(data, found) : null));
   if (shows) fill(moved, optional(source, "rates", `/findings/${encodeURIComponent(one.id)}/rates`), (data) => (data ? besidePeers(data, found) : empty("Flow records of this time are not kept.")));
-  const byDeviation = ranked ? section("Ranks by deviation", { id: "deviations", wide: true, note: "from their own past and from the other ranks of their stage" }, order) : null;
+  const logs = source.live && board?.mode === "live" && !query.replay && (await source.has("incidents")) && (await source.has("rates")) && (["hang", "crash"].includes(found.kind) || found.severity !== "info");
+  const byDeviation = ranked ? section("Ranks by deviation", { id: "deviations", wide: true, tools: exports(source, `${pathOf(found.job)}/deviations`, { measure: telling(found, one.job), start_ns: found.start_ns, end_ns: found.end_ns, limit: 1000 }), note: "from their own past and from the other ranks of their stage" }, order) : null;
+  const pace = h("span", {}, "…");
+  if (one.job?.steps && source.live) fill(pace, source.get(`${pathOf(found.job)}/steps`, { ranks: "0:1", start_ns: found.start_ns, end_ns: found.end_ns, finding: one.id }), paceOf);
   const large = (one.job?.endpoints ?? 0) >= LARGE; // the strip of so many ranks shows no single one
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
     h("header", { class: "title" }, h("p", {}, severity(found.severity), one.state === "closed" ? " over" : " open", doing ? [" ", badges(doing.remarks)] : null, " · job ", h("a", { href: link(["jobs", found.job]) }, found.job)), h("h1", {}, title(found)), verdictLine(found), h("p", { class: "lead" }, found.message), share()),
-    facts(told(one, board)),
+    facts(told(one, board, one.job?.steps && source.live ? pace : null)),
     h("div", { class: "columns" },
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
       section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
     doing ? remarksBar(source, one.id, doing) : null,
-    shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual" }, moved) : null,
+    logs ? section("Logs", { id: "logs-here", wide: true }, giveLogs(source, one.id)) : null,
+    shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual", tools: png(() => document.getElementById("rates"), "bandwidth") }, moved, step) : null,
     large ? byDeviation : null,
     section("Evidence in pictures", { id: "pictures", wide: true, tools: png(() => document.getElementById("pictures"), "evidence") }, drawn),
     large ? null : byDeviation,
     compared(found),
-    h("div", { class: "columns" }, section("Evidence", { id: "evidence" }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
+    h("div", { class: "columns" }, section("Evidence", { id: "evidence", tools: sheet("evidence") }, evidence(found)), one.related.length ? section("Other findings of this job", { id: "related" }, related) : null),
   );
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
 }
@@ -93,17 +100,25 @@ async function doings(source, id) {
   return remarks && hooks && actions ? { remarks: remarks.items, hooks: hooks.items, actions: actions.items.filter((one) => one.finding === id) } : null;
 }
 
-function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board) {
+function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, board, pace) {
   const weak = found.confidence < 0.7 ? " (look before you act)" : "";
   return [
     ["Who", `${words(found.subject.type)} ${blamed(found, 8)}`],
     ["Since", [when(found.start_ns, board), h("small", {}, ` ${ago(found.start_ns, board) ?? moment(found.start_ns)}`)]],
     [state === "closed" ? "Over since" : "Last seen", state === "closed" && closed ? when(closed, board) : [when(found.end_ns, board), h("small", {}, ` after ${duration(between(found.start_ns, found.end_ns))}`)]],
     ["First reported", board?.mode === "live" ? when(opened, board) : null],
+    ["A step takes", pace],
     ["Steps are slower", found.slowdown > 1 ? [h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`), h("small", {}, typeof found.evidence.what_if === "number" ? " than without it" : " than its other steps")] : null],
     ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
     ["How sure", [confidence(found.confidence), weak]],
   ];
+}
+
+/** How long a step takes since the finding began, and usually. */
+function paceOf({ job, usual }) {
+  const known = job.duration_ms.filter(Number.isFinite).sort((a, b) => a - b);
+  if (!known.length) return "–";
+  return [h("b", { class: "big" }, duration(known[known.length >> 1])), usual.step_ms ? h("small", {}, ` usually ${duration(usual.step_ms)}`) : null];
 }
 
 /** Who was compared, and how much of the lost time each explains: why it is this one. */
@@ -116,7 +131,7 @@ function compared(found) {
     { name: "explains", label: "Explains of the new delays", number: true, cell: (one) => percent(one.explains) },
     { name: "probability", label: "Probability", number: true, cell: (one) => percent(one.probability) },
   ];
-  return section("Why this one?", { id: "compared" }, table(columns, all, { key: (one) => `${one.class} ${one.way} ${one.ids.join(" ")}` }));
+  return section("Why this one?", { id: "compared", tools: sheet("compared") }, table(columns, all, { key: (one) => `${one.class} ${one.way} ${one.ids.join(" ")}` }));
 }
 
 function suspectNote(found) {
@@ -160,9 +175,13 @@ function deviationRows(items, { ranks }) {
   return table(columns, items, { key: (one) => one.rank, marked: (one) => (ranks.includes(one.rank) ? "warning" : null) });
 }
 
-/** Whose fault it is: the network's, a machine's, the job's, or not known; nothing where the finding does not say. */
+/** What a finding without a verdict of its own blames, by its subject: a hang or crash may be the program's on that machine. */
+const BLAMES = { endpoint: "machine", host: "machine", link: "network", switch: "network" };
+
+/** Whose fault it is: the network's, a machine's, the job's, or not known. */
 function verdictLine(found) {
-  const classes = Object.entries(found.evidence.verdict ?? {}).filter(([, share]) => typeof share === "number" && share >= 0.01).sort((a, b) => b[1] - a[1]);
+  const own = found.severity === "info" ? {} : { [BLAMES[found.subject.type] ?? "unknown"]: found.confidence };
+  const classes = Object.entries(found.evidence.verdict ?? own).filter(([, share]) => typeof share === "number" && share >= 0.01).sort((a, b) => b[1] - a[1]);
   if (!classes.length) return null;
   return h("p", { class: "verdicts", id: "verdict" }, classes.map(([name, share], at) => h("span", { key: name, class: at ? "muted" : "verdict" }, `${name} ${percent(share)}`)));
 }

@@ -2,7 +2,7 @@
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, moment, words } from "../format.js";
-import { exports } from "../export.js";
+import { exports, sheet } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 
@@ -26,10 +26,10 @@ export async function health({ source, board, fill }) {
     h("header", { class: "title" }, h("h1", {}, "Health"), h("p", { class: "note" }, reach(board))),
     section("Parts", { id: "parts", wide: true }, parts),
     section("Exporters", { id: "exporters", wide: true, note: "why no job is seen: what each lacks for which analysis", tools: exports(source, "/exporters") }, sent),
-    h("div", { class: "columns" }, section("Losses by reason", { id: "losses" }, losses), section("Left out of the records", { id: "skipped" }, left)),
-    section("Gaps in collection", { id: "gaps", wide: true, note: "what jobs did meanwhile is not known" }, gaps),
-    section("Windows that were analysed", { id: "windows", wide: true, note: "the newest first" }, windows),
-    section("Counters", { id: "counters", wide: true }, counters),
+    h("div", { class: "columns" }, section("Losses by reason", { id: "losses", tools: sheet("losses") }, losses), section("Left out of the records", { id: "skipped", tools: sheet("skipped") }, left)),
+    section("Gaps in collection", { id: "gaps", wide: true, note: "what jobs did meanwhile is not known", tools: exports(source, "/gaps") }, gaps),
+    section("Windows that were analysed", { id: "windows", wide: true, note: "the newest first", tools: exports(source, "/windows") }, windows),
+    section("Counters", { id: "counters", wide: true, tools: sheet("counters") }, counters),
   );
   return { title: "Health", node };
 }

@@ -6,11 +6,13 @@ import { graph } from "../draw/graph.js";
 import { matrix } from "../draw/matrix.js";
 import { groupsByKind, ranksGrid } from "../draw/parts.js";
 import { confidence, legend, shares } from "../draw/spark.js";
+import { exports, png, sheet } from "../export.js";
 import { traceButton } from "../trace.js";
 import { call, part, redraw } from "../patch.js";
 import { link, note, pair } from "../state.js";
 import { STATES, ago, blamedRanks, list, stateOf, tally, when } from "./claims.js";
-import { LEVELS, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { LEVELS, levelOf, measurePicker, ranksAround, strips, timelinePicture } from "./pictures.js";
+import { against } from "./history.js";
 import { rates } from "./rates.js";
 import { optional } from "./remarks.js";
 import { gapsOf, heatOf, jobOf, pathOf, stepAt, stepsOf, stretchOf } from "./stepdata.js";
@@ -27,10 +29,10 @@ export async function job({ source, board, parts, query, fill }) {
   const [known, { items: cases }] = await Promise.all([jobOf(source, id), source.get("/findings", { job: id, limit: 200 })]);
   const own = cases.filter((one) => one.finding.job === id);
   const found = known.job;
-  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
+  const room = Object.fromEntries(["strips", "timeline", "graph", "leaves", "rates", "history", "layout", "ranks"].map((name) => [name, h("div", { class: "box" }, h("p", { class: "wait" }, "…"))]));
   const tools = h("div", { class: "filters" });
-  const state = { measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : "phases" };
-  const heat = state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
+  const state = { order: query.order === "deviation" ? "deviation" : "rank", measure: query.measure ?? "duration", steps: pair(query.steps), ranks: pair(query.ranks), view: pair(query.view) ? query.view : null, level: LEVELS.includes(query.level) ? query.level : levelOf(known.total, source.live) };
+  const heat = state.order === "deviation" ? arrangedOf(source, known.path, state.measure, own) : state.measure === "duration" ? steps : heatOf(source, known.path, state.measure);
   fill(room.strips, Promise.all([steps, heat]), ([line, warm]) => whole({ room, tools, line, warm, known, own, state, source, gaps: gapsOf(board) }));
   let pairs = null;
   fill(room.graph, source.get(`${known.path}/graph`, { by: "endpoint" }), (data) => {
@@ -39,20 +41,23 @@ export async function job({ source, board, parts, query, fill }) {
   });
   fill(room.leaves, source.get(`${known.path}/graph`, { by: "leaf" }), leaves);
   if (source.live) fill(room.rates, optional(source, "rates", "/rates", { by: "endpoint", job: id, limit: 12 }), (data) => (data ? rates({ ...data, items: data.items.filter((one) => one.way === "out") }) : empty("This service keeps no flow records.")));
+  if (source.live) fill(room.history, optional(source, "jobs", `${path}/history`), (data) => (data ? against(data) : empty("Nothing earlier is known.")));
   fill(room.layout, Promise.resolve(found), () => groups(found, own, known.total));
   fill(room.ranks, Promise.resolve(known), () => part({}, mountRanks, { known, own }));
+  const saved = (name) => png(() => document.getElementById(name), `job-${id}-${name}`);
   const node = h(
     "div",
     { class: "page", onrank: (event) => { if (pairs) call(pairs, "focus", event.detail); } },
     h("header", { class: "title" }, h("p", {}, h("span", { class: `state ${found.state}` }, STATES[stateOf(found, board)] ?? found.state), found.state === "silent" ? h("span", { class: "note" }, " nothing was heard of it for longer than ever while it trained") : null), h("h1", {}, "Job ", found.name ?? found.id, found.name ? h("small", {}, ` ${found.id}`) : null), source.live ? h("p", { class: "share" }, traceButton(source, id), " ", h("a", { href: link(["compare"], { a: id, at: query.replay }) }, "Compare")) : null, h("p", { class: "lead" }, layout(found.layout), " ", confidence(found.confidence))),
     facts(told(found, board)),
-    own.length ? section("Findings", { id: "claims", wide: true, tools: h("a", { href: link(["findings"], { job: id }) }, "with filters") }, list(firstOpen(own).slice(0, 5), board)) : null,
-    section("Steps", { id: "steps", wide: true, tools }, room.strips),
-    section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom" }, room.timeline),
-    h("div", { class: "columns" }, section("Communication between ranks", { id: "graph" }, room.graph), section("From leaf to leaf", { id: "leaves" }, room.leaves)),
-    source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window" }, room.rates) : null,
-    section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure` }, room.layout),
-    section("Ranks", { id: "ranks", wide: true }, room.ranks),
+    own.length ? section("Findings", { id: "claims", wide: true, tools: h("span", { class: "exports" }, exports(source, "/findings", { job: id, limit: 1000 }), " ", h("a", { href: link(["findings"], { job: id }) }, "with filters")) }, list(firstOpen(own).slice(0, 5), board)) : null,
+    section("Steps", { id: "steps", wide: true, tools: h("div", { class: "filters" }, tools, saved("steps")) }, room.strips),
+    section("Timeline", { id: "timeline", wide: true, note: "by stage and group; drag to move, Ctrl and wheel to zoom", tools: saved("timeline") }, room.timeline),
+    h("div", { class: "columns" }, section("Communication between ranks", { id: "graph", tools: saved("graph") }, room.graph), section("From leaf to leaf", { id: "leaves", tools: saved("leaves") }, room.leaves)),
+    source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window", tools: saved("rates") }, room.rates) : null,
+    source.live ? section("Against its past", { id: "history", wide: true, note: "its own steps, and earlier runs with the same ranks, layout and volumes", tools: sheet("history") }, room.history) : null,
+    section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure`, tools: sheet("layout") }, room.layout),
+    section("Ranks", { id: "ranks", wide: true, tools: sheet("ranks") }, room.ranks),
   );
   return { title: `Job ${found.name ?? id}`, node };
 }
@@ -85,7 +90,7 @@ function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
     const [start, end] = stretchOf(line, state.steps ?? chosen);
     const exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`; // a stretch that is not of whole steps
     now = view.ranks;
-    note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === "phases" ? null : view.level });
+    note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === levelOf(total, source.live) ? null : view.level });
   };
   const [start_ns, end_ns] = state.view?.split(":") ?? stretchOf(line, chosen);
   const marks = claims.map(({ finding }) => ({ ns: finding.start_ns, text: words(finding.kind), severity: finding.severity }));
@@ -98,13 +103,21 @@ function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
     note({ steps: `${a}:${b}`, view: null });
     call(below, "show", { start_ns: from, end_ns: to, ranks: now });
   };
-  const above = (heat) => strips({ job: found, steps: line, heat, cases: own, gaps, selected: chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
-  const measured = async (measure) => {
-    note({ measure: measure === "duration" ? null : measure });
-    redraw(room.strips, above(await heatOf(source, path, measure)));
+  const above = (heat) => strips({ job: found, steps: line, ...(heat.rows ? { arranged: heat } : { heat }), cases: own, gaps, selected: chosen, onselect: select, onrank: (rank) => select(...(state.steps ?? chosen), rank) });
+  const show = async (some) => {
+    Object.assign(state, some);
+    note({ measure: state.measure === "duration" ? null : state.measure, order: state.order === "rank" ? null : state.order });
+    redraw(room.strips, above(await (state.order === "rank" ? heatOf(source, path, state.measure) : arrangedOf(source, path, state.measure, own))));
   };
-  if (source.live || Object.keys(found.phases).length) redraw(tools, measurePicker(found, state.measure, measured));
+  const order = h("label", {}, h("input", { type: "checkbox", id: "order", checked: state.order === "deviation", onchange: (event) => show({ order: event.target.checked ? "deviation" : "rank" }) }), " what deviates most first");
+  if (source.live || Object.keys(found.phases).length) redraw(tools, source.live ? order : null, measurePicker(found, state.measure, (measure) => show({ measure })));
   return above(warm);
+}
+
+/** Ranks by deviation, since the worst open claim where there is one. */
+function arrangedOf(source, path, measure, own) {
+  const worst = own.find((one) => one.state === "open" && one.finding.severity !== "info");
+  return source.get(`${path}/arranged`, { measure, finding: worst?.id });
 }
 
 /** The steps shown at first: where the worst claim begins, else the newest. */

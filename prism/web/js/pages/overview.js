@@ -4,7 +4,7 @@ import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, lost, percent } from "../format.js";
 import { podMatrix } from "../draw/pods.js";
 import { confidence, shares, spark } from "../draw/spark.js";
-import { exports } from "../export.js";
+import { exports, png } from "../export.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
@@ -52,7 +52,7 @@ export async function overview({ source, board, query, fill }) {
     { class: "page" },
     head,
     section("Jobs", { id: "jobs", wide: true, tools: h("div", { class: "filters" }, exports(source, "/jobs", { limit: 1000 }), filterBox(query, change)) }, box),
-    h("div", { class: "columns" }, section("Findings", { id: "newest", tools: h("a", { href: link(["findings"]) }, "All findings") }, claims), section("Fabric", { id: "fabric", tools: h("a", { href: link(["switches"]) }, "Switches") }, map)),
+    h("div", { class: "columns" }, section("Findings", { id: "newest", tools: h("a", { href: link(["findings"]) }, "All findings") }, claims), section("Fabric", { id: "fabric", tools: h("span", { class: "exports" }, png(() => document.getElementById("fabric"), "fabric"), " ", h("a", { href: link(["switches"]) }, "Switches")) }, map)),
   );
   return { title: "Overview", node };
 }

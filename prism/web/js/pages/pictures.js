@@ -2,7 +2,9 @@
 
 import { empty, h } from "../dom.js";
 import { count, later, words } from "../format.js";
+import { deviationStrip } from "../draw/deviation.js";
 import { heatStrip } from "../draw/heat.js";
+import { shareLanes } from "../draw/lanes.js";
 import { stepBars } from "../draw/steps.js";
 import { timeline } from "../draw/timeline.js";
 import { call, part, redraw } from "../patch.js";
@@ -10,11 +12,13 @@ import { blamedRanks, title } from "./claims.js";
 import { around, firstStep, gapsOf, gapSteps, heatOf, jobOf, measures, namer, pathOf, spansOf, stepAt, stepsOf, stretchOf, telling } from "./stepdata.js";
 
 export const ROWS = 48; // ranks of a timeline at once
-export const LEVELS = ["phases", "spans", "steps"];
+export const LEVELS = ["groups", "phases", "spans", "steps"];
+/** What is drawn of so many ranks unless somebody chose something else. */
+export const levelOf = (total, live = true) => (live && total > ROWS ? "groups" : "phases");
 
 /**
- * Step durations above the heat of ranks, on one axis. props: {job, steps, heat, cases, gaps, selected, onselect(a, b, rank), onrank(rank)};
- * steps that somebody selected stay selected when the strips are drawn again.
+ * Step durations above the heat of ranks, or above ranks `arranged` by deviation, on one axis. props: {job, steps, heat or arranged, cases,
+ * gaps, selected, onselect(a, b, rank), onrank(rank)}; steps that somebody selected stay selected when the strips are drawn again.
  */
 export const strips = (props) => part({}, mountStrips, props);
 
@@ -36,13 +40,15 @@ function mountStrips(root, first) {
   };
 }
 
-function stripParts({ job, steps, heat, cases, onrank, gaps = [] }, { selected, select }) {
+function stripParts({ job, steps, heat, arranged, cases, onrank, gaps = [] }, { selected, select }) {
   if (!steps.job.duration_ms.length) return empty("No steps were recognised: the traffic repeats too few times, or with too much variation.");
   const claims = cases.filter((one) => one.finding.severity !== "info");
   const stretches = claims.map(({ finding: found }) => ({ severity: found.severity, text: words(found.kind), ...range(stepsOf(found, steps)) }));
   const unseen = gapSteps(gaps, steps);
   const events = job.events.map((event) => ({ kind: event.kind, from: stepAt(steps, event.start_ns), to: stepAt(steps, event.end_ns) }));
   const series = { ...steps.job, first: firstStep(steps) };
+  const bars = stepBars(series, { usual: steps.usual.step_ms, events, findings: stretches, gaps: unseen, selected, onselect: (a, b) => select(a, b) });
+  if (arranged) return [bars, byDeviation(arranged, { steps, claims, unseen, selected, select, onrank })];
   const data = { ranks: heat.heat.ranks, steps: spansOf(heat.heat.steps), value: heat.heat.value };
   const outlined = claims.flatMap(({ finding: found, ranks }) => {
     const hit = new Set(ranks);
@@ -51,13 +57,22 @@ function stripParts({ job, steps, heat, cases, onrank, gaps = [] }, { selected, 
   const { binned } = heat.heat;
   const coarse = `A cell is the slowest of ${binned.ranks > 1 ? `${binned.ranks} ranks` : ""}${binned.ranks > 1 && binned.steps > 1 ? " and " : ""}${binned.steps > 1 ? `${binned.steps} steps` : ""}; ${count(data.value.length * data.steps.length)} cells for ${count(job.endpoints)} ranks.`;
   return [
-    stepBars(series, { usual: steps.usual.step_ms, events, findings: stretches, gaps: unseen, selected, onselect: (a, b) => select(a, b) }),
+    bars,
     data.value.length ? heatStrip(data, { label: namer(job.ranks), usual: heat.usual.value_ms, outlined, gaps: unseen, selected, onselect: select, onrank }) : null,
     binned.ranks > 1 || binned.steps > 1 ? h("p", { class: "note" }, coarse) : null,
   ];
 }
 
 const range = ([from, to]) => ({ from, to });
+
+/** Ranks by deviation; the first claim that names ranks is framed. */
+function byDeviation(arranged, { steps, claims, unseen, selected, select, onrank }) {
+  const name = namer(arranged.rows.filter((row) => row.rank !== null).map((row) => ({ ...row, rail: null })));
+  const shown = claims.find((one) => one.ranks.length) ?? null;
+  const blamed = new Set(shown?.ranks ?? []);
+  const claim = shown ? { steps: stepsOf(shown.finding, steps), text: title(shown.finding) } : null;
+  return arranged.steps.length ? deviationStrip(arranged, { label: (row) => name(row.rank), blamed, severity: shown?.finding.severity, claim, gaps: unseen, selected, onselect: select, onrank }) : null;
+}
 
 /** Buttons to choose what the heat shows. */
 export function measurePicker(job, chosen, onpick) {
@@ -73,7 +88,8 @@ export const timelinePicture = (props) => part({}, mountPicture, props);
 
 function mountPicture(root, first) {
   let props = first;
-  let view = { level: "phases", ...first.view };
+  const usual = levelOf(first.total, first.source.live);
+  let view = { level: usual, ...first.view };
   let chosen = false;
   let visit = 0;
   let data = null;
@@ -109,7 +125,7 @@ function mountPicture(root, first) {
   }
   async function show(next) {
     chosen = true;
-    view = { level: "phases", ...next };
+    view = { level: usual, ...next };
     props.onview?.(view);
     await load();
   }
@@ -118,21 +134,27 @@ function mountPicture(root, first) {
   return {
     update(next) {
       props = next;
-      if (!chosen) view = { level: "phases", ...next.view };
+      if (!chosen) view = { level: usual, ...next.view };
       load();
     },
     show: (next) => show({ level: view.level, ...next }),
   };
 }
 
-/** What the service knows of a view, only the ranks that are asked for. */
-async function fetched({ source, path }, { start_ns, end_ns, ranks: [first, last], level }) {
+/** What the service knows of a view, only the ranks that are asked for; as shares where bars of phases are too many. */
+async function fetched({ source, path, total, cases }, { start_ns, end_ns, ranks: [first, last], level }) {
+  if (level === "groups") return source.get(`${path}/shares`, { start_ns, end_ns, singles: [...blamedRanks(cases).keys()].slice(0, 8).join(",") });
   const data = await source.get(`${path}/timeline`, { start_ns, end_ns, ranks: `${first}:${last}`, level, max_spans: 8000 });
+  if (source.live && level === "phases" && data.level === "steps") {
+    const some = Array.from({ length: Math.min(last, total) - first }, (_, at) => first + at).slice(0, ROWS);
+    return source.get(`${path}/shares`, { start_ns, end_ns, singles: some.join(","), alone: true });
+  }
   const rows = data.rows.map((row, place) => ({ ...row, place })).filter((row) => row.rank >= first && row.rank < last);
   return rows.length === data.rows.length ? data : picked(data, rows);
 }
 
 const about = ({ total }, { ranks: [first, last], level }, data) =>
+  data.share ? (level === "groups" ? `${count(total)} ranks: the height of a colour is the share of ranks` : `ranks ${first} to ${Math.min(last, total) - 1}: too much time for each phase, so shares`) :
   [`ranks ${first} to ${Math.min(last, total) - 1} of ${count(total)}`, data.level === level ? null : `too much for ${level}: ${data.level} shown`, data.truncated ? "neighbours are joined" : null].filter(Boolean).join("; ");
 
 function knobs({ source, total }, view, said, { show, zoom, pan }) {
@@ -143,22 +165,24 @@ function knobs({ source, total }, view, said, { show, zoom, pan }) {
     const begin = Math.max(0, Math.min(total - size, first + by * size));
     show({ ...view, ranks: [begin, begin + size] });
   };
-  const words = ["phases and waits", "messages", "steps"];
+  const words = ["groups of ranks", "phases and waits", "messages", "steps"];
   const level = h("select", { id: "level", "aria-label": "What is drawn", onchange: (event) => show({ ...view, level: event.target.value }) }, LEVELS.map((value, at) => h("option", { value, selected: value === view.level }, words[at])));
-  const pager = total > ROWS ? h("span", { class: "pager" }, act("↑", "Ranks before", () => ranksBy(-1)), act("↓", "Ranks after", () => ranksBy(1))) : null;
+  const pager = total > ROWS && view.level !== "groups" ? h("span", { class: "pager" }, act("↑", "Ranks before", () => ranksBy(-1)), act("↓", "Ranks after", () => ranksBy(1))) : null;
   return h("div", { class: "knobs" }, source.live ? level : null, act("−", "Zoom out", () => zoom(2)), act("+", "Zoom in", () => zoom(0.5)), act("◀", "Earlier", () => pan(-0.5)), act("▶", "Later", () => pan(0.5)), pager, h("span", { class: "note", "aria-live": "polite" }, said));
 }
 
 function lanes({ source, cases, marks = [], gaps = [] }, view, data, onview) {
-  if (!data.spans.row.length) return empty(source.live ? "No traffic of these ranks was recorded in this time." : "The report holds the timeline around the worst finding only.");
+  if (data.share ? !data.share.some((row) => row.some((one) => one.length)) : !data.spans.row.length) return empty(source.live ? "No traffic of these ranks was recorded in this time." : "The report holds the timeline around the worst finding only.");
   const at = (ns) => Number(BigInt(ns) - BigInt(data.zero_ns)) / 1e6;
   const edges = [at(view.start_ns), at(view.end_ns)];
-  const name = namer(data.rows);
-  return timeline(data, {
-    view: edges, bounds: widened(edges, data.spans), label: (row) => name(row.rank), blamed: blamedRanks(cases),
+  const name = namer(data.rows.filter((row) => row.rank !== null));
+  const shown = {
+    view: edges, label: (row) => name(row.rank), blamed: blamedRanks(cases),
     marks: marks.map((mark) => ({ ...mark, ms: at(mark.ns) })), onview,
     gaps: gaps.map((gap) => ({ text: gap.text, from: at(gap.begin_ns), to: at(gap.end_ns) })).filter((gap) => gap.to > edges[0] && gap.from < edges[1]),
-  });
+  };
+  if (data.share) return h("div", { key: "shares" }, shareLanes(data, { ...shown, bounds: widened(edges, { start_ms: [], end_ms: [] }) }));
+  return h("div", { key: "bars" }, timeline(data, { ...shown, bounds: widened(edges, data.spans) }));
 }
 
 /** The bounds within which one may move: three views to each side, or as far as there are spans. */
@@ -185,19 +209,26 @@ export function ranksAround(rank, total) {
   return [first, first + ROWS];
 }
 
+/** From so many ranks on the rows of a finding's strip are those that deviate most, not all by number. */
+export const ARRANGED = 64;
+
 /** The pictures of a finding: fetches what they show; heat around it with the culprit outlined, its first steps. */
 export async function pictures(source, one, board) {
   const found = one.finding;
   const measure = telling(found, one.job);
   const [start_ns, end_ns] = around(found, one.job.step_ms.median ?? 0);
-  const [{ job, path, total }, steps] = await Promise.all([
+  const large = source.live && one.job.endpoints >= ARRANGED && found.kind.startsWith("slow_");
+  const own = pathOf(found.job);
+  const [{ job, path, total }, steps, arranged] = await Promise.all([
     jobOf(source, found.job),
-    heatOf(source, pathOf(found.job), measure, source.live ? { start_ns, end_ns, finding: one.id } : {}),
+    heatOf(source, own, measure, source.live ? { start_ns, end_ns, finding: one.id, ...(large ? { ranks: "0:1" } : {}) } : {}),
+    large ? source.get(`${own}/arranged`, { measure, start_ns, end_ns, finding: one.id }) : null,
   ]);
   const [culprit] = one.ranks;
   const gaps = gapsOf(board);
   const label = measures(job).find(([name]) => name === measure)[1];
-  const lead = `Above: how long the job's steps took; dashed: the usual time before it. Below it, by rank: ${label} in each step.${one.ranks.length ? " The culprit is outlined." : ""}`;
+  const under = large ? `${label} of each rank against its own past; the ranks that deviate most come first, in the groups that they are in` : `by rank: ${label} in each step`;
+  const lead = `Above: how long the job's steps took; dashed: the usual time before it. Below it, ${under}.${one.ranks.length ? " The culprit is outlined." : ""}`;
   const [onset] = stepsOf(found, steps);
   const view = ([a, b], rank = culprit ?? 0) => {
     const [from, to] = stretchOf(steps, [a, b]);
@@ -206,6 +237,6 @@ export async function pictures(source, one, board) {
   const selected = [onset - 1, onset + 1];
   const marks = [{ ns: found.start_ns, text: title(found), severity: found.severity }];
   const below = steps.job.duration_ms.length ? timelinePicture({ source, path, total, cases: [one], marks, gaps, view: view(selected) }) : null;
-  const above = strips({ job, steps, heat: steps, cases: [one], gaps, selected, onselect: (a, b, rank) => call(below, "show", view([a, b], rank)) });
+  const above = strips({ job, steps, heat: steps, arranged, cases: [one], gaps, selected, onselect: (a, b, rank) => call(below, "show", view([a, b], rank)) });
   return [h("p", { class: "note" }, lead), above, below ? h("h3", {}, "When it began") : null, below];
 }

@@ -2,6 +2,7 @@
 
 import { empty, h, section } from "../dom.js";
 import { count, duration, layout } from "../format.js";
+import { png } from "../export.js";
 import { reach } from "../shell.js";
 import { link } from "../state.js";
 import { rates } from "./rates.js";
@@ -30,7 +31,7 @@ export async function place({ source, board, parts, fill }) {
     h("header", { class: "title" }, h("p", {}, NAMES[type] ?? type), h("h1", {}, found.title), h("p", { class: "lead" }, found.detail), h("p", { class: "note" }, reach(board))),
     section("Jobs", { id: "jobs-here", wide: true }, jobs),
     section("Findings", { id: "claims", wide: true }, claims),
-    asked ? section("Bandwidth", { id: "rates", wide: true, note: "of the newest window" }, moved) : null,
+    asked ? section("Bandwidth", { id: "rates", wide: true, note: "of the newest window", tools: png(() => document.getElementById("rates"), `${type}-${id}`) }, moved) : null,
   );
   return { title: found.title, node };
 }

@@ -3,6 +3,7 @@
 import { empty, h, table } from "../dom.js";
 import { octets, percent } from "../format.js";
 import { lines } from "../draw/lines.js";
+import { oneStep } from "../draw/onestep.js";
 import { bar } from "../draw/parts.js";
 
 const SHOWN = 6;
@@ -30,6 +31,13 @@ export function rates(data) {
   ];
   const cut = data.truncated ? h("p", { class: "note" }, "This time has more records than are looked at: the rates are those of the first of them.") : null;
   return [picture, table(columns, data.items, { key: (one) => `${one.id} ${one.way}` }), cut];
+}
+
+/** One step of a culprit beside a healthy peer, where records of it are kept. */
+export function besideInOneStep(data, found) {
+  const [, peer] = data.lanes;
+  const lead = `Step ${data.step} of the job. A bar is a transfer: as wide as it lasts, as high as it is fast; those over what is blamed are coloured. ${peer && Math.abs(peer.octets / Math.max(1, data.lanes[0].octets) - 1) < 0.2 ? "The peer moves about as much." : ""}`;
+  return [h("h3", {}, "One step of it"), h("p", { class: "note" }, lead), oneStep(data, { severity: found.severity, gbit })];
 }
 
 /** The rates of a culprit: since it began, its peers', what was usual. */

@@ -10,8 +10,8 @@ const POLL_MS = 1000;
 export async function replay({ source, fill }) {
   const chosen = h("div", { class: "box", "aria-live": "polite" });
   const runs = h("div", { class: "box", "aria-live": "polite" });
-  const input = h("input", { type: "file", multiple: true, id: "files", class: "hidden", onchange: () => choose([...input.files]) });
-  const drop = h("label", { class: "drop", for: "files", tabindex: 0, role: "button" }, h("strong", {}, "Drop captures or flow records here"), h("span", {}, "or click to choose: pcap, pcapng, CSV, JSON Lines, Parquet, nfdump, Zeek, plain or .gz, .zst; one file per switch, and the topology (topology.json, .yaml or .csv) and hints (hints.json or .yaml) with them"));
+  const input = h("input", { type: "file", multiple: true, id: "files", class: "hidden", "aria-label": "Files", tabindex: -1, onchange: () => choose([...input.files]) });
+  const drop = h("div", { class: "drop", tabindex: 0, role: "button", onclick: () => input.click() }, h("strong", {}, "Drop captures or flow records here"), h("span", {}, "or click to choose: pcap, pcapng, CSV, JSON Lines, Parquet, nfdump, Zeek, plain or .gz, .zst; one file per switch, and the topology (topology.json, .yaml or .csv) and hints (hints.json or .yaml) with them"));
   let files = [];
 
   function choose(some) {
@@ -19,13 +19,13 @@ export async function replay({ source, fill }) {
     draw();
   }
   function draw(error = null, sending = false) {
-    const rows = files.map((file) => h("li", { key: file.name }, file.name, " ", h("small", {}, octets(file.size)), isTopology(file) ? h("small", {}, " topology") : isHints(file) ? h("small", {}, " hints") : null, " ", h("button", { type: "button", class: "link", "aria-label": `Leave out ${file.name}`, onclick: () => { files = files.filter((one) => one !== file); draw(); } }, "leave out")));
+    const rows = files.map((file) => h("li", { key: file.name }, file.name, " ", h("small", {}, octets(file.size)), isTopology(file) ? h("small", {}, " topology") : isHints(file) ? h("small", {}, " hints") : isLog(file) ? h("small", {}, " training log") : null, " ", h("button", { type: "button", class: "link", "aria-label": `Leave out ${file.name}`, onclick: () => { files = files.filter((one) => one !== file); draw(); } }, "leave out")));
     const go = h("button", { type: "button", class: "primary", id: "go", disabled: sending || !files.some((one) => !isTopology(one)), onclick: send }, sending ? "Sending …" : "Replay");
     redraw(chosen, error ? h("p", { key: "error", class: "notice lost" }, `▲ ${error}`) : null, files.length ? [h("ul", { class: "files" }, rows), h("p", {}, go)] : null);
   }
   async function send() {
     const body = new FormData();
-    for (const file of files) body.append(isTopology(file) ? "topology" : isHints(file) ? "hints" : "files", file, file.name);
+    for (const file of files) body.append(isTopology(file) ? "topology" : isHints(file) ? "hints" : isLog(file) ? "logs" : "files", file, file.name);
     draw(null, true);
     try {
       const { place, body: told } = await source.send("/replays", body);
@@ -87,9 +87,10 @@ const over = (state) => ["done", "failed", "cancelled"].includes(state);
 
 /** A topology and hints are told by their names; all else is data. */
 const isHints = (file) => /^hints[^/]*\.(json|ya?ml)$/i.test(file.name);
+const isLog = (file) => /\.(log|out|err|txt|journal)(\.(gz|zst|bz2|xz))?$/i.test(file.name) && !/^(conn|zeek)[^/]*\.log/i.test(file.name);
 const isTopology = (file) => /^topology[^/]*\.(json|ya?ml|csv)$/i.test(file.name);
 
-function card({ id, state, stage, done, total, error, files }, cancel) {
+function card({ id, state, stage, done, total, error, files, incident }, cancel) {
   const share = total ? done / total : null;
   const words = { queued: "◌ waiting for its turn", cancelled: "■ cancelled", running: `◔ ${stage || "begins"}${share === null ? (done ? ` ${count(done)}` : "") : ` ${percent(share)}`}`, done: "● done", failed: "■ failed" };
   return h(
@@ -99,6 +100,6 @@ function card({ id, state, stage, done, total, error, files }, cancel) {
     h("p", {}, h("span", { class: "state" }, words[state] ?? state), " ", state === "running" ? h("progress", share === null ? { "aria-label": "Progress" } : { value: share, max: 1, "aria-label": "Progress" }) : null),
     error ? h("p", { class: "notice lost" }, `▲ ${error}`) : null,
     over(state) ? null : h("p", {}, h("button", { type: "button", class: "link cancel", "aria-label": `Cancel the replay of ${files.join(", ") || id}`, onclick: cancel }, "Cancel")),
-    state === "done" ? h("p", {}, h("a", { class: "primary", href: `#/?replay=${id}` }, "Open its report")) : null,
+    state === "done" ? h("p", {}, h("a", { class: "primary", href: `#/?replay=${id}` }, "Open its report"), incident ? [" ", h("a", { href: `#/incidents/${id}` }, "Logs and flows together")] : null) : null,
   );
 }

@@ -1,16 +1,15 @@
 // Switches and links: how much they carry, their trouble, who is below them; and which hosts to isolate first.
 
-import { empty, h, section, table } from "../dom.js";
+import { empty, h, section } from "../dom.js";
 import { count, lost, names, natural, octets, percent } from "../format.js";
 import { podMatrix } from "../draw/pods.js";
 import { bar } from "../draw/parts.js";
-import { exports } from "../export.js";
+import { exports, png } from "../export.js";
+import { longTable } from "../longtable.js";
 import { redraw } from "../patch.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
 import { severity, title } from "./claims.js";
-
-const MOST = 300;
 
 /** The page. */
 export async function switches({ source, board, query, fill }) {
@@ -39,7 +38,7 @@ export async function switches({ source, board, query, fill }) {
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Switches"), h("p", { class: "note" }, reach(board))),
     section("Hosts to isolate first", { id: "hosts", wide: true, note: "that open claims suspect, the worst first", tools: exports(source, "/hosts") }, hosts),
-    h("div", { class: "columns" }, section("From switch to switch", { id: "fabric" }, map), section("Links", { id: "links", note: "the busiest first", tools: exports(source, "/links") }, links)),
+    h("div", { class: "columns" }, section("From switch to switch", { id: "fabric", tools: png(() => document.getElementById("fabric"), "fabric") }, map), section("Links", { id: "links", note: "the busiest first", tools: exports(source, "/links") }, links)),
     section("All switches", { id: "switches", wide: true, tools: h("div", { class: "filters" }, exports(source, "/switches"), search) }, rows),
   );
   return { title: "Switches", node };
@@ -71,13 +70,12 @@ function switchTable(items, text) {
   ];
   const shown = items.filter((one) => one.id.toLowerCase().includes(text.toLowerCase())).sort((a, b) => b.findings.length - a.findings.length || natural(a.id, b.id));
   if (!shown.length) return empty("No switch fits the filter.");
-  const rows = table(columns, shown.slice(0, MOST), { key: (one) => one.id, marked: (one) => (one.findings.length ? "warning" : null), href: (one) => link(["places", "switch", one.id]) });
-  return [rows, shown.length > MOST ? h("p", { class: "note" }, `${count(shown.length - MOST)} more: filter by name`) : null];
+  return longTable(columns, shown, { label: "Switches", key: (one) => one.id, marked: (one) => (one.findings.length ? "warning" : null), href: (one) => link(["places", "switch", one.id]) });
 }
 
 function linkTable(links, cases) {
   const byId = new Map(cases.map((one) => [one.id, one.finding]));
-  const shown = [...links].sort((a, b) => b.findings.length - a.findings.length || (b.octets ?? 0) - (a.octets ?? 0)).slice(0, 14);
+  const shown = [...links].sort((a, b) => b.findings.length - a.findings.length || (b.octets ?? 0) - (a.octets ?? 0));
   if (!shown.length) return empty("No link is known.");
   const most = Math.max(1, ...links.map((one) => one.octets ?? 0));
   const columns = [
@@ -85,8 +83,7 @@ function linkTable(links, cases) {
     { name: "octets", label: "Carried", number: true, cell: (one) => [bar((one.octets ?? 0) / most), octets(one.octets)] },
     { name: "findings", label: "Findings", cell: (one) => one.findings.filter((id) => byId.has(id)).map((id) => h("a", { href: link(["findings", id]) }, severity(byId.get(id).severity))) },
   ];
-  const rows = table(columns, shown, { key: (one) => `${one.src} ${one.dst}`, marked: (one) => (one.findings.length ? "warning" : null) });
-  return [rows, links.length > 14 ? h("p", { class: "note" }, `${links.length - 14} more`) : null];
+  return longTable(columns, shown, { label: "Links", plain: 16, key: (one) => `${one.src} ${one.dst}`, marked: (one) => (one.findings.length ? "warning" : null) });
 }
 
 function hostTable(hosts, cases) {
@@ -100,5 +97,5 @@ function hostTable(hosts, cases) {
     { name: "jobs", label: "Jobs", cell: (one) => names(one.jobs, 4) },
     { name: "findings", label: "Why", cell: (one) => one.findings.slice(0, 3).map((id) => h("a", { href: link(["findings", id]) }, byId.has(id) ? `${title(byId.get(id))} ` : id)) },
   ];
-  return [table(columns, hosts.slice(0, 40), { key: (one) => one.host }), hosts.length > 40 ? h("p", { class: "note" }, `${count(hosts.length - 40)} more`) : null];
+  return longTable(columns, hosts, { label: "Hosts", plain: 16, key: (one) => one.host });
 }
