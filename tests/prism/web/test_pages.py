@@ -69,7 +69,7 @@ def test_the_overview_says_who_trains_and_what_was_found(shown, opened):
     for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "26 GPU-s", "▲ 1"):
         expect(row).to_contain_text(text)
     expect(row.locator(".spark polyline")).to_have_count(1)
-    expect(page.locator("#newest .claim")).to_contain_text("own work before its transfers takes 645 ms")
+    expect(page.locator("#newest .claim")).to_contain_text("own work before its transfers takes 646 ms")
     assert page.locator("#fabric canvas").evaluate(COLOURS) > 3
     assert page.evaluate(NAMELESS) == []
 
@@ -151,7 +151,7 @@ def test_a_finding_says_who_since_when_and_what_to_do(shown, opened):
     expect(page.locator("#suspects li").first).to_contain_text("server5")
     expect(page.locator("#advice li").first).to_contain_text("Isolate server5 first")
     expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
-    expect(page.locator("#evidence")).to_contain_text("645 ms")
+    expect(page.locator("#evidence")).to_contain_text("646 ms")
     expect(page.locator("#compared tbody tr").first).to_contain_text("10.10.5.1")
     page.get_by_role("button", name="Copy link").click()  # where nothing may be copied, the link is shown
     page.wait_for_function(
