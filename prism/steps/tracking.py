@@ -114,7 +114,9 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     capped = np.minimum(clock.pace, longest)
     even, rests = _even(capped, bins)
     around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
-    if len(places) > 2 and abs(len(even) - len(places)) <= 1 and rests >= capped[around].max(1).mean():
+    off = np.median(places - even[np.abs(places[:, None] - even[None, :]).argmin(1)]) if len(even) else np.inf
+    same = abs(len(even) - len(places)) <= 1 and abs(off) <= c.STRETCH / 4 * bins  # not another rest of the step
+    if len(places) > 2 and same and rests >= capped[around].max(1).mean():
         places = even
         around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
     pace = clock.pace[around]

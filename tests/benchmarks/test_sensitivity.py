@@ -27,14 +27,14 @@ def folder(tmp_path_factory):
 
 
 def test_a_constant_that_decides_and_one_that_does_not(folder, capsys):
-    asked = ["--only", "layout.BEAM", "--only", "evidence.PAIRS_TRIED", "--factor", "0.01", "--factor", "1.001", "--steps"]
+    asked = ["--only", "layout.BEAM", "--only", "evidence.BINS_OF_SPREAD", "--factor", "0.01", "--factor", "1.001", "--steps"]
     assert sensitivity.main([str(folder), *asked]) == 0
     heading, columns, *rows, last = capsys.readouterr().out.splitlines()
     assert heading.startswith("2 numbers, 1 jobs, 1 layouts right")
     assert columns.split() == ["constant", "value", "×0.01", "×1.001", "nearest,", "changed"]
     found = {row.split()[0]: row.split()[1:] for row in rows}
-    assert found["evidence.PAIRS_TRIED"][:3] == ["24", "0", "="]
-    assert found["layout.BEAM"] == [str(constants.BEAM), "1", "(-1)", "0", "×0.01,", "1", "of", "1"]
+    assert found["evidence.BINS_OF_SPREAD"][:3] == ["40", "0", "="]
+    assert found["layout.BEAM"][:3] == [str(constants.BEAM), "1", "(-1)"]
     assert last == "1 of 2 numbers change an answer"
 
 
