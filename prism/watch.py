@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.columns.record import Flows, Transits
-from prism import gaps
+from prism import gaps, tracking
 from prism.baseline import frozen
 from prism.board import Board, Boards, Gap, JobStatus, Window
 from prism.deaf import Deaf
@@ -33,7 +33,7 @@ from prism.sameness import loud
 from prism.spread import Glance, all_glanced
 from prism.stitching import job_ends
 from prism.topology import Topology
-from prism.tracking import KNOWN_S, Followed, Wanted, after, analysed, around, doubted, going, past, sighted, unknown
+from prism.tracking import KNOWN_S, Followed, Wanted, going, unknown
 from prism.windows import NO_FLOWS, SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 
 LATE = "arrived after its window"
@@ -154,7 +154,7 @@ class Watch:
 
     def past(self, jobs: Sequence[Followed], until_ns: int) -> Iterator[Wanted]:
         """The records with which `resume` goes on as if it had seen them: see `tracking.past`."""
-        return past(jobs, until_ns, self._search, self._most)
+        return tracking.past(jobs, until_ns, self._search, self._most)
 
     def due(self, clock_ns: int) -> bool:
         """Whether a window should end now: enough time has passed since the one before, or a step is over that it did not see.
@@ -236,7 +236,7 @@ class Watch:
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
         trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), renewed)
-        trails = frozen(follow(trails, findings, looked_at, now_ns, topology=self.topology), analysed(self.jobs))
+        trails = frozen(follow(trails, findings, looked_at, now_ns, topology=self.topology), tracking.analysed(self.jobs))
         self.trails = bounded(told_before(self.trails, trails) if again else trails, closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
         since, self._until = self._until, now_ns
@@ -287,9 +287,9 @@ class Watch:
             return None
         since = self._since(one, now_ns, self.shelf.since_ns)
         whole = self.shelf.between(since, now_ns)
-        flows = trimmed(whole.take(around(whole, one.job)))
+        flows = trimmed(whole.take(tracking.around(whole, one.job)))
         flows = self._deaf.whole(one, flows.take(flows.end_ns <= now_ns))
-        job = sighted(one.job, flows)
+        job = tracking.sighted(one.job, flows)
         if job is None:
             return None
         self._by[one.id] = reporters(flows, one)
@@ -322,9 +322,9 @@ class Watch:
         one = replace(one, looked_ns=glance.now_ns)
         if told is None or not told.jobs:
             one = replace(one, lately=(), talked_ns=max(one.talked_ns, glance.job.end_ns))
-            return self._aged(doubted(one, glance.now_ns), glance.now_ns)
+            return self._aged(tracking.doubted(one, glance.now_ns), glance.now_ns)
         self._deaf = self._deaf.learned(one, told.jobs[0], glance.since_ns)
-        one = after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
+        one = tracking.after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
         return self._aged(self._deaf.cleared(one, self.gaps), glance.now_ns)
 
     def _aged(self, one: Followed, now_ns: int) -> Followed:
