@@ -23,10 +23,11 @@ The life of a flow:
 6. reconstruct  one timeline per job: steps and phases, per rank                          `timeline`
 7. diagnose     new delays in the event graph, and the candidate that explains them best  `graph`, `diagnosis`
                 detectors: hangs, crashes, and the claims that the graph has to confirm   `detectors`
-8. report       report, tables, trace                                                     `report`, `terminal`, `trace`
+8. report       report, tables, trace                                                     `json_report`, `terminal_report`,
+   `chrome_trace`
 
-Read on in `model` (the words), `analysis` (the order of the stages), the stages, one detector. `recordings` does 1–3 and 5–7
-for files; `cli` is the command line; `public` has the functions above.
+Read on in `model` (the words), `analysis` (the order of the stages), the stages, one detector. `file_analysis` does 1–3 and 5–7
+for files; `main` is the command line; `public` has the functions above.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TYPE_CHECKING = False  # as in typing, whose import takes longer than all of thi
 
 if TYPE_CHECKING:
     from collectors.columns.record import Flows
-    from prism.hints import Hints
+    from prism.inventory.operator_hints import Hints
     from prism.model import Finding, JobDiagnosis
     from prism.public import diagnose, read, replay, simulate
     from prism.results import Diagnosis, Recording, Simulation
@@ -47,7 +48,7 @@ _MODULES = {
     "Diagnosis": "prism.results",
     "Finding": "prism.model",
     "Flows": "collectors.columns.record",
-    "Hints": "prism.hints",
+    "Hints": "prism.inventory.operator_hints",
     "JobDiagnosis": "prism.model",
     "Recording": "prism.results",
     "Simulation": "prism.results",

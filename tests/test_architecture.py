@@ -23,27 +23,31 @@ EDGE = frozenset(
     re.findall(
         r"\S+",
         """
-prism.servicefile prism.storestatus prism.alertfile prism.alerting prism.alerttest prism.analysing prism.api.answers
-prism.api.application prism.api.asked prism.api.boards prism.api.connections prism.api.described prism.api.events
-prism.api.findings prism.api.guard prism.api.hub prism.api.ops prism.api.pages prism.api.heads prism.api.index
-prism.api.moments prism.api.parameters prism.api.problems prism.api.replays prism.api.schemas prism.api.schemas_findings
-prism.api.schemas_service prism.api.serving prism.api.session prism.asking prism.boardfile prism.cli prism.cli_alerts
-prism.cli_live prism.cli_ops prism.cli_counters prism.cli_incident prism.cli_logs prism.cli_metrics prism.cli_stacks
-prism.counters.reading prism.logs.healthystore prism.logs.loki prism.logs.opening prism.logs.reading
-prism.stacks.acting prism.stacks.folder
-prism.cli_service prism.cli_store prism.demo prism.dumps prism.facts prism.histories prism.history prism.incoming
-prism.keeping prism.live
-prism.opening prism.outbox prism.page prism.playing prism.public prism.results
-prism.recordings prism.serve prism.service prism.showing prism.silencing
-prism.simulations prism.spread prism.store prism.stored prism.terminal prism.terminal_service prism.tokens prism.traces
-prism.api.history prism.api.incidents prism.past.runs prism.api.pictures prism.api.schemas_pictures
-prism.api.search prism.names.keeping prism.names.sources
-prism.api.remarks prism.api.alerts prism.api.actions prism.api.schemas_feedback prism.feedback.desk prism.feedback.journal
-prism.api.exporters prism.api.reports prism.reports.command prism.telemetry.jobs
-prism.exporters.told
-prism.exporters.ports prism.api.rates prism.api.past prism.past.again prism.past.command
-prism.notify.mail prism.notify.sending
-prism.scheduling prism.uploaded prism.uploads prism.watch prism.webhooks prism.workers
+prism.api.changes.action_routes prism.api.changes.alerts prism.api.changes.past prism.api.changes.remark_routes
+prism.api.changes.replays prism.api.requests.board_events prism.api.requests.guard prism.api.requests.head_requests
+prism.api.requests.moments prism.api.requests.parameter_check prism.api.requests.problem_details
+prism.api.requests.request_parameters prism.api.requests.responses prism.api.routes.boards prism.api.routes.events
+prism.api.routes.exporters prism.api.routes.findings prism.api.routes.history prism.api.routes.incidents
+prism.api.routes.pictures prism.api.routes.rates prism.api.routes.reports prism.api.routes.search_route
+prism.api.schemas.feedback_schemas prism.api.schemas.finding_schemas prism.api.schemas.job_schemas prism.api.schemas.openapi
+prism.api.schemas.picture_schemas prism.api.schemas.service_schemas prism.api.server.api_index prism.api.server.application
+prism.api.server.browser_session prism.api.server.idle_connections prism.api.server.operations prism.api.server.static_pages
+prism.api.server.web_server prism.app.analysis_thread prism.app.booking_sources prism.app.booking_store prism.app.demo
+prism.app.machine_facts prism.app.notifier prism.app.recorded_service prism.app.serve prism.app.service_outputs
+prism.app.store_status prism.app.upload_worker prism.cli.alert_commands prism.cli.counters_command prism.cli.diagnose_command
+prism.cli.incident_command prism.cli.logs_command prism.cli.machine_commands prism.cli.main prism.cli.metrics_command
+prism.cli.report_command prism.cli.service_commands prism.cli.service_tables prism.cli.stacks_command prism.cli.store_commands
+prism.cli.watch_commands prism.counters.counter_files prism.exporters.exporter_report prism.exporters.live_survey
+prism.feedback.action_runner prism.feedback.remark_journal prism.live.live_analysis prism.logs.healthy_lines_store
+prism.logs.log_files_diagnosis prism.logs.log_reader prism.logs.loki prism.notify.alert_settings_file prism.notify.delivery
+prism.notify.silence_file prism.notify.smtp prism.notify.trial_alert prism.notify.webhooks prism.past.rediagnosis
+prism.past.run_history prism.past.upload_files prism.past.uploads prism.public prism.recordings.file_analysis
+prism.recordings.live_replay prism.recordings.simulated_runs prism.recordings.stored_replay prism.recordings.timed_playback
+prism.report.terminal_report prism.report.trace_files prism.results prism.service.service_client prism.service.service_file
+prism.service.service_settings prism.service.tokens prism.stacks.stack_collection prism.stacks.stack_folders
+prism.storage.board_files prism.storage.history_store prism.storage.job_history prism.storage.live_state prism.storage.outbox
+prism.storage.stored_flows prism.telemetry.job_metrics prism.views.html_report prism.workers.distributed_analysis
+prism.workers.executors prism.workers.flow_dumps prism.workers.worker_cluster
 """,
     )
 )

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prism.detectors.again import late_again
 from prism.detectors.crash import crash
+from prism.detectors.early_late_rank import late_again
+from prism.detectors.early_slow_rank import slow_lately
 from prism.detectors.hang import hang
-from prism.detectors.laggard import laggard
 from prism.detectors.late_rank import late_rank
-from prism.detectors.lately import slow_lately
-from prism.detectors.queues import queued_link
 from prism.detectors.slow_link import lossy_link, slow_link
 from prism.detectors.slow_rank import slow_rank
 from prism.detectors.slow_step import slow_group, slow_step
-from prism.detectors.view import View
+from prism.detectors.straggler import laggard
+from prism.detectors.switch_queues import queued_link
+from prism.graph.job_view import View
 from prism.model import Finding
 
 Detector = Callable[[View], list[Finding]]

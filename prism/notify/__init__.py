@@ -1,1 +1,1 @@
-"""How notifications leave the service, where HTTP does not do: `mail` sends them by SMTP."""
+"""How notifications leave the service, where HTTP does not do: `smtp` sends them by SMTP."""

@@ -1,1 +1,3 @@
-"""How much moves, over time: `series` of endpoints, pairs, links and switches; their `speeds`; a culprit beside its peers."""
+"""How much moves, over time: `rate_series` of endpoints, pairs, links and switches; their `link_speeds`; a culprit beside its
+peers.
+"""

@@ -1,0 +1,1 @@
+"""Routes of the REST interface that change something: actions, remarks, silences, replays."""

@@ -1,0 +1,1 @@
+"""Requests and answers: access, parameters, times, errors, formats."""

@@ -1,0 +1,1 @@
+"""The schemas of answers for OpenAPI."""

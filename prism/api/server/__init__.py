@@ -1,0 +1,1 @@
+"""The application with its pages, health and sessions, and the socket that it is served on."""

@@ -1,0 +1,1 @@
+"""The command line `prism`: one file per group of commands."""

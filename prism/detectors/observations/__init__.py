@@ -1,0 +1,1 @@
+"""What detectors observe: anomalies of edges, parts of steps, losses of switches, sharing of NICs."""

@@ -1,0 +1,1 @@
+"""Compare a rank with its peers: of the same host, context, ring, tree or position."""

@@ -1,0 +1,1 @@
+"""Assess findings: confidence, cost, root cause, hosts to isolate."""

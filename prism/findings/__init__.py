@@ -1,0 +1,1 @@
+"""Texts of findings, and whether two findings are the same."""

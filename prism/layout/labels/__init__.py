@@ -1,0 +1,1 @@
+"""Label communicators: which dimension of the layout each belongs to."""

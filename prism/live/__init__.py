@@ -1,0 +1,1 @@
+"""The live analysis: windows of records come in, boards go out."""

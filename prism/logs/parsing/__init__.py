@@ -1,0 +1,1 @@
+"""Parse log text: who wrote a line and when, templates, signatures, iterations, tracebacks."""

@@ -1,0 +1,1 @@
+"""Compiled loops that find communicators: rings, trees, pairs in lockstep, hand-overs."""

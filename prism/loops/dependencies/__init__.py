@@ -1,0 +1,1 @@
+"""Compiled loops that find what an operation waited for."""

@@ -1,0 +1,1 @@
+"""Compiled loops that find the period of a stream."""

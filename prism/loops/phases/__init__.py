@@ -1,0 +1,1 @@
+"""Compiled loops that find what a rank does in its steps."""

@@ -1,0 +1,1 @@
+"""Analyse recordings: captures, dumps, simulated runs, and recordings played as if live."""

@@ -1,0 +1,1 @@
+"""A diagnosis as JSON, tables, Chrome trace and Kineto trace."""

@@ -1,0 +1,1 @@
+"""How programs find a running service, and what it gives to whom."""

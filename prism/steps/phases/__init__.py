@@ -1,0 +1,1 @@
+"""Phases of each rank in its steps: compute, communication, waiting."""

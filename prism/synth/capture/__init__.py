@@ -1,0 +1,1 @@
+"""Simulated transfers as flow records, packets and captures, with what collection loses."""

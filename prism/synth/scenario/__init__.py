@@ -1,0 +1,1 @@
+"""What is simulated: the specification, the cluster, the placement of ranks, the pipeline schedule."""

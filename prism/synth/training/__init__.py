@@ -1,0 +1,1 @@
+"""Simulated steps of training: operations, collectives, faults, transfers on the fabric."""

@@ -1,0 +1,1 @@
+"""Jobs, cases and gaps followed from window to window; the board that results."""

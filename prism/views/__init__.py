@@ -1,0 +1,1 @@
+"""Boards as plain values for pages and programs."""
