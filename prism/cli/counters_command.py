@@ -61,12 +61,12 @@ def counters(
 
 
 def _servers(grid: Rates, topology: str | None, *, nics: bool) -> dict[tuple[str, str], str]:
-    from prism.cli.main import _topology
+    from prism.cli.command_io import read_topology
     from prism.counters.server_checks import by_name, by_topology
 
     if nics:
         return by_name(grid.ports)
-    return by_topology(grid.ports, _topology(topology)) if topology else {}
+    return by_topology(grid.ports, read_topology(topology)) if topology else {}
 
 
 def _mapping(path: str) -> dict[str, str]:

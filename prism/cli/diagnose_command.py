@@ -30,7 +30,7 @@ def diagnose(
     with complaints("prism") as undo:
         from collectors.compilation.startup import begin as compiling
         from prism.analysis import diagnose as run
-        from prism.cli.main import _bookings, _hints, _page, _tell, _topology, _write
+        from prism.cli.command_io import html_page, read_bookings, read_hints, read_topology, show_diagnosis, write_text
         from prism.cli.store_commands import _database
         from prism.model import Source
         from prism.past.time_spans import span
@@ -39,7 +39,11 @@ def diagnose(
 
         undo.enter_context(compiling("prism", quiet=quiet))
         first, last = span(begin, end, time.time_ns())
-        placed, given, bookings = _topology(topology) if topology else None, _hints(hints) if hints else None, _bookings(jobs)
+        placed, given, bookings = (
+            read_topology(topology) if topology else None,
+            read_hints(hints) if hints else None,
+            read_bookings(jobs),
+        )
         with _database(store) as database:
             flows = StoredRecords(database, create=False).between(first, last)
         if not len(flows):
@@ -47,8 +51,8 @@ def diagnose(
         source = Source((store.rpartition("@")[2],), 0, len(flows), {}, int(flows.start_ns.min()), int(flows.end_ns.max()))
         found = diagnosed(flows, bookings, placed, lambda own: run(own, source, topology=placed, hints=given))
         if html:
-            _write(html, _page(found, placed, flows, bookings))
-        _tell(found, placed, json, trace, quiet=quiet, bookings=bookings)
+            write_text(html, html_page(found, placed, flows, bookings))
+        show_diagnosis(found, placed, json, trace, quiet=quiet, bookings=bookings)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -34,8 +34,8 @@ def incident(
     with complaints("prism"):
         from json import dumps
 
+        from prism.cli.command_io import read_topology
         from prism.cli.logs_command import _healthy
-        from prism.cli.main import _topology
         from prism.incidents import log_hints
         from prism.incidents.incident import join
         from prism.incidents.incident_page import html as page
@@ -44,7 +44,7 @@ def incident(
         from prism.logs.log_files_diagnosis import diagnose_files
         from prism.recordings.file_analysis import replay
 
-        placed = _topology(topology) if topology else None
+        placed = read_topology(topology) if topology else None
         addresses = {address: one.host for address, one in placed.endpoints.items() if one.host} if placed else {}
         said = diagnose_files(logs, healthy=_healthy(healthy) if healthy else None, addresses=addresses)
         kept: list[Flows] = []

@@ -99,9 +99,9 @@ def _healthy(path: str) -> Healthy:
 
 
 def _addresses(path: str) -> dict[str, str]:
-    from prism.cli.main import _topology
+    from prism.cli.command_io import read_topology
 
-    return {address: place.host for address, place in _topology(path).endpoints.items() if place.host}
+    return {address: place.host for address, place in read_topology(path).endpoints.items() if place.host}
 
 
 def _learn(path: str, scanners: list[Scanner]) -> None:

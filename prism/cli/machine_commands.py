@@ -142,7 +142,7 @@ def demo(
         from collectors.live.session import signals
         from prism.api.server.web_server import served
         from prism.app.demo import incident, playing, recorded
-        from prism.cli.main import _topology
+        from prism.cli.command_io import read_topology
         from prism.service.service_settings import Service
         from prism.tracking.board import Boards
         from prism.tracking.flow_sources import Memory
@@ -150,7 +150,7 @@ def demo(
         undo.enter_context(begin("prism"))
         with signals() as asked:
             typer.echo(f"prism: {'reading' if files else 'simulating'} an incident", err=True)
-            placed = _topology(topology) if topology else None
+            placed = read_topology(topology) if topology else None
             now, boards = time.time_ns(), Boards()
             with bounded(memory, files or ()):
                 made = recorded(named_inputs(files), placed, begin_ns=now) if files else incident(seed=seed, begin_ns=now)
@@ -178,11 +178,11 @@ def topology(
     with complaints("prism"):
         from json import dumps
 
-        from prism.cli.main import _text, _topology
+        from prism.cli.command_io import read_text, read_topology
         from prism.inventory import lldp as read
 
-        found = [one for path, device in read.devices(lldp or ()).items() for one in read.parse(_text(path), path, device)]
-        made, words = read.completed(_topology(file), found)
+        found = [one for path, device in read.devices(lldp or ()).items() for one in read.parse(read_text(path), path, device)]
+        made, words = read.completed(read_topology(file), found)
         typer.echo(dumps(read.to_json(made), indent=1))
         for text in words:
             typer.echo(f"prism: {text}", err=True)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +15,6 @@ from collectors.cli.commands import VersionOption
 from collectors.cli.errors import complaints, lacking
 from collectors.cli.file_arguments import check_output, named_inputs
 from collectors.cli.option_values import Commands, MemoryOption
-from collectors.files.atomic_files import written
 from collectors.memory.allocator import keep_freed, seldom_collected
 from collectors.memory.limit import MEMORY, bounded, unbounded
 from prism.cli import (
@@ -35,18 +31,19 @@ from prism.cli import (
 )
 from prism.cli import diagnose_command as past_command
 from prism.cli import report_command as reports_command
+from prism.cli.command_io import (
+    html_page,
+    progress_bars,
+    read_bookings,
+    read_hints,
+    read_known,
+    read_topology,
+    show_diagnosis,
+    write_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rich.progress import Progress, TaskID
-
     from collectors.columns.record import Flows
-    from prism.inventory.bookings import Booking
-    from prism.inventory.operator_hints import Hints
-    from prism.model import Diagnosis
-    from prism.topology import Topology
-    from prism.tracking.identity import Marks
 
 
 class Wrapping(StrEnum):
@@ -55,8 +52,6 @@ class Wrapping(StrEnum):
     pcap = "pcap"
     erspan = "erspan"
 
-
-SOON = 1.0  # seconds of work before a progress bar is worth drawing
 
 HELP = "Detect LLM training jobs, their parallelism and what makes them slow, from network flows alone."
 app = typer.Typer(
@@ -142,11 +137,11 @@ def replay(
         inputs = named_inputs(files)
         _check_outputs(inputs, json, trace, html)
         watch_commands.check_scheduler(scheduler)
-        placed = _topology(topology) if topology else None
-        given = _hints(hints) if hints else None
-        bookings = _bookings(jobs)
+        placed = read_topology(topology) if topology else None
+        given = read_hints(hints) if hints else None
+        bookings = read_bookings(jobs)
 
-        earlier = _known(known) if known else {}
+        earlier = read_known(known) if known else {}
 
         from collectors.formats.file_types import read_columns
         from prism.recordings.file_analysis import replay as run
@@ -164,15 +159,15 @@ def replay(
             flows.append(records)
             return records
 
-        with _progress(quiet=quiet) as progress, bounded(memory, files):
+        with progress_bars(quiet=quiet) as progress, bounded(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
             diagnosis = run(
                 inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, bookings=bookings, **where
             )
         diagnosis = renamed(diagnosis, earlier)
         if html:
-            _write(html, _page(diagnosis, placed, flows[0], bookings))
-        _tell(diagnosis, placed, json, trace, quiet=quiet, bookings=bookings)
+            write_text(html, html_page(diagnosis, placed, flows[0], bookings))
+        show_diagnosis(diagnosis, placed, json, trace, quiet=quiet, bookings=bookings)
 
 
 def show_presets(asked: bool) -> None:
@@ -229,112 +224,6 @@ def _check_outputs(inputs: list[tuple[str, str]], *outputs: str | None) -> None:
         (check_folder(name) if is_folder(name) else check_output(name, inputs))
         if [Path(other).resolve() for other in named].count(Path(name).resolve()) > 1:
             raise ValueError(f"{name}: is given for two outputs; --json, --trace and --html need different files")
-
-
-def _page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, bookings: Sequence[Booking] = ()) -> str:
-    from prism.tracking.board import told
-    from prism.tracking.flow_sources import Memory
-    from prism.views import html_report
-
-    return html_report.dumps(told(diagnosis, topology, bookings), Memory(flows))
-
-
-def _topology(path: str) -> Topology:
-    from prism.topology import parse
-
-    return parse(_text(path), path)
-
-
-def _hints(path: str) -> Hints:
-    from prism.inventory.operator_hints import parse
-
-    return parse(_text(path), path)
-
-
-def _bookings(paths: Sequence[str] | None) -> tuple[Booking, ...]:
-    from prism.app.booking_sources import once
-
-    return once(paths) if paths else ()
-
-
-def _known(path: str) -> Mapping[str, Marks]:
-    from prism.tracking.identity import known
-
-    return known(_text(path), path)
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: offset {error.start}: not UTF-8 text") from None
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A callback (stage, done, total) that draws bars on stderr once the work has gone on for a while; total 0 is unknown."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    began = time.monotonic()
-    bars: Progress | None = None
-    tasks: dict[str, TaskID] = {}
-
-    def tell(stage: str, done: int, total: int) -> None:
-        nonlocal bars
-        if bars is None and time.monotonic() - began > SOON:
-            bars = _bars()
-            bars.start()
-        if bars is not None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total or None)
-            bars.update(tasks[stage], completed=done, total=total or None)
-
-    try:
-        yield tell
-    finally:
-        if bars is not None:
-            bars.stop()
-
-
-def _bars() -> Progress:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    return Progress(console=Console(stderr=True), transient=True)
-
-
-def _tell(
-    diagnosis: Diagnosis,
-    topology: Topology | None,
-    json: str | None,
-    trace: str | None,
-    *,
-    quiet: bool,
-    bookings: Sequence[Booking] = (),
-) -> None:
-    """The files first, so that they are there when the tables are."""
-    from prism.inventory.job_matching import joined
-    from prism.report import json_report, terminal_report, trace_files
-
-    warnings: list[str] = []
-    known = joined((found.job for found in diagnosis.jobs), bookings, topology)
-    if json and json != "-":
-        _write(json, json_report.dumps(diagnosis, topology, known))
-    if trace:
-        warnings += trace_files.write(trace, diagnosis, topology)
-    if json != "-":
-        terminal_report.show(diagnosis, terminal_report.console(), topology)
-    else:
-        sys.stdout.write(json_report.dumps(diagnosis, topology, known))
-        warnings += diagnosis.source.warnings
-    for warning in () if quiet else warnings:
-        typer.echo(f"prism: {warning}", err=True)
-
-
-def _write(path: str, text: str) -> None:
-    with written(path) as name:
-        Path(name).write_text(text, encoding="utf-8")
 
 
 for part in (

@@ -44,13 +44,13 @@ def metrics(
     with complaints("prism"):
         from json import dumps
 
-        from prism.cli.main import _hints, _topology
+        from prism.cli.command_io import read_hints, read_topology
         from prism.recordings.file_analysis import replay
 
-        placed = _topology(topology) if topology else None
+        placed = read_topology(topology) if topology else None
         past = _earlier(against or [])
         told = list(_beside(beside or []))
-        said = replay(named_inputs(files), placed, hints=_hints(hints) if hints else None)
+        said = replay(named_inputs(files), placed, hints=read_hints(hints) if hints else None)
         document = _document(said, past, told, {"gpu": gpu, "link_bits_per_s": link_gbps * 1e9, "hidden": hidden})
         text = dumps(document, indent=1) + "\n"
         if json == "-":

@@ -27,7 +27,7 @@ def report(
     with complaints("prism"):
         import time
 
-        from prism.cli.main import _write
+        from prism.cli.command_io import write_text
         from prism.lost_time.lost_hours import BYS
         from prism.lost_time.lost_time_mail import text
         from prism.service.service_client import Asking
@@ -40,7 +40,7 @@ def report(
         now = time.time_ns()
         plain = text(tables, now - days * 86_400 * 10**9, now, ratios=ratios)
         if html:
-            _write(html, page)
+            write_text(html, page)
         if mail:
             failed = sent(mail, f"GPU-hours lost in {days} days", plain, page)
             for why in failed:

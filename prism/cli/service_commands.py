@@ -59,14 +59,14 @@ def open_(
         from collectors.live.session import signals
         from prism.api.server.web_server import Wish, shown
         from prism.app.recorded_service import opened
-        from prism.cli.main import _bookings, _hints, _progress, _topology
+        from prism.cli.command_io import progress_bars, read_bookings, read_hints, read_topology
 
         undo.enter_context(begin("prism", quiet=quiet))
         inputs = named_inputs(files)
-        placed = _topology(topology) if topology else None
-        given = _hints(hints) if hints else None
-        with _progress(quiet=quiet) as progress, bounded(memory, files):
-            service = opened(inputs, placed, progress, columns, hints=given, bookings=_bookings(jobs))
+        placed = read_topology(topology) if topology else None
+        given = read_hints(hints) if hints else None
+        with progress_bars(quiet=quiet) as progress, bounded(memory, files):
+            service = opened(inputs, placed, progress, columns, hints=given, bookings=read_bookings(jobs))
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,

@@ -68,16 +68,16 @@ def watch(
 
         undo.enter_context(begin("prism", quiet=quiet))
         from collectors.formats.file_types import read_columns
-        from prism.cli.main import _hints, _topology
+        from prism.cli.command_io import read_hints, read_topology
         from prism.recordings.live_replay import play_files, rate
 
         times = rate(speed)
         check_scheduler(scheduler)
         inputs = named_inputs(files)
-        placed = _topology(topology) if topology else None
+        placed = read_topology(topology) if topology else None
         asked = read_columns(columns) if columns else None
         given: dict[str, Any] = {"as_json": json, "columns": asked, "store": store, "scheduler": scheduler}
-        given["hints"] = _hints(hints) if hints else None
+        given["hints"] = read_hints(hints) if hints else None
 
         def warn(line: str) -> None:
             if not quiet:
@@ -164,7 +164,7 @@ def serve(
         from prism.app.serve import serve as run
         from prism.app.service_outputs import to_all
         from prism.app.store_status import folder as noted_in
-        from prism.cli.main import _hints, _topology
+        from prism.cli.command_io import read_hints, read_topology
         from prism.past.uploads import Bounds
         from prism.stacks.stack_collection import acting, command_of
 
@@ -173,8 +173,8 @@ def serve(
         check_scheduler(scheduler or "")
         logs.start()
         folder = made(data)
-        placed = _topology(topology) if topology else None
-        known = _hints(hints) if hints else None
+        placed = read_topology(topology) if topology else None
+        known = read_hints(hints) if hints else None
         where = store or str(folder / "store")
         names = Names(origins(jobs)) if jobs else None
         wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
