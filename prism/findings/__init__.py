@@ -1,1 +1,1 @@
-"""Texts of findings, and whether two findings are the same."""
+"""Texts of findings: title, advice, measured values; and whether two findings are the same."""

@@ -1,1 +1,1 @@
-"""Reports for people: GPU-hours lost by cause, host, switch and job; repeat offenders; as tables, pages and mails."""
+"""Account for time: GPU-hours lost by cause, host, switch and job over a week or a month, as tables and as a mail."""

@@ -1,3 +1,1 @@
-"""How much moves, over time: `rate_series` of endpoints, pairs, links and switches; their `link_speeds`; a culprit beside its
-peers.
-"""
+"""Throughput over time: Gbit/s of endpoints, pairs, links and switches; the culprit of a finding beside its peers."""

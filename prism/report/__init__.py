@@ -1,1 +1,1 @@
-"""A diagnosis as JSON, tables, Chrome trace and Kineto trace."""
+"""A diagnosis for other programs and for people: JSON (`prism-report/1`), Chrome trace, Kineto traces, tables."""

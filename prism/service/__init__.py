@@ -1,1 +1,1 @@
-"""How programs find a running service, and what it gives to whom."""
+"""What a running service shows to whom (`service_settings`, `tokens`), and how commands find and ask it."""

@@ -1,1 +1,1 @@
-"""The state of the service in the store and in files: boards, history, notifications."""
+"""State in the store and in files: jobs and cases of the live analysis, histories, boards, notifications, flow records."""

@@ -1,1 +1,5 @@
-"""Jobs, cases and gaps followed from window to window; the board that results."""
+"""Follow jobs, cases, gaps and records from window to window; `board` is what is known at one moment.
+
+`job_tracking` and `case_tracking` carry jobs and findings on, `identity` matches jobs of two windows, `collection_gaps`
+excludes time without records, `substeps` checks whether detected steps are only parts of steps.
+"""

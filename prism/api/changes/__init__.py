@@ -1,1 +1,1 @@
-"""Routes of the REST interface that change something: actions, remarks, silences, replays."""
+"""Routes that change something or start work: actions, alerts and silences, remarks, uploads, diagnoses of the past."""

@@ -1,1 +1,1 @@
-"""Requests and answers: access, parameters, times, errors, formats."""
+"""Check requests and form answers: access, parameters, times, errors (RFC 9457), JSON, CSV and Parquet."""

@@ -1,1 +1,1 @@
-"""Routes of the REST interface that read from a board."""
+"""Routes that read: boards, jobs, findings, rates, exporters, reports, search, and the stream of events."""

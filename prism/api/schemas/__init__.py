@@ -1,1 +1,1 @@
-"""The schemas of answers for OpenAPI."""
+"""Schemas of requests and answers for OpenAPI; `openapi` puts them together with examples and errors."""

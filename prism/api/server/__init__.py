@@ -1,1 +1,1 @@
-"""The application with its pages, health and sessions, and the socket that it is served on."""
+"""The application: routes, pages, health, metrics and sessions put together (`application`), and its socket (`web_server`)."""

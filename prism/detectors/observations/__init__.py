@@ -1,1 +1,1 @@
-"""What detectors observe: anomalies of edges, parts of steps, losses of switches, sharing of NICs."""
+"""What detectors observe of edges, parts of long steps, switches and NICs. Nothing here blames anybody."""

@@ -1,1 +1,1 @@
-"""Compare a rank with its peers: of the same host, context, ring, tree or position."""
+"""Compare a rank with its peers: of the same position, host, context, ring or tree."""

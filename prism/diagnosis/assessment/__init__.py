@@ -1,1 +1,1 @@
-"""Assess findings: confidence, cost, root cause, hosts to isolate."""
+"""Assess a finding: the time it cost (`cost`), how sure it is (`confidence`), its root cause, the hosts to isolate."""

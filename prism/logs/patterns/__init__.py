@@ -1,1 +1,1 @@
-"""Find the cause of a failure in parsed logs: across jobs, across nodes, over time."""
+"""Find the cause of a failure in parsed logs by three patterns: lines that healthy runs lack, nodes that differ, time."""

@@ -1,1 +1,1 @@
-"""Compiled loops over records, intervals and graphs."""
+"""Loops over records, intervals, groups and graphs that all other loops use: sums, medians, unions, change points."""

@@ -1,1 +1,1 @@
-"""Compiled loops that find communicators: rings, trees, pairs in lockstep, hand-overs."""
+"""Loops that find communicators among pairs: lockstep, rings, halving and doubling, all-to-all, pipeline hand-overs."""

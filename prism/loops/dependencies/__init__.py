@@ -1,1 +1,1 @@
-"""Compiled loops that find what an operation waited for."""
+"""Loops that match each operation of a job with the earlier operations that it had to wait for."""

@@ -1,1 +1,1 @@
-"""Compiled loops of detectors."""
+"""Loops that detectors and diagnosis use: lateness, own work, delays, unfinished transfers, overdue ranks."""

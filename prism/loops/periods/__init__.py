@@ -1,1 +1,1 @@
-"""Compiled loops that find the period of a stream."""
+"""Loops that find the period of a stream: the gaps between its steps, and the volume of each."""

@@ -1,1 +1,1 @@
-"""Compiled loops that find what a rank does in its steps."""
+"""Loops that find what each rank does within a step: activity, silences, readiness, owed traffic."""

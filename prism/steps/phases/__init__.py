@@ -1,1 +1,1 @@
-"""Phases of each rank in its steps: compute, communication, waiting."""
+"""Phases of each rank within its steps (`rank_phases`): compute, communication, waiting; from silences and pipeline turns."""

@@ -1,1 +1,1 @@
-"""Simulated transfers as flow records, packets and captures, with what collection loses."""
+"""From simulated transfers to flow records, or to packets as each mirror port captures them, less what collection loses."""

@@ -1,1 +1,1 @@
-"""Simulated steps of training: operations, collectives, faults, transfers on the fabric."""
+"""Steps of simulated training: operations, collectives, faults, and transfers on the fabric."""
