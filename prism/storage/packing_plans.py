@@ -249,8 +249,9 @@ def plan(hint: Any) -> Plan:
         return Choice(args)
     if origin is np.ndarray:
         return Array(np.dtype(get_args(args[1])[0]).newbyteorder("<").str)
-    if origin is tuple:
-        return Many(plan(args[0])) if args[1:] == (...,) else Record(tuple, ("",) * len(args), tuple(map(plan, args)))
+    if origin in (tuple, Sequence):  # a sequence comes back as a tuple
+        many = origin is Sequence or args[1:] == (...,)
+        return Many(plan(args[0])) if many else Record(tuple, ("",) * len(args), tuple(map(plan, args)))
     if origin is Mapping and args[0] is str:
         return Free() if args[1] is Any else Named(plan(args[1]))
     if origin in (Union, types.UnionType) and args[1:] == (type(None),):
