@@ -28,10 +28,11 @@ from typing import Any, NamedTuple
 from benchmarks import grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.columns.record import Flows, Transits
-from prism import report, topology
+from prism import topology
 from prism.analysis import diagnose
 from prism.model import Diagnosis, Source
-from prism.recordings import read
+from prism.recordings.file_analysis import read
+from prism.report import json_report
 from prism.topology import Topology
 
 FLOORS: dict[str, float] = {
@@ -142,16 +143,16 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
         lost = compare({"jobs": [], "findings": []}, truth)
         return Run(one.name, lost, None, time.perf_counter() - began, peak_mib(), f"{type(error).__name__}: {error}", one.tags)
     seconds, peak = time.perf_counter() - began, peak_mib()
-    found = report.to_json(diagnosis)
+    found = json_report.to_json(diagnosis)
     truth = _visible(truth, found)
     if keep:
         keep.mkdir(parents=True, exist_ok=True)
-        (keep / f"{one.name.replace('/', '_')}.json").write_text(report.dumps(diagnosis))
+        (keep / f"{one.name.replace('/', '_')}.json").write_text(json_report.dumps(diagnosis))
     if explain:
         _explain(one.name, found, truth)
     plain = None
     if baseline:
-        plain = compare(report.to_json(llmprism_baseline.diagnose(flows, source, topology=placed)), truth)
+        plain = compare(json_report.to_json(llmprism_baseline.diagnose(flows, source, topology=placed)), truth)
     said = reliability.statements(found, truth)
     return Run(one.name, compare(found, truth), diagnosis, seconds, peak, "", one.tags, plain, said)
 

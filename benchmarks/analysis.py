@@ -36,11 +36,11 @@ from benchmarks.accuracy import forget_peak, peak_mib
 from benchmarks.grid import LAYOUTS
 from collectors.columns.record import COLUMNS, Flows, Transits
 from collectors.memory.allocator import keep_freed, seldom_collected
-from prism import report
 from prism.analysis import diagnose
 from prism.model import Source
-from prism.synth.simulate import simulate
-from prism.synth.spec import Fault, Spec
+from prism.report import json_report
+from prism.synth.scenario.specification import Fault, Spec
+from prism.synth.simulation import simulate
 from prism.topology import Endpoint, Topology
 
 MINUTE = 60_000_000_000
@@ -184,7 +184,7 @@ def analysed(flows: Flows, topology: Topology) -> Measured:
     forget_peak()
     begin, worked = time.perf_counter(), time.process_time()
     found = diagnose(flows, source, topology=topology, transits=Transits.empty())
-    text = report.dumps(found)
+    text = json_report.dumps(found)
     took, spent = time.perf_counter() - begin, time.process_time() - worked
     return Measured(took, spent, peak_mib(), len(found.jobs), len(found.findings), len(text))
 

@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from prism import views, views_findings, views_graph, views_time
-from prism.board import Board, told
-from prism.cells import Stretch
 from prism.model import (
     PHASES,
     Diagnosis,
@@ -36,6 +33,9 @@ from prism.model import (
     Timeline,
 )
 from prism.topology import Endpoint, Topology
+from prism.tracking.board import Board, told
+from prism.views import board_views, finding_views, timeline_views, traffic_views
+from prism.views.step_cells import Stretch
 
 MS = 1_000_000
 START = 1_795_214_542_677_184_076
@@ -133,18 +133,18 @@ def main(ranks: int, steps: int) -> None:
     middle = int(found.timeline.steps[0][steps // 2, 0])
     near = Stretch(middle, middle + 3_000_000_000, 0, 1000)
     questions: dict[str, Callable[[], Any]] = {
-        "board": lambda: views.board(shown),
-        "jobs, first": lambda: views.jobs(shown),
-        "jobs": lambda: views.jobs(shown),
-        "job": lambda: views.job(shown, "job-1"),
-        "steps": lambda: views_time.steps(found),
-        "steps, own work": lambda: views_time.steps(found, measure="work"),
-        "timeline": lambda: views_time.timeline(found),
-        "timeline, 1000 ranks, 3 s": lambda: views_time.timeline(found, near),
-        "graph": lambda: views_graph.graph(found, topology),
-        "graph by leaf": lambda: views_graph.graph(found, topology, by="leaf"),
-        "switches": lambda: views_graph.switches(shown, None),
-        "findings": lambda: views_findings.told(shown, shown.cases),
+        "board": lambda: board_views.board(shown),
+        "jobs, first": lambda: board_views.jobs(shown),
+        "jobs": lambda: board_views.jobs(shown),
+        "job": lambda: board_views.job(shown, "job-1"),
+        "steps": lambda: timeline_views.steps(found),
+        "steps, own work": lambda: timeline_views.steps(found, measure="work"),
+        "timeline": lambda: timeline_views.timeline(found),
+        "timeline, 1000 ranks, 3 s": lambda: timeline_views.timeline(found, near),
+        "graph": lambda: traffic_views.graph(found, topology),
+        "graph by leaf": lambda: traffic_views.graph(found, topology, by="leaf"),
+        "switches": lambda: traffic_views.switches(shown, None),
+        "findings": lambda: finding_views.told(shown, shown.cases),
     }
     print(f"{ranks:,} ranks × {steps:,} steps; processor time, so that what else runs does not count")
     for name, ask in questions.items():

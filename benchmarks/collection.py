@@ -17,7 +17,7 @@ from statistics import median
 
 from benchmarks import accuracy, grid
 from benchmarks.score import Counts
-from prism.synth.spec import Degradation
+from prism.synth.scenario.specification import Degradation
 
 SETTINGS: tuple[tuple[str, Degradation], ...] = (
     ("complete records, one per message", Degradation()),

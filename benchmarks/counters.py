@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from prism.counters.portjobs import PortJob, port_jobs
-from prism.counters.rates import rates
-from prism.counters.reading import read
+from prism.counters.counter_files import read
+from prism.counters.counter_rates import rates
+from prism.counters.port_jobs import PortJob, port_jobs
 
 PORTS_OF_A_SWITCH = 32
 

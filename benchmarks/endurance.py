@@ -11,11 +11,11 @@ import numpy as np
 from benchmarks import grid
 from benchmarks.accuracy import Input, of_case
 from collectors.columns.record import Transits
-from prism.playing import Tick, play, ticks
-from prism.sameness import loud
-from prism.synth.spec import Cluster, Job, Spec
-from prism.watch import Watch
-from prism.windows import SECOND
+from prism.findings.same_finding import loud
+from prism.live.live_analysis import Watch
+from prism.recordings.timed_playback import Tick, play, ticks
+from prism.synth.scenario.specification import Cluster, Job, Spec
+from prism.tracking.record_windows import SECOND
 
 
 def small() -> Input:

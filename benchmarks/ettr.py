@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism import simulations
 from prism.metrics.ettr import ettr
-from prism.recordings import replay
+from prism.recordings import simulated_runs
+from prism.recordings.file_analysis import replay
 from prism.topology import parse
 
 BOUND = 0.01
@@ -112,9 +112,9 @@ def simulated(count: int, folder: Path) -> Iterator[Path]:
     for seed in range(count):
         rng = np.random.default_rng(seed)
         kind = ("hang", "crash", "ddp", "hang")[seed % 4]
-        spec = simulations.asked(kind, _settings(kind, rng))
+        spec = simulated_runs.asked(kind, _settings(kind, rng))
         out = folder / f"{kind}{seed}"
-        simulations.write(spec, str(out), seed)
+        simulated_runs.write(spec, str(out), seed)
         yield out
 
 

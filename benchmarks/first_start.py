@@ -27,11 +27,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.ingest import send
-from prism.board import Board
-from prism.sameness import loud
-from prism.serve import Parts, Wish, serve
-from prism.synth.spec import Fault
-from prism.windows import SECOND
+from prism.app.serve import Parts, Wish, serve
+from prism.findings.same_finding import loud
+from prism.synth.scenario.specification import Fault
+from prism.tracking.board import Board
+from prism.tracking.record_windows import SECOND
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = Fault("compute_slow", ranks=(3,), first=30, factor=2.6)
@@ -41,12 +41,12 @@ RATE = 2_000  # records per second
 def replayed(folder: Path, cache: Path) -> float:
     """Seconds that `prism replay` of a recorded run takes in a process of its own, with compiled code in `cache`."""
     files = [path.name for path in sorted(folder.glob("*.pcap.gz"))]
-    return _timed("prism.cli", ["replay", "--quiet", *files, "--topology", "topology.json"], cache, folder)
+    return _timed("prism.cli.main", ["replay", "--quiet", *files, "--topology", "topology.json"], cache, folder)
 
 
 def warmed(cache: Path) -> float:
     """Seconds that `prism warm` takes."""
-    return _timed("prism.cli", ["warm", "--quiet"], cache, ROOT)
+    return _timed("prism.cli.main", ["warm", "--quiet"], cache, ROOT)
 
 
 def _timed(module: str, arguments: Sequence[str], cache: Path, where: Path) -> float:

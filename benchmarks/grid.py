@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from collectors.columns.record import Flows, Transits
-from prism.synth.simulate import Simulation, simulate
-from prism.synth.spec import Algorithm, Cluster, Degradation, Fault, Job, Nuisances, Spec
+from prism.synth.scenario.specification import Algorithm, Cluster, Degradation, Fault, Job, Nuisances, Spec
+from prism.synth.simulation import Simulation, simulate
 
 Rng = np.random.Generator
 SLOWER = 50  # a TCP cluster's NICs, against those of an RDMA one

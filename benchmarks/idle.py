@@ -64,7 +64,7 @@ def serving(arguments: Iterable[str], cache: Path) -> Iterator[int]:
     """Run `prism serve` until the context ends; gives its process id once it is ready and all code is compiled."""
     port = _free(socket.SOCK_STREAM)
     with TemporaryDirectory(prefix="prism-") as folder:
-        command = ["from prism.cli import main; main()", "serve", "--data", folder, "--http", str(port), *arguments]
+        command = ["from prism.cli.main import main; main()", "serve", "--data", folder, "--http", str(port), *arguments]
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
         with subprocess.Popen(
             [sys.executable, "-c", *command], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from collectors.columns.record import Flows
 from prism.incidents.incident import Incident, join
-from prism.logs.opening import diagnose_files
-from prism.recordings import replay
+from prism.logs.log_files_diagnosis import diagnose_files
+from prism.recordings.file_analysis import replay
 from prism.topology import Endpoint, Topology
 
 

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from benchmarks.udp import RECORDS, ipfix_template
 from collectors.columns.record import Flows, Transits
 from collectors.operations.metrics import flat
-from prism.board import Board
-from prism.serve import Parts, Wish, serve
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
-from prism.windows import SECOND
+from prism.app.serve import Parts, Wish, serve
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
+from prism.tracking.board import Board
+from prism.tracking.record_windows import SECOND
 
 TICK_S = 0.02
 ROW = np.dtype(

@@ -38,12 +38,12 @@ from benchmarks.live_cases import ill, longer, well
 from benchmarks.live_restart import again, gone_ns, without
 from benchmarks.score import names_culprit, period_of
 from collectors.columns.record import Flows, Transits
-from prism.board import Board, Case
-from prism.playing import play, ticks
-from prism.sameness import loud
-from prism.synth.spec import Cluster, Fault, Job, Spec
-from prism.watch import Watch
-from prism.windows import SECOND
+from prism.findings.same_finding import loud
+from prism.live.live_analysis import Watch
+from prism.recordings.timed_playback import play, ticks
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.tracking.board import Board, Case
+from prism.tracking.record_windows import SECOND
 
 SMALL = Path()  # stands for a cluster that is simulated
 HEADS = ("faults", "found", "late", "steps", "s", "after", "later", "early", "claims", "wrong", "healthy", "flaps")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.grid import Case, faulty
-from prism.synth.spec import Fault, Job
+from prism.synth.scenario.specification import Fault, Job
 
 OCTETS = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets", "checkpoint_octets")
 TIMES = ("forward_ms", "backward_ms", "optimizer_ms", "load_ms", "evaluate_s", "begin_s")

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from collectors.columns.record import Flows, concatenated
-from prism.playing import Tick
-from prism.records import Memory
-from prism.store import job_from, job_json, trail_from, trail_json
-from prism.tracking import Wanted
-from prism.watch import Watch
-from prism.windows import SECOND
+from prism.live.live_analysis import Watch
+from prism.recordings.timed_playback import Tick
+from prism.storage.live_state import job_from, job_json, trail_from, trail_json
+from prism.tracking.flow_sources import Memory
+from prism.tracking.job_tracking import Wanted
+from prism.tracking.record_windows import SECOND
 
 Played = TypeVar("Played", bound=Watch)
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prism.logs.diagnosis import LogDiagnosis
-from prism.logs.opening import diagnose_files
-from prism.logs.reading import read
-from prism.logs.scanning import Kinds, scan
+from prism.logs.log_files_diagnosis import diagnose_files
+from prism.logs.log_reader import read
+from prism.logs.parsing.log_scanner import Kinds, scan
+from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from benchmarks.boards import board
-from prism.board import Board
+from prism.tracking.board import Board
 
 PAGES = {
     "Overview": ("#/", "#jobs tbody tr", "#jobs tbody tr"),
@@ -46,9 +46,9 @@ MEASURES = ("paint", "told", "pictures", "whole")
 
 def _serve(ranks: int, steps: int, pipe: Connection) -> None:
     """Serve a board; a new one, of the same content, whenever it is told to."""
-    from prism.api.serving import served
-    from prism.board import Boards
-    from prism.service import Limits, Service
+    from prism.api.server.web_server import served
+    from prism.service.service_settings import Limits, Service
+    from prism.tracking.board import Boards
 
     boards = Boards(board(ranks, steps))
     with served(Service(boards, None, "live", limits=Limits(per_second=1e6, burst=10**6))) as port:

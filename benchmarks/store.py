@@ -36,7 +36,7 @@ from collectors.clickhouse.schema import MOST
 from collectors.columns.record import Flows
 from collectors.store import flow_rows
 from collectors.store.store_sink import ROWS, Storing
-from prism.stored import StoredRecords
+from prism.storage.stored_flows import StoredRecords
 
 RAW = replace(flow_rows.FLOWS, name="raw")
 COUNTS = ("rows", "parts")

@@ -15,18 +15,20 @@ Public functions and types; each is imported when it is first used, so `import p
 
 The life of a flow:
 
-1. capture      a mirror port or a file yields frames with their time                     `collectors.captures.pcap`
-2. decode       headers are parsed, down to TCP, UDP and RoCEv2                           `collectors.aggregation.batch_decoder`
-3. aggregate    packets of several switches become flow records, each counted once        `collectors.aggregation.flow_table`
-4. store        records are written to a dump or a store, and read again                  `collectors.formats.text_files`
-5. recognise    a window of flows becomes jobs, each job its groups                       `jobs`, `parallelism`
-6. reconstruct  one timeline per job: steps and phases, per rank                          `timeline`
-7. diagnose     new delays in the event graph, and the candidate that explains them best  `graph`, `diagnosis`
+1. capture      a mirror port or a file yields frames with their time                     `collectors.captures`
+2. decode       headers are parsed, down to TCP, UDP and RoCEv2                           `collectors.packets`
+3. aggregate    packets of several switches become flow records, each counted once        `collectors.aggregation`
+4. store        records are written to a dump or a store, and read again                  `collectors.writers`, `.store`
+5. recognise    a window of flows becomes jobs                                            `jobs`
+6. infer        hypotheses of the layout are weighed against all evidence                 `evidence`, `layout`
+7. reconstruct  one timeline per job: steps and phases, per rank                          `steps`
+8. diagnose     new delays in the event graph, and the candidate that explains them best  `graph`, `diagnosis`
                 detectors: hangs, crashes, and the claims that the graph has to confirm   `detectors`
-8. report       report, tables, trace                                                     `report`, `terminal`, `trace`
+9. report       JSON, tables, traces, pages, alerts                                       `report`, `views`, `alerts`
 
-Read on in `model` (the words), `analysis` (the order of the stages), the stages, one detector. `recordings` does 1–3 and 5–7
-for files; `cli` is the command line; `public` has the functions above.
+Read on in `model` (the words), `analysis` (the order of the stages), one folder of a stage, one detector. `recordings` does
+1–3 and 5–8 for files, `live` for records that come in; `cli` is the command line; `public` has the functions above.
+docs/architecture.md lists all folders; imports go down that list.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ TYPE_CHECKING = False  # as in typing, whose import takes longer than all of thi
 
 if TYPE_CHECKING:
     from collectors.columns.record import Flows
-    from prism.hints import Hints
+    from prism.inventory.operator_hints import Hints
     from prism.model import Finding, JobDiagnosis
     from prism.public import diagnose, read, replay, simulate
     from prism.results import Diagnosis, Recording, Simulation
@@ -47,7 +49,7 @@ _MODULES = {
     "Diagnosis": "prism.results",
     "Finding": "prism.model",
     "Flows": "collectors.columns.record",
-    "Hints": "prism.hints",
+    "Hints": "prism.inventory.operator_hints",
     "JobDiagnosis": "prism.model",
     "Recording": "prism.results",
     "Simulation": "prism.results",

@@ -10,29 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Transits
-from prism.advice import some
-from prism.assess import assessed
-from prism.causes import settled
-from prism.certainty import Completeness, completeness
 from prism.detectors import DETECTORS
-from prism.detectors.view import View
-from prism.diagnosis.case import Case
-from prism.diagnosis.judging import decided
-from prism.events import after_pauses, events, uneven
-from prism.hints import Hints, contradictions
-from prism.identity import distinct
+from prism.diagnosis.assessment.confidence import Completeness, completeness
+from prism.diagnosis.assessment.root_causes import settled
+from prism.diagnosis.comparisons import Case
+from prism.diagnosis.confirmation import decided
+from prism.diagnosis.finding_assessment import assessed
+from prism.findings.advice import some
+from prism.findings.titles import title
+from prism.graph.job_view import View
+from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
-from prism.jobs.pairs import divided, pairs_of, parts
-from prism.kernels.bursts import Bursts, bursts
-from prism.kernels.pauses import without_pauses
-from prism.layout.weighing import Weighed, weigh
+from prism.jobs.endpoint_pairs import divided, pairs_of, parts
+from prism.layout.comparison import Weighed, weigh
+from prism.layout.labels.parallelism import infer
+from prism.loops.arrays.pause_removal import without_pauses
+from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
-from prism.numbering import Known, first_of
-from prism.parallelism import infer
-from prism.phases import phases
+from prism.steps.job_events import after_pauses, events, uneven
+from prism.steps.phases.rank_phases import phases
 from prism.steps.timeline import reconstruct
-from prism.titles import title
 from prism.topology import Topology
+from prism.tracking.identity import distinct
+from prism.tracking.step_numbers import Known, first_of
 
 UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
 PLENTY = 2000  # records of a rank; of more, those that touch are one

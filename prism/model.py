@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.kernels.tallies import tally
+from prism.loops.detection.edge_tallies import tally
 
 GroupKind = Literal["dp", "pp", "tp", "ep", "cp"]
 PairKind = Literal["dp", "pp", "tp", "ep", "cp", "unknown"]
@@ -207,8 +207,8 @@ class Timeline:
     """What every rank did when. `steps[r]` is int64[n, 2]: begin and end of each step of rank r, ns.
 
     `unseen`: stretches, begin and end in ns, in which records were not collected. A step that reaches into one keeps its
-    number, but its duration is not known. `first` is the number of the job's first step that is kept (prism.numbering);
-    `Phases.step` counts from it.
+    number, but its duration is not known. `first` is the number of the job's first step that is kept
+    (prism.tracking.step_numbers); `Phases.step` counts from it.
     """
 
     steps: tuple[NDArray[np.int64], ...]

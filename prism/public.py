@@ -16,13 +16,15 @@ from collectors.cli.file_arguments import named_inputs
 from collectors.columns.record import Flows, Transits
 from collectors.compilation.startup import begin
 from collectors.formats.file_types import read_columns
-from prism import analysis, hints, recordings, simulations, topology
-from prism.hints import Hints
+from prism import analysis, topology
+from prism.inventory import operator_hints as hints
+from prism.inventory.operator_hints import Hints
 from prism.model import Source
+from prism.recordings import file_analysis, simulated_runs
 from prism.results import Diagnosis, Recording, Simulation, flows_of
-from prism.synth import simulate as synthesis
-from prism.synth.spec import Spec
-from prism.synth.specfile import parse as parse_spec
+from prism.synth import simulation as synthesis
+from prism.synth.scenario.specification import Spec
+from prism.synth.scenario.specification_file import parse as parse_spec
 from prism.topology import Topology
 
 AnyPath = str | os.PathLike[str]
@@ -74,7 +76,7 @@ def read(
     """
     given = read_columns(os.fspath(columns)) if columns is not None else None
     _interpret_until_compiled()
-    return Recording(*recordings.read(_inputs(paths), _topology(topology), _no_progress, given))
+    return Recording(*file_analysis.read(_inputs(paths), _topology(topology), _no_progress, given))
 
 
 def diagnose(
@@ -180,7 +182,7 @@ def replay(
     given = read_columns(os.fspath(columns)) if columns is not None else None
     placed, known = _topology(topology), _hints(hints)
     _interpret_until_compiled()
-    plain = recordings.replay(_inputs(paths), placed, None, given, hints=known, processes=processes)
+    plain = file_analysis.replay(_inputs(paths), placed, None, given, hints=known, processes=processes)
     return Diagnosis(**vars(plain), topology=placed)
 
 
@@ -222,7 +224,7 @@ def simulate(spec: Spec | Mapping[str, Any] | AnyPath, seed: int = 0, *, setting
     if isinstance(spec, Mapping):
         asked = parse_spec(json.dumps(spec), "spec.json")
     else:
-        asked = spec if isinstance(spec, Spec) else simulations.asked(os.fspath(spec), settings)
+        asked = spec if isinstance(spec, Spec) else simulated_runs.asked(os.fspath(spec), settings)
     made = synthesis.simulate(asked, seed)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
     return Simulation(made.flows, made.transits, _source(made.flows), placed, made.truth)

@@ -16,9 +16,10 @@ from collectors.columns.record import COLUMNS, Flows, Transits
 from collectors.formats.column_mapping import OURS
 from collectors.formats.foreign_records import Gatherer, lacking
 from collectors.packets.plain_decoder import DecodeError
-from prism import model, report
+from prism import model
+from prism.findings.titles import title
 from prism.model import PHASES, JobDiagnosis, Source
-from prism.titles import title
+from prism.report import json_report
 from prism.topology import Topology
 
 Table = Literal["jobs", "steps", "phases", "pairs", "findings"]
@@ -86,7 +87,7 @@ class Diagnosis(model.Diagnosis):
         ---------
         The fields are described in `docs/report.md`.
         """
-        return report.to_json(self, self.topology)
+        return json_report.to_json(self, self.topology)
 
     def to_json(self) -> str:
         """Convert to the text that `prism replay --json FILE` writes.
@@ -96,7 +97,7 @@ class Diagnosis(model.Diagnosis):
         str
             JSON of schema `prism-report/1`, indented, with a newline at the end.
         """
-        return report.dumps(self, self.topology)
+        return json_report.dumps(self, self.topology)
 
     def to_arrow(self, table: Table = "steps") -> pa.Table:
         """Convert one aspect to an Arrow table.
@@ -149,7 +150,7 @@ def _job(found: JobDiagnosis) -> dict[str, Any]:
         **sizes,
         "confidence": [layout.confidence],
         "steps": [max(map(len, found.timeline.steps), default=0)],
-        "step_ms": [report.step_ms(found)["median"]],
+        "step_ms": [json_report.step_ms(found)["median"]],
         "start_ns": [job.start_ns],
         "end_ns": [job.end_ns],
     }
@@ -224,7 +225,7 @@ class Recording:
         dict
             The same as `input` of the report. The records are in `to_arrow`.
         """
-        return report.input_json(self.source)
+        return json_report.input_json(self.source)
 
     def to_arrow(self) -> pa.Table:
         """Convert the flow records to an Arrow table.

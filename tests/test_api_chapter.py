@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from prism.api.serving import served
-from prism.board import Boards
-from prism.service import Service
-from prism.tokens import Tokens
-from prism.uploads import Bounds, Uploads
+from prism.api.server.web_server import served
+from prism.past.uploads import Bounds, Uploads
+from prism.service.service_settings import Service
+from prism.service.tokens import Tokens
+from prism.tracking.board import Boards
 from tests.prism.web.conftest import GENEROUS, recorded
 
 ROOT = Path(__file__).parents[1]

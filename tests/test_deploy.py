@@ -17,8 +17,8 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from prism import cli
-from prism.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Asked
+from prism.app.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Asked
+from prism.cli import main
 from tests.collectors.builders.toys import Child
 
 ROOT = Path(__file__).parents[1]
@@ -98,7 +98,7 @@ def test_who_scrapes_has_the_token_that_the_readme_makes():
     readme = (ROOT / "docs" / "deployment.md").read_text()
     made = re.search(rf"prism (token create .*) >{name}$", readme, re.MULTILINE)[1].split()
     assert made[-1].startswith("/var/lib/prism/")
-    assert CliRunner().invoke(cli.app, [*made[:2], "--help"]).exit_code == 0
+    assert CliRunner().invoke(main.app, [*made[:2], "--help"]).exit_code == 0
     assert f"deploy/{name}" in (ROOT / ".gitignore").read_text()
 
 
@@ -273,7 +273,7 @@ def exported(page):
 
 
 def test_every_metric_that_is_asked_for_is_exported(tmp_path):
-    command = (sys.executable, "-c", "from prism.cli import main; main()")
+    command = (sys.executable, "-c", "from prism.cli.main import main; main()")
     words = ["--data", str(tmp_path / "data"), "--listen", "netflow://127.0.0.1:0", "--http", "0"]
     with Child("serve", *words, command=command) as service:
         url = service.expect(r"event=pages url=(\S+)")[1]
@@ -285,7 +285,7 @@ def test_every_metric_that_is_asked_for_is_exported(tmp_path):
 def test_the_dashboard_s_annotations_are_answered_by_the_api():
     import httpx
 
-    from prism.api.serving import served
+    from prism.api.server.web_server import served
     from tests.prism.api.conftest import make_service
 
     [asked] = [one["target"] for one in BY_JOB["annotations"]["list"] if one["datasource"]["uid"] == "prism-api"]
@@ -319,7 +319,7 @@ def test_the_dashboard_s_queries_are_answered_by_the_store(tmp_path):
 
 def test_the_example_settings_of_the_service_name_every_option():
     text = (DEPLOY / "prism.toml").read_text()
-    whole = typer.main.get_command(cli.app)
+    whole = typer.main.get_command(main.app)
     command = whole.commands["serve"]
     options = {option.name for option in command.params} - {"config", "help"}
     assert set(re.findall(r"^#? ?(\w+) = ", text, re.MULTILINE)) == options

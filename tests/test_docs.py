@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 from benchmarks import accuracy
 from collectors.cli import commands as collect
-from prism import cli
+from prism.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
 TEXTS = {"README.md": README, **PAGES}
-PROGRAMS = {"prism": cli.app, "prism-collect": collect.app}
+PROGRAMS = {"prism": main.app, "prism-collect": collect.app}
 GROUPS = ("alert", "silence", "store", "token")  # commands that have commands
 EXAMPLES = {"NAME", "NAME.js", "constants.py"}  # names that stand for others
 
@@ -111,7 +111,7 @@ def test_the_demo_prints_what_the_readme_shows(monkeypatch):
     folder = ROOT / "pcaps" / "slow_rank"
     monkeypatch.chdir(folder)
     files = [Path(path).name for _, path in accuracy.inputs(folder)]
-    done = CliRunner().invoke(cli.app, ["replay", "--quiet", *files, "--topology", "topology.json"])
+    done = CliRunner().invoke(main.app, ["replay", "--quiet", *files, "--topology", "topology.json"])
     shown = re.search(r"^The first prints.*?```\n(.*?)^```", README, re.MULTILINE | re.DOTALL)[1]
     printed, expected = (set(re.findall(r"[\w./]+", text)) for text in (done.stdout, shown))
     assert len(expected) > 50

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks import accuracy
 from benchmarks.score import compare
-from prism import report, topology
-from prism.recordings import replay
+from prism import topology
+from prism.recordings.file_analysis import replay
+from prism.report import json_report
 
 FOLDERS = sorted(path.parent for path in (Path(__file__).parents[1] / "pcaps").glob("*/truth.json"))
 
@@ -19,7 +20,7 @@ def diagnosed(folder, monkeypatch):
     monkeypatch.chdir(folder)
     placed = topology.parse((folder / "topology.json").read_text(), "topology.json")
     inputs = [(switch, Path(path).name) for switch, path in accuracy.inputs(folder)]
-    return json.loads(report.dumps(replay(inputs, placed, lambda *_: None), placed))
+    return json.loads(json_report.dumps(replay(inputs, placed, lambda *_: None), placed))
 
 
 def test_interpreted_loops_say_the_same_as_compiled_ones(tmp_path):
@@ -27,7 +28,7 @@ def test_interpreted_loops_say_the_same_as_compiled_ones(tmp_path):
     script = """
 import sys
 from collectors.compilation import compiled, warming
-from prism.cli import app
+from prism.cli.main import app
 if __name__ == "__main__":
     warming.Warming.start = lambda _: None
     app(sys.argv[1:], standalone_mode=False)

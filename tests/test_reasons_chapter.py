@@ -14,7 +14,7 @@ from collectors.live import _mirror_sessions
 from collectors.packets import plain_decoder, protocols
 from collectors.recorded_exports import _ip_fragments, captured_exports, export_files
 from collectors.store import spool, store_sink
-from prism import windows
+from prism.tracking import record_windows
 
 CHAPTER = (Path(__file__).parents[1] / "docs" / "reasons.md").read_text()
 EXPLAINED = set(re.findall(r"^\| `([^`]+)` \|", CHAPTER, re.MULTILINE))
@@ -43,7 +43,7 @@ COLUMNS = tuple(
 )
 ROWS = (foreign_records.MISSING, foreign_records.BACKWARDS, text_files.LONG, *COLUMNS)
 KEPT = (*admission.REFUSALS, store_sink.EARLY, store_sink.LATE, store_sink.NAMELESS, spool.DAMAGED, spool.FULL)
-WINDOWS = (windows.FUTURE, windows.FORGOTTEN)
+WINDOWS = (record_windows.FUTURE, record_windows.FORGOTTEN)
 
 
 def test_each_reason_is_explained_and_each_explanation_has_a_reason():

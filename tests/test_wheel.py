@@ -14,10 +14,10 @@ ROOT = Path(__file__).parents[1]
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 ASK = """
 import urllib.request
-from prism.api.serving import served
-from prism.board import Board, Boards
-from prism.page import dumps
-from prism.service import Service
+from prism.api.server.web_server import served
+from prism.tracking.board import Board, Boards
+from prism.views.html_report import dumps
+from prism.service.service_settings import Service
 with served(Service(Boards())) as port:
     for path in ("", "js/main.js", "style.css", "icon.svg", "theme.js", "api/v1/board"):
         print(urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}").status, path)
@@ -50,7 +50,7 @@ def test_it_holds_all_that_is_ours_and_nothing_else(wheel):
     for name in ("prism/web/index.html", "prism/web/js/main.js", "prism/py.typed", "collectors/py.typed"):
         assert name in ours
     (entries,) = (wheel / path for path in about if path.endswith("entry_points.txt"))
-    assert "prism = prism.cli:main" in entries.read_text()
+    assert "prism = prism.cli.main:main" in entries.read_text()
     assert "prism-collect = collectors.cli.commands:main" in entries.read_text()
     assert any(path.endswith("licenses/LICENSE") for path in about)
 

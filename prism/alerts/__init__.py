@@ -1,12 +1,10 @@
-"""The life of an alert, from a case on the board to somebody's telephone.
+"""Decide who is notified of what, and when; everything here is pure. `prism.app.notifier` runs it.
 
-1. **word** (`words`, `labelling`): a case becomes an `Alert`: labels that name it, annotations that say what to do;
-2. **mute** (`inhibition`, `matching`): a victim is silent while its cause is told, and what a silence matches;
-3. **group** (`grouping`): alerts of one group go out together; `due` says whether now, and why;
-4. **keep** (`prism.outbox`): the notification is in the store, with its id, before anybody hears of it;
-5. **render** (`bodies`, `slack`, `signing`): the body each kind of receiver expects;
-6. **deliver** (`prism.webhooks`): posted to an address that was checked, within limits;
-7. **retry** (`answers`): whether it may be tried again, and when; else it is a dead letter, which is shown.
-
-All but keeping and delivering is pure; `prism.alerting.Alerts` runs it.
+1. **describe** (`alert_texts`, `alert_labels`): a case becomes an `Alert`: labels name it, annotations say what to do;
+2. **mute** (`inhibition`, `matchers`): a victim is silent while its cause is open, and so is what a silence matches;
+3. **group** (`grouping`, `planning`): alerts of one group go out together; `due` says whether now, and why;
+4. **keep** (`prism.storage.outbox`): the notification is in the store, with its id, before it is sent;
+5. **render** (`receivers`): the body that each kind of receiver expects;
+6. **deliver** (`prism.notify`): posted or mailed to an address that was checked, within limits;
+7. **retry** (`receivers.delivery_results`): whether it may be tried again, and when; else it is a dead letter, which is shown.
 """

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from prism.alerts.model import Alert, Notification
-from prism.alerts.settings import Grouping
+from prism.alerts.alert_settings import Grouping
+from prism.alerts.notifications import Alert, Notification
 
 S = 1_000_000_000
 

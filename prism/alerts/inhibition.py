@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from prism.board import Case
-from prism.causes import RANK
+from prism.diagnosis.assessment.root_causes import RANK
+from prism.findings.titles import title
 from prism.model import Finding, Severity
-from prism.titles import title
 from prism.topology import Topology
+from prism.tracking.board import Case
 
 WHOLE = ("crash", "hang")  # what stops a job explains whatever else it does
 
@@ -17,7 +17,7 @@ def inhibited(cases: Iterable[Case], topology: Topology | None = None) -> dict[s
     """Open cases that another open one explains: id → why, in words.
 
     Only claims explain. In the same job, a crash or hang explains all that is no crash; a cause that comes earlier in
-    `causes.RANK` explains later kinds that name it, or its host. A slow switch explains slow links at it, of whatever job.
+    `root_causes.RANK` explains later kinds that name it, or its host. A slow switch explains slow links at it, of whatever job.
     """
     going = sorted((case for case in cases if case.state == "open"), key=lambda case: case.id)
     claims: dict[str, list[Case]] = {}

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from prism.alerts.alert_settings import Grouping, Receiver, Settings
+from prism.alerts.alert_texts import lasting, moment
 from prism.alerts.grouping import Due, Log, S, due, group_labels, grouped
-from prism.alerts.model import REFRESH, Alert, Notification
-from prism.alerts.settings import Grouping, Receiver, Settings
-from prism.alerts.words import lasting, moment
+from prism.alerts.notifications import REFRESH, Alert, Notification
 
 PUSHED = Grouping(by=(), wait_s=0, interval_s=0)  # Alertmanager groups by itself
 

@@ -1,20 +1,24 @@
-"""Detectors: each looks at one job and says what is wrong with it. To add one, write a function and name it in `DETECTORS`."""
+"""Detectors: each looks at one job and says what is wrong with it. To add one, write a function and name it in `DETECTORS`.
+
+`early_slow_rank` and `early_late_rank` report a rank before its step is over. `peers` compares ranks with their peers,
+`observations` holds what is observed of edges, switches and NICs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from prism.detectors.again import late_again
 from prism.detectors.crash import crash
+from prism.detectors.early_late_rank import late_again
+from prism.detectors.early_slow_rank import slow_lately
 from prism.detectors.hang import hang
-from prism.detectors.laggard import laggard
 from prism.detectors.late_rank import late_rank
-from prism.detectors.lately import slow_lately
-from prism.detectors.queues import queued_link
 from prism.detectors.slow_link import lossy_link, slow_link
 from prism.detectors.slow_rank import slow_rank
 from prism.detectors.slow_step import slow_group, slow_step
-from prism.detectors.view import View
+from prism.detectors.straggler import laggard
+from prism.detectors.switch_queues import queued_link
+from prism.graph.job_view import View
 from prism.model import Finding
 
 Detector = Callable[[View], list[Finding]]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import SYN
-from prism.detectors.view import Floats, View
-from prism.detectors.wording import duration
-from prism.kernels.closings import closings
-from prism.kernels.edges import Pair
-from prism.kernels.intervals import Ints
+from prism.findings.message_values import duration
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.edges import Pair
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import UDP
-from prism.detectors.view import View
-from prism.detectors.wording import duration, stretch
-from prism.kernels.closings import closings
-from prism.kernels.intervals import Union, union
-from prism.kernels.lanes import connections, renewals
-from prism.kernels.overdue import Cut, overdue
+from prism.findings.message_values import duration, stretch
+from prism.graph.job_view import View
+from prism.loops.arrays.intervals import Union, union
+from prism.loops.communicators.connection_lanes import connections, renewals
+from prism.loops.detection.connection_ends import closings
+from prism.loops.detection.overdue_rank import Cut, overdue
 from prism.model import Finding, Severity, SubjectType
 
 

@@ -15,17 +15,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism.detectors.hostring import in_turn, kept_waiting
+from prism.detectors.peers.host_rings import in_turn, kept_waiting
+from prism.detectors.peers.reduction_trees import spoke_after, tree_of
 from prism.detectors.slow_rank import severity
-from prism.detectors.trees import spoke_after, tree_of
-from prism.detectors.view import Floats, View
-from prism.detectors.wording import percent
-from prism.kernels.edges import sending
-from prism.kernels.intervals import Ints
-from prism.kernels.lateness import firsts, lateness
-from prism.kernels.shifts import OFTEN, RARE, Shift, by_chance, even, held, middle, shifts, spread, unlike_others, usual
-from prism.kernels.stuck import kept
-from prism.kernels.sums import on_end
+from prism.findings.message_values import percent
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import (
+    OFTEN,
+    RARE,
+    Shift,
+    by_chance,
+    even,
+    held,
+    middle,
+    shifts,
+    spread,
+    unlike_others,
+    usual,
+)
+from prism.loops.arrays.edges import sending
+from prism.loops.arrays.group_sums import on_end
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.call_lateness import firsts, lateness
+from prism.loops.detection.stuck_rings import kept
 from prism.model import Finding
 
 

@@ -13,16 +13,25 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import gammainc
 
-from prism.detectors.incidents import Incident, against_usual, erratic, first_hand, in_short_steps, incidents, standing, unfed
-from prism.detectors.losses import likeliest
-from prism.detectors.queues import queues, waiting
-from prism.detectors.sharing import shared
-from prism.detectors.view import Floats, View
-from prism.detectors.wording import beside, percent, rate
-from prism.kernels.blame import Suspect, Verdict, seen_to_queue, verdicts
-from prism.kernels.edges import Pair
-from prism.kernels.intervals import weighted_median
-from prism.kernels.shifts import RARE, middle, usual
+from prism.detectors.observations.edge_anomalies import (
+    Incident,
+    against_usual,
+    erratic,
+    first_hand,
+    in_short_steps,
+    incidents,
+    standing,
+    unfed,
+)
+from prism.detectors.observations.nic_sharing import shared
+from prism.detectors.observations.switch_losses import likeliest
+from prism.detectors.switch_queues import queues, waiting
+from prism.findings.message_values import beside, percent, rate
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import RARE, middle, usual
+from prism.loops.arrays.edges import Pair
+from prism.loops.arrays.intervals import weighted_median
+from prism.loops.detection.suspect_edges import Suspect, Verdict, seen_to_queue, verdicts
 from prism.model import Finding, Severity, SubjectType
 
 

@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism.detectors.mates import above_mates
-from prism.detectors.slow import PIECES, Piece, Slow, at_once, by_host, one_of_two, partner
-from prism.detectors.twins import against_peers, ordinary, strangers_of, twins_of
-from prism.detectors.view import Floats, View
-from prism.detectors.wording import beside
-from prism.kernels.intervals import Ints
-from prism.kernels.ordered import quantile
-from prism.kernels.shifts import (
+from prism.detectors.peers.context_peers import above_mates
+from prism.detectors.peers.peer_ranks import against_peers, ordinary, strangers_of, twins_of
+from prism.detectors.peers.slow_groups import PIECES, Piece, Slow, at_once, by_host, one_of_two, partner
+from prism.findings.message_values import beside
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import (
     HIGH,
     OFTEN,
     RARE,
@@ -33,6 +31,8 @@ from prism.kernels.shifts import (
     unlike_others,
     usual,
 )
+from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.medians import quantile
 from prism.model import Finding, Severity, SubjectType
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism.detectors.view import Floats, View
-from prism.detectors.wording import beside, duration, steps_take, stretch
-from prism.kernels.shifts import Shift, middle, shifts, spread, usual
-from prism.kernels.sums import spans
+from prism.findings.message_values import beside, duration, steps_take, stretch
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import Shift, middle, shifts, spread, usual
+from prism.loops.arrays.group_sums import spans
 from prism.model import Finding, FindingKind, Severity, SubjectType
 
 

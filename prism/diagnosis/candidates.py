@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.detectors.steps import Steps
-from prism.graph.transfers import Transfers
-from prism.kernels.delays import Codes
-from prism.kernels.intervals import Ints
+from prism.graph.job_steps import Steps
+from prism.graph.job_transfers import Transfers
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.transfer_delays import Codes
 from prism.model import SubjectType
 
 Cause = Literal["work", "network"]

@@ -16,11 +16,11 @@ from typing import Literal
 import numpy as np
 
 from prism.evidence import constants as c
-from prism.evidence.graphs import Pair, connected, weighted_median
-from prism.evidence.rhythms import Rhythm
-from prism.evidence.steps import Steps
+from prism.evidence.member_graphs import Pair, connected, weighted_median
+from prism.evidence.step_period import Steps
+from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
-from prism.evidence.turns import lead, overlap
+from prism.evidence.turn_taking import lead, overlap
 
 Rhythms = Mapping[int, Rhythm]  # of streams, by their identity
 Way = Literal["one", "two"]

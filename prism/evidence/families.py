@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
-from prism.evidence.graphs import Pair, connected, imbalance
-from prism.evidence.steps import Steps
+from prism.evidence.member_graphs import Pair, connected, imbalance
+from prism.evidence.step_period import Steps
 
 
 class Family(tuple[Communicator, ...]):

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from prism.alerts.answers import Delivery
-from prism.alerts.bodies import Post, rfc3339
-from prism.alerts.settings import Hook
-from prism.alerts.signing import signature
+from prism.alerts.alert_settings import Hook
+from prism.alerts.receivers.delivery_results import Delivery
+from prism.alerts.receivers.signing import signature
+from prism.alerts.receivers.webhook_bodies import Post, rfc3339
 from prism.model import Finding
 
 State = Literal["proposed", "approved", "done", "failed", "rejected"]

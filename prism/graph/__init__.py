@@ -1,1 +1,4 @@
-"""The event graph of a job: its transfers, what each follows, and which of its delays are new."""
+"""The event graph of a job: its transfers by step, what each waited for, which delays are new, and replay (what-if).
+
+`job_steps` and `job_view` are one job per step and edge, as detectors and diagnosis see it.
+"""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.incidents.checks import Check, checks
-from prism.incidents.places import Places, places
-from prism.incidents.silence import Silence, fell_silent
-from prism.logs.diagnosis import LogDiagnosis
+from prism.incidents.first_silence import Silence, fell_silent
+from prism.incidents.log_flow_checks import Check, checks
+from prism.incidents.node_mapping import Places, places
+from prism.logs.patterns.log_diagnosis import LogDiagnosis
 from prism.model import Diagnosis, Finding, JobDiagnosis
 from prism.topology import Topology
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from collectors.columns.record import Flows, Mask
 from prism.jobs import constants as c
-from prism.kernels.carried import Carried, carried, recurrent
-from prism.kernels.edges import Edge, edges_of, sending, spread
-from prism.kernels.intervals import Ints
-from prism.kernels.parts import connected
+from prism.loops.arrays.connected_parts import connected
+from prism.loops.arrays.edges import Edge, edges_of, sending, spread
+from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.pair_volumes import Carried, carried, recurrent
 from prism.topology import Topology
 
 Members = frozenset[int]

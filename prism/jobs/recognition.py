@@ -14,17 +14,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.hints import Hints, named
-from prism.jobids import by_job_id, main_job_ids
-from prism.jobs.beats import beat_of
+from prism.inventory.operator_hints import Hints, named
+from prism.jobs.cluster_lockstep import in_lockstep, through_hosts
+from prism.jobs.cluster_periods import beat_of
 from prism.jobs.clusters import Members, clusters_of, homes, met_at_barriers, sampled, talk_of, unions
-from prism.jobs.exchange import only_exchanges
-from prism.jobs.lockstep import in_lockstep, through_hosts
-from prism.jobs.program import verdict
-from prism.jobs.records import by_address, largest_first
-from prism.jobs.silent import silent_members
-from prism.kernels.carried import Carried
-from prism.kernels.intervals import Ints
+from prism.jobs.halo_exchange import only_exchanges
+from prism.jobs.job_records import by_address, largest_first
+from prism.jobs.packet_job_ids import by_job_id, main_job_ids
+from prism.jobs.silent_members import silent_members
+from prism.jobs.training_programs import verdict
+from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.pair_volumes import Carried
 from prism.model import Job
 from prism.topology import Topology
 

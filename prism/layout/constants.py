@@ -129,7 +129,8 @@ TEMPER = (
 )
 UNCOUNTED = 0.75  # confidence at most where messages cannot be counted: 15 of 22 layouts of such records are right
 EVEN = 0.5  # that it explains the traffic; below, it explains too little to be believed
-# Odds for what `prism.parallelism` infers by other means: those that make the truth likeliest in 226 jobs of RDMA (3 to 10) and
-# 84 of TCP (50 to 150), from five simulators and real runs. It tells conversations of TCP apart by their ports.
+# Odds for what `prism.layout.labels.parallelism` infers by other means: those that make the truth likeliest in 226 jobs of
+# RDMA (3 to 10) and 84 of TCP (50 to 150), from five simulators and real runs. It tells conversations of TCP apart by their
+# ports.
 AGREES, AGREES_IN_BURSTS, AGREES_INSIDE = 2.0, 25.0, 6.0
 MOST_LAYOUTS, MOST_ALTERNATIVES, LEAST_SAID = 50, 3, 0.01  # ranked; said beside the first; probability below which none is said

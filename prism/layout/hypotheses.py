@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
-from prism.evidence.graphs import connected
+from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
+from prism.layout.complete_layout import Hypothesis
 from prism.layout.constants import Kind
-from prism.layout.placing import Cut, Placing, cuts, in_order, place
+from prism.layout.placement import Cut, Placing, cuts, in_order, place
 from prism.layout.problem import Problem, per_host
 from prism.layout.scoring import Scored
-from prism.layout.statement import Hypothesis
 
 
 def hypotheses(problem: Problem) -> Iterator[Hypothesis]:

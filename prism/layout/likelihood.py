@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
-from prism.evidence.lockstep import Lockstep
+from prism.evidence.host_lockstep import Lockstep
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 

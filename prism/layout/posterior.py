@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from prism.layout import constants as c
+from prism.layout.complete_layout import Hypothesis
 from prism.layout.hypotheses import hypotheses
 from prism.layout.problem import Problem
-from prism.layout.statement import Hypothesis
 
 STRUCTURE = (
     "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "more_stages", "partly", "separately",

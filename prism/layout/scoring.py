@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
-from prism.evidence.graphs import connected, imbalance
+from prism.evidence.member_graphs import connected, imbalance
 from prism.layout import constants as c
+from prism.layout.complete_layout import Hypothesis, Members
 from prism.layout.constants import Kind
 from prism.layout.likelihood import lockstep_fit, rounds_fit
-from prism.layout.placing import Placing
+from prism.layout.placement import Placing
 from prism.layout.problem import Problem, is_open
-from prism.layout.statement import Hypothesis, Members
 
 Thing = TypeVar("Thing")
 Parts = NDArray[np.int64]  # the number of each member's group

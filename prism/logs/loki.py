@@ -8,7 +8,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 
-from prism.logs.wrapped import of_loki, plain
+from prism.logs.parsing.log_envelopes import of_loki, plain
 
 PAGE = 5000  # lines of an answer: Loki's default max_entries_limit_per_query
 PAGES = 10_000
@@ -18,7 +18,7 @@ HOSTS = ("host", "hostname", "node", "node_name", "instance", "nodename")
 
 
 def fetch(url: str, query: str, start_ns: int, end_ns: int, *, token: str = "", tenant: str = "") -> Iterator[bytes]:
-    """Blocks of lines as `wrapped.plain` writes them.
+    """Blocks of lines as `log_envelopes.plain` writes them.
 
     Raises ConnectionError where Loki does not answer, ValueError where it refuses.
     """

@@ -1,1 +1,1 @@
-"""How notifications leave the service, where HTTP does not do: `mail` sends them by SMTP."""
+"""Deliver notifications: webhooks to checked addresses, mail by SMTP; settings and silences in files."""

@@ -1,1 +1,1 @@
-"""How much moves, over time: `series` of endpoints, pairs, links and switches; their `speeds`; a culprit beside its peers."""
+"""Throughput over time: Gbit/s of endpoints, pairs, links and switches; the culprit of a finding beside its peers."""

@@ -1,5 +1,6 @@
 """Stacks of all ranks of a hung job: clusters, outliers, and the group to evict.
 
-Reading order: `dumps` (py-spy and faulthandler) and `recorder` (Flight Recorder) → `clusters` → `eviction`. `folder` reads the
-files. Source of the idea: ByteRobust (SOSP 2025), aggregation of stack traces and over-eviction by parallel group.
+Reading order: `stack_dumps` (py-spy and faulthandler) and `flight_recorder` (Flight Recorder) → `stack_clusters` → `eviction`.
+`stack_folders` reads the files. `collection_triggers` decides when stacks are collected, `stack_collection` collects them.
+Source of the idea: ByteRobust (SOSP 2025), aggregation of stack traces and over-eviction by parallel group.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from prism.stacks.clusters import Outliers
+from prism.stacks.stack_clusters import Outliers
 
 SURE = 0.9  # confidence from which on only the outliers themselves are evicted
 WIDEST = 0.5  # share of a job's ranks that a group to evict may hold

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from collectors.columns.record import Codes, Flows
-from prism.kernels.edges import sending
+from prism.loops.arrays.edges import sending
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
-from prism.steps.bounds import rank_steps, steps_of
-from prism.steps.voices import Ints, Mask, voices_of
+from prism.steps.record_sequences import Ints, Mask, voices_of
+from prism.steps.step_bounds import rank_steps, steps_of
 
 
 def reconstruct(

@@ -1,19 +1,17 @@
-"""Training traffic out of thin air, with its truth: `simulate.simulate(spec, seed)` gives flows, transits, truth, topology.
+"""Simulate training traffic, with its truth: `simulation.simulate(spec, seed)` gives flows, transits, truth, topology.
 
-1. spec       what is asked for: cluster, jobs, faults, nuisances, degradation              `spec`, `presets`, `specfile`
-2. place      hosts, leaves, spines, addresses; which rank sits where, who talks to whom    `cluster`, `layout`
-3. schedule   a step's work in an order that respects who waits for whom                    `pipeline`, `training`, `sharded`
-4. move       transfers with rates, shares of links, readiness, faults                      `fabric`, `collectives`
-5. fail       compute, links and ranks that go wrong, when asked to                         `faults`
-6. disturb    storage, checkpoints, background, monitoring: what is no training             `nuisances`
-7. record     transfers to flow records: RDMA messages, TCP bursts and control messages     `traffic`
-8. degrade    sampling, loss, skew, aggregation, truncation                                 `degrade`
-9. tell       the truth in the format of the captures' truth.json                           `truth`
+1. specify     cluster, jobs, faults, other traffic, losses of collection             `scenario`
+2. place       hosts, leaves, spines, addresses; where each rank runs                 `scenario`
+3. schedule    the operations of a step in an order that respects dependencies        `scenario`, `training`
+4. transfer    rates, shares of links, readiness, faults                              `training`
+5. add         storage, checkpoints, background, monitoring                           `capture.other_traffic`
+6. record      RDMA messages, TCP bursts and control messages as flow records         `capture.transfer_records`
+7. degrade     sampling, loss, clock offsets, aggregation, truncation                 `capture.collection_losses`
+8. state       the truth in the format of the captures' truth.json                    `truth`
 
-`simulate` does it all at once, `play` in order of time and in bounded memory. Instead of 7 and 8, transfers may become trains
-of packets (`trains`), numbered packets in order of time (`packets`), what each switch's mirror port sees of them (`mirrors`),
-and frames (`frames`).
+`simulation` does it all at once, `endless_simulation` in order of time and in bounded memory. Instead of 6 and 7, transfers
+may become trains of packets, packets, what each switch's mirror port captures, and frames (`capture`).
 
-A step is simulated operation by operation, each for all ranks that do it at once: begin = the latest of what it depends on, end
-= begin + how long it takes. So a slow rank delays those who wait for it, and nobody else.
+A step is simulated operation by operation, each for all ranks that do it at once: it begins with the latest of what it depends
+on, and ends when its duration is over. So a slow rank delays those who wait for it, and nobody else.
 """

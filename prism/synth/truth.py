@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from prism.synth.cluster import Plant
-from prism.synth.fabric import Floats
-from prism.synth.run import Attempt
-from prism.synth.spec import Spec
+from prism.synth.scenario.cluster import Plant
+from prism.synth.scenario.specification import Spec
+from prism.synth.training.fabric import Floats
+from prism.synth.training.job_run import Attempt
 
 
 def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[int, int]) -> dict[str, Any]:

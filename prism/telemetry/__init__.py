@@ -1,1 +1,1 @@
-"""Metrics of jobs and exporters for the tools that operators have: `jobs` for `/metrics`, bounded in number."""
+"""Metrics of jobs and exporters for the monitoring that operators have: `/metrics` with a bounded number of series."""

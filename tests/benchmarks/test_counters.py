@@ -1,7 +1,7 @@
 import numpy as np
 
 from benchmarks.counters import fabric, main, score
-from prism.counters.portjobs import PortJob
+from prism.counters.port_jobs import PortJob
 
 
 def test_a_small_fabric(capsys):

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks import first_start
-from prism.board import Board
+from prism.tracking.board import Board
 
 
 class Watch:

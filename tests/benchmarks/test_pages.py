@@ -2,9 +2,9 @@ import pytest
 
 from benchmarks import pages
 from benchmarks.boards import board
-from prism.api.serving import served
-from prism.board import Boards
-from prism.service import Service
+from prism.api.server.web_server import served
+from prism.service.service_settings import Service
+from prism.tracking.board import Boards
 from tests.browsers import launched
 
 pytest.importorskip("playwright.sync_api")

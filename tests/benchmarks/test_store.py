@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import store
 from collectors.clickhouse.drivers import opened
-from prism.stored import StoredRecords
+from prism.storage.stored_flows import StoredRecords
 from tests.collectors.builders import servers
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism import demo
-from prism.synth.spec import Fault, Spec
+from prism.app import demo
+from prism.synth.scenario.specification import Fault, Spec
 from tests.collectors.builders import frames
 from tests.collectors.builders.exports import counters, drop_sample, ip, ipfix, raw_header, set_, sflow, template
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-from prism.detectors.view import View
+from prism.graph.job_view import View
 from prism.model import Finding, Severity
 from tests.prism.traffic import Wire, closed, placed, seen, training
 

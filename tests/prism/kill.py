@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 
 from collectors.clickhouse.drivers import opened
-from prism.demo import CLUSTER, PIPELINE
-from prism.synth.simulate import simulate
-from prism.synth.spec import Spec
+from prism.app.demo import CLUSTER, PIPELINE
+from prism.synth.scenario.specification import Spec
+from prism.synth.simulation import simulate
 from tests.collectors.builders.toys import Child, until
 from tests.prism.exporting import Datagrams, exporting
 
-PRISM = (sys.executable, "-c", "from prism.cli import main; main()")
+PRISM = (sys.executable, "-c", "from prism.cli.main import main; main()")
 RUN = Spec("killed", replace(CLUSTER, hosts=8), (replace(PIPELINE, steps=60),), ())
 SHOWN = r'^prism_collect_sink_(?:records_total\{fate="kept"|waiting\{where="spooled")\} (\S+)$'
 

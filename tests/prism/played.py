@@ -4,11 +4,11 @@ import json
 from functools import cache
 from pathlib import Path
 
-from prism.playing import play, ticks
-from prism.recordings import read
+from prism.live.live_analysis import Watch
+from prism.recordings.file_analysis import read
+from prism.recordings.timed_playback import play, ticks
 from prism.topology import parse
-from prism.watch import Watch
-from prism.windows import SECOND
+from prism.tracking.record_windows import SECOND
 
 PLAYED_S = {"slow_rank": 18, "slow_uplink": 15}
 PCAPS = Path(__file__).parents[2] / "pcaps"

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import COLUMNS, Flows, concatenated
-from prism import recordings as module
 from prism import topology as topologies
 from prism.analysis import diagnose
-from prism.kernels.bursts import bursts
+from prism.loops.arrays.record_merging import bursts
 from prism.model import Severity
-from prism.recordings import replay
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.recordings import file_analysis as module
+from prism.recordings.file_analysis import replay
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
 from prism.topology import Endpoint, Topology
 from tests.prism.faults import FAULTS, NIC, RANK, TOPOLOGY
-from tests.prism.test_recordings import PCAPS, inputs
+from tests.prism.recordings.test_file_analysis import PCAPS, inputs
 from tests.prism.traffic import MS, T0, Wire, address, claims, placed, shifted, source, told, training
 
 CAUSES = {

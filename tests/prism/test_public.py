@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import prism
 from collectors.columns.record import COLUMNS
-from prism import cli, public
+from prism import public
+from prism.cli import main
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "pcaps" / "slow_nic"
@@ -105,7 +106,7 @@ def test_a_replay_is_the_report_of_the_command_line(tmp_path):
     """The same files give the same jobs and findings as `prism replay --json`, also in two parts."""
     paths, topology = sorted(RUN.glob("*.pcap.gz")), RUN / "topology.json"
     written = ["replay", "--quiet", *map(str, paths), "--topology", str(topology), "--json", str(tmp_path / "report.json")]
-    assert CliRunner().invoke(cli.app, written).exit_code == 0
+    assert CliRunner().invoke(main.app, written).exit_code == 0
     found = prism.replay(paths, topology=topology)
     assert found.to_json() == (tmp_path / "report.json").read_text()
     assert prism.diagnose(prism.read(paths, topology=topology), topology=topology).to_json() == found.to_json()

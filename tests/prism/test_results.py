@@ -10,7 +10,7 @@ import pytest
 import prism
 from collectors.columns.record import COLUMNS, Flows
 from collectors.packets.plain_decoder import DecodeError
-from prism import report
+from prism.report import json_report
 from prism.results import TABLES, Recording, flows_of, table_of
 
 
@@ -26,7 +26,7 @@ def found(run):
 
 def test_a_diagnosis_becomes_the_report(found):
     assert found.to_dict() == json.loads(found.to_json())
-    assert found.to_dict()["schema"] == report.SCHEMA
+    assert found.to_dict()["schema"] == json_report.SCHEMA
     assert found.to_dict()["findings"][0]["title"].endswith("(server5)")
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from collectors.columns.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, Transits
 from prism.analysis import diagnose
-from prism.detectors.view import View
+from prism.graph.job_view import View
 from prism.jobs import recognize, rows_of
+from prism.layout.labels.parallelism import infer
 from prism.model import Diagnosis, Job, Parallelism, Severity, Source
-from prism.parallelism import infer
 from prism.steps.timeline import reconstruct
 from prism.topology import Endpoint, Topology
 
@@ -188,7 +188,7 @@ def _all_as_one(flows: Flows, topology: Topology | None) -> Job:
 
 
 def inferred(flows: Flows, topology: Topology | None = None) -> Parallelism:
-    """What `prism.parallelism` infers of the one job there is, before it is weighed against other hypotheses."""
+    """What `prism.layout.labels.parallelism` infers of the one job there is, before it is weighed against other hypotheses."""
     (job,) = recognize(flows, topology, unproven=True)
     return infer(flows, job, topology)
 

@@ -80,8 +80,8 @@ TELL = "sys.stderr.write('loaded: ' + ' '.join(name for name in {heavy!r} if nam
 @pytest.mark.parametrize(
     ("module", "words", "heavy"),
     [
-        ("prism.cli", ["--help"], HEAVY),
-        ("prism.cli", ["replay", "--help"], HEAVY),
+        ("prism.cli.main", ["--help"], HEAVY),
+        ("prism.cli.main", ["replay", "--help"], HEAVY),
         ("collectors.cli.commands", ["--help"], HEAVY),
         ("collectors.cli.commands", ["convert", "--help"], HEAVY),
         ("collectors.cli.commands", ["inspect", "--help"], HEAVY),

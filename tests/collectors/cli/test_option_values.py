@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from collectors.cli.commands import app as collect
 from collectors.cli.config_option import config_option
 from collectors.cli.option_values import Commands
-from prism.cli import app as prism
+from prism.cli.main import app as prism
 
 ConfigOption = Annotated[str | None, config_option("prism")]
 inner = typer.Typer(rich_markup_mode=None)

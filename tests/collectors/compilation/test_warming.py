@@ -15,7 +15,7 @@ from collectors.compilation import compiled, warming
 from collectors.compilation.warming import Task, Warming, compile_all, listed, loop_of, missing
 
 ROOT = Path(__file__).parents[3]
-SMALL = "prism.kernels.parts.connected"
+SMALL = "prism.loops.arrays.connected_parts.connected"
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ from pathlib import Path
 from collectors.compilation import compiled
 from collectors.compilation.signatures import encode
 compiled.recorded = {{}}
-from prism.cli import app
+from prism.cli.main import app
 folder = Path({str(ROOT / "pcaps" / run)!r})
 files = [str(p) for p in sorted(folder.glob("*.pcap.gz"))]
 app(["replay", "--quiet", *files, "--topology", str(folder / "topology.json")], standalone_mode=False)

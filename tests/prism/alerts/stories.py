@@ -4,12 +4,12 @@ import ipaddress
 
 import numpy as np
 
-from prism.alerts.labelling import alerts
-from prism.alerts.model import Alert, Notification
-from prism.alerts.settings import Grouping, Receiver, Secret, Settings, Telling
-from prism.board import Board, Case, JobStatus
+from prism.alerts.alert_labels import alerts
+from prism.alerts.alert_settings import Grouping, Receiver, Secret, Settings, Telling
+from prism.alerts.notifications import Alert, Notification
 from prism.model import NO_PHASES, Finding, Isolation, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
 from prism.topology import Endpoint, Topology
+from prism.tracking.board import Board, Case, JobStatus
 
 S = 1_000_000_000
 NOW = 1_795_214_600 * S

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.alerts.alert_settings import Grouping
 from prism.alerts.grouping import Due, Log, due, group_key, group_labels, grouped
-from prism.alerts.settings import Grouping
 from tests.prism.alerts.stories import NOW, S, alerts_of, case, finding, notification
 
 GROUPING = Grouping(wait_s=30, interval_s=300, repeat_s=14400)

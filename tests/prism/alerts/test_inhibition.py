@@ -1,7 +1,7 @@
 import pytest
 
 from prism.alerts.inhibition import inhibited
-from prism.titles import title
+from prism.findings.titles import title
 from tests.prism.alerts.stories import TOPOLOGY, case, finding
 
 RANK = finding("slow_rank", ("10.0.1.1",))

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.alerts.alert_settings import Grouping, Telling
+from prism.alerts.alert_texts import moment
 from prism.alerts.grouping import Log
-from prism.alerts.matching import parse_matcher
-from prism.alerts.model import REFRESH
+from prism.alerts.matchers import parse_matcher
+from prism.alerts.notifications import REFRESH
 from prism.alerts.planning import planned
-from prism.alerts.settings import Grouping, Telling
-from prism.alerts.words import moment
 from tests.prism.alerts.stories import NOW, S, alerts_of, case, finding, receiver, settings
 
 AT_ONCE = settings(grouping=Grouping(wait_s=0, interval_s=0))

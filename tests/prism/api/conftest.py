@@ -13,15 +13,15 @@ from pydantic import TypeAdapter, ValidationError
 from benchmarks.boards import board
 from collectors.columns.record import Flows
 from collectors.operations.metrics import Count
-from prism.alerts.settings import Settings
-from prism.api.serving import served
-from prism.board import Boards, Case, Gap
-from prism.feedback.desk import Desk
-from prism.feedback.journal import Journal
+from prism.alerts.alert_settings import Settings
+from prism.api.server.web_server import served
+from prism.feedback.action_runner import Desk
+from prism.feedback.remark_journal import Journal
 from prism.model import Severity
-from prism.records import Memory
-from prism.service import Feedback, Limits, Service
-from prism.uploads import Bounds, Uploads
+from prism.past.uploads import Bounds, Uploads
+from prism.service.service_settings import Feedback, Limits, Service
+from prism.tracking.board import Boards, Case, Gap
+from prism.tracking.flow_sources import Memory
 
 RANKS, STEPS = 24, 12
 GENEROUS = Limits(per_second=1e6, burst=10**6)

@@ -8,8 +8,8 @@ import pytest
 from collectors.columns.record import FIN, SYN
 from prism.detectors.crash import Left, _ahead, _alike, _by_rank, _had_ended, _through, crash
 from prism.model import Severity
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
 from prism.topology import parse
 from tests.prism.faults import FAULTS, RANK, case, named
 from tests.prism.traffic import MS, T0, Wire, address, closed, placed, seen, training

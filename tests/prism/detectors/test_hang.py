@@ -6,11 +6,11 @@ import pytest
 
 from prism.detectors.crash import crash
 from prism.detectors.hang import _guilty, _usual, hang
-from prism.kernels.bursts import bursts
-from prism.kernels.overdue import Cut
+from prism.loops.arrays.record_merging import bursts
+from prism.loops.detection.overdue_rank import Cut
 from prism.model import Severity
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
 from prism.topology import parse
 from tests.prism.faults import FAULTS, RANK, case, named
 from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training

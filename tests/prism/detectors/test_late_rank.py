@@ -8,10 +8,10 @@ from collectors.columns.record import TCP, UDP
 from prism import topology
 from prism.detectors.late_rank import _explains, late_rank
 from prism.detectors.slow_rank import slow_rank
-from prism.kernels.shifts import Shift
+from prism.loops.arrays.change_points import Shift
 from prism.model import Severity
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
 from tests.prism.faults import BAD, FAULTS, RANK, case, named
 from tests.prism.traffic import MS, T0, Wire, address, placed, ring_allreduce, seen, training
 

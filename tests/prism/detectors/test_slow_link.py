@@ -7,8 +7,8 @@ import pytest
 from collectors.columns.record import Transits
 from prism.detectors.slow_link import joined, lossy_link, slow_link
 from prism.model import Severity
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
 from prism.topology import parse
 from tests.prism.faults import BAD, FAULTS, NIC, RANKS, TOPOLOGY, case, named
 from tests.prism.traffic import MS, Wire, address, seen, training

@@ -6,8 +6,8 @@ import pytest
 from prism import topology
 from prism.detectors.slow_rank import severity, slow_rank
 from prism.model import Severity
-from prism.synth.simulate import simulate
-from prism.synth.spec import Cluster, Fault, Job, Spec
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
 from tests.prism.faults import BAD, FAULTS, RANK, case, named
 from tests.prism.traffic import Wire, address, placed, seen, training
 

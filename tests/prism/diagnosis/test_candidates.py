@@ -3,7 +3,7 @@
 import numpy as np
 
 from prism.diagnosis.candidates import candidates
-from prism.graph.transfers import transfers_of
+from prism.graph.job_transfers import transfers_of
 from tests.prism.faults import RANKS, case
 from tests.prism.traffic import address, placed, seen, training
 

@@ -5,8 +5,8 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.evidence.communicators import communicators
 from prism.evidence.families import families
-from prism.evidence.rhythms import rhythm_of
-from prism.evidence.steps import steps_of
+from prism.evidence.step_period import steps_of
+from prism.evidence.stream_periods import rhythm_of
 from prism.evidence.streams import streams_of
 
 MS = 1_000_000

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.evidence.graphs import imbalance
+from prism.evidence.member_graphs import imbalance
 from tests.prism.evidence.made import Wire, data_parallel, evidence, pipelined
 
 

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from prism.alerts.answers import Delivery
-from prism.alerts.settings import Hook, Secret
-from prism.alerts.signing import signature
+from prism.alerts.alert_settings import Hook, Secret
+from prism.alerts.receivers.delivery_results import Delivery
+from prism.alerts.receivers.signing import signature
 from prism.feedback.actions import Action, Change, from_rows, landed, post, targets
 from tests.prism.alerts.stories import NOW, finding
 

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from prism.incidents.incident import join
-from prism.logs.diagnosis import LogDiagnosis, diagnose
-from prism.logs.scanning import Kinds, scan
+from prism.logs.parsing.log_scanner import Kinds, scan
+from prism.logs.patterns.log_diagnosis import LogDiagnosis, diagnose
 from prism.model import Diagnosis, Finding, Severity, Source
 from tests.prism.incidents.made import MS, NAMES, flows, job, ring
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from prism.kernels.carried import Carried
-from prism.kernels.edges import edge_from
+from prism.loops.arrays.edges import edge_from
+from prism.loops.arrays.pair_volumes import Carried
 
 MS = 1_000_000
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.analysis import diagnose
-from prism.hints import Hints, JobHints
+from prism.inventory.operator_hints import Hints, JobHints
 from prism.jobs import naming, recognize, rows_of
 from prism.model import Source
 from prism.topology import Endpoint, Topology

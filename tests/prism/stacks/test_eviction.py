@@ -1,5 +1,5 @@
-from prism.stacks.clusters import Outliers
 from prism.stacks.eviction import RankGroup, evict
+from prism.stacks.stack_clusters import Outliers
 
 GROUPS = [RankGroup("dp", (0, 2)), RankGroup("pp", (2, 3)), RankGroup("dp", tuple(range(8)))]
 

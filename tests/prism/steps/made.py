@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prism.steps.voices import voices_of
+from prism.steps.record_sequences import voices_of
 from tests.prism.evidence.made import MS, Wire
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
-from prism.synth.simulate import simulate
-from prism.synth.spec import Fault, Job, Spec
+from prism.synth.scenario.specification import Fault, Job, Spec
+from prism.synth.simulation import simulate
 
 MADE = simulate(Spec(jobs=(Job(dp=4, pp=2, steps=8, micro=4),), faults=(Fault("compute_slow", ranks=(2,), first=3, stop=5),)))
 JOB = MADE.truth["jobs"]["A"]

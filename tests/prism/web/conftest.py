@@ -8,13 +8,13 @@ import pytest
 
 from collectors.operations.metrics import Count
 from prism.analysis import diagnose
-from prism.api.serving import served
-from prism.board import Board, Boards, told
-from prism.recordings import read
-from prism.records import Memory
-from prism.service import Limits, Service
+from prism.api.server.web_server import served
+from prism.past.uploads import Bounds, Uploads
+from prism.recordings.file_analysis import read
+from prism.service.service_settings import Limits, Service
 from prism.topology import parse
-from prism.uploads import Bounds, Uploads
+from prism.tracking.board import Board, Boards, told
+from prism.tracking.flow_sources import Memory
 
 PCAPS = Path(__file__).parents[3] / "pcaps"
 GENEROUS = Limits(per_second=1e6, burst=10**6)

@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from benchmarks.boards import board
-from prism.api.serving import served
-from prism.board import Boards
-from prism.metrics.runs import run_of
-from prism.service import Service
+from prism.api.server.web_server import served
+from prism.metrics.earlier_runs import run_of
+from prism.service.service_settings import Service
+from prism.tracking.board import Boards
 from tests.prism.api.conftest import make_feedback
 from tests.prism.web.conftest import GENEROUS, recorded
 

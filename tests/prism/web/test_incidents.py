@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from prism.api.serving import served
-from prism.board import Boards
-from prism.service import Service
-from prism.uploads import Bounds, Uploads
-from tests.prism.api.test_incidents import logs_of_the_hang
+from prism.api.server.web_server import served
+from prism.past.uploads import Bounds, Uploads
+from prism.service.service_settings import Service
+from prism.tracking.board import Boards
+from tests.prism.api.routes.test_incidents import logs_of_the_hang
 from tests.prism.web.conftest import GENEROUS, recorded
 
 expect = pytest.importorskip("playwright.sync_api").expect

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.boards import board
-from prism.alerts.labelling import finding_page
-from prism.api.serving import served
-from prism.board import Board, Boards, Gap
-from prism.gaps import cleared
+from prism.alerts.alert_labels import finding_page
+from prism.api.server.web_server import served
 from prism.model import Severity
-from prism.service import Service
-from prism.tokens import Tokens
-from tests.prism.test_baseline import FAST, RANKS, SLOW, job
+from prism.service.service_settings import Service
+from prism.service.tokens import Tokens
+from prism.tracking.board import Board, Boards, Gap
+from prism.tracking.outages import cleared
+from tests.prism.views.test_usual_step_times import FAST, RANKS, SLOW, job
 from tests.prism.web.conftest import GENEROUS, PCAPS, Shown
 
 expect = pytest.importorskip("playwright.sync_api").expect

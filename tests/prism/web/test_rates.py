@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import Flows
-from prism.api.serving import served
-from prism.board import Board, Boards, Window
-from prism.records import Memory
-from prism.service import Service
+from prism.api.server.web_server import served
+from prism.service.service_settings import Service
 from prism.topology import Endpoint, Topology
+from prism.tracking.board import Board, Boards, Window
+from prism.tracking.flow_sources import Memory
 from tests.prism.web.conftest import GENEROUS, recorded
 from tests.prism.web.test_pages import COLOURS
 

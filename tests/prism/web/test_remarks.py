@@ -2,10 +2,10 @@
 
 import pytest
 
-from prism.alerts.settings import Hook, Secret
-from prism.api.serving import served
-from prism.board import Boards
-from prism.service import Service
+from prism.alerts.alert_settings import Hook, Secret
+from prism.api.server.web_server import served
+from prism.service.service_settings import Service
+from prism.tracking.board import Boards
 from tests.prism.alerts.stories import LOOPBACK, notification
 from tests.prism.api.conftest import make_feedback
 from tests.prism.receivers import listening

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from prism import page
-from prism.board import Board
+from prism.tracking.board import Board
+from prism.views import html_report
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)
@@ -14,7 +14,7 @@ expect.set_options(timeout=20_000)
 @pytest.fixture(scope="module")
 def report(slow_rank, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page.dumps(*slow_rank), "utf-8")
+    path.write_text(html_report.dumps(*slow_rank), "utf-8")
     return path.as_uri()
 
 
@@ -46,7 +46,7 @@ def test_names_in_a_report_are_text(slow_rank, tmp_path, opened):
     case = board.cases[0]
     made = Board(**(vars(board) | {"cases": (replace(case, finding=replace(case.finding, message=evil)),)}))
     path = tmp_path / "evil.html"
-    path.write_text(page.dumps(made), "utf-8")
+    path.write_text(html_report.dumps(made), "utf-8")
     one = opened(path.as_uri())
     expect(one.locator(".claim .message")).to_have_text(evil)
     expect(one).to_have_title("Overview · Prism")

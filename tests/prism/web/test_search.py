@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from prism.api.serving import served
-from prism.board import Boards
-from prism.names.bookings import Booking
-from prism.service import Service
+from prism.api.server.web_server import served
+from prism.inventory.bookings import Booking
+from prism.service.service_settings import Service
+from prism.tracking.board import Boards
 from tests.prism.web.conftest import GENEROUS
 
 expect = pytest.importorskip("playwright.sync_api").expect

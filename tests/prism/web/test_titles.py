@@ -2,12 +2,12 @@
 
 import pytest
 
-from prism import page
-from prism.api.serving import served
-from prism.board import Boards, told
-from prism.service import Service
-from prism.titles import title
+from prism.api.server.web_server import served
+from prism.findings.titles import title
+from prism.service.service_settings import Service
 from prism.topology import Endpoint, Topology
+from prism.tracking.board import Boards, told
+from prism.views import html_report
 from tests.prism.web.conftest import GENEROUS
 
 TOPOLOGY = Topology({f"10.10.{i}.1": Endpoint(f"server{i}", 0, f"leaf{i // 4}") for i in range(8)}, (("leaf1", "spine0"),))
@@ -21,7 +21,7 @@ def found(diagnosis):
 
 def test_pages_and_the_html_report_show_the_title(opened, found, tmp_path):
     board, name, words = found
-    (tmp_path / "a.html").write_text(page.dumps(board))
+    (tmp_path / "a.html").write_text(html_report.dumps(board))
     with served(Service(Boards(board), None, "live", limits=GENEROUS)) as port:
         for path, where in (("#/", ".claim strong"), ("#/findings", ".claim strong"), (f"#/findings/{name}", "h1")):
             seen = opened(f"http://127.0.0.1:{port}/{path}")

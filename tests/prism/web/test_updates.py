@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from prism.api.serving import served
-from prism.board import Boards
-from prism.service import Service
+from prism.api.server.web_server import served
+from prism.service.service_settings import Service
+from prism.tracking.board import Boards
 from tests.prism.web.conftest import GENEROUS, Shown
 
 expect = pytest.importorskip("playwright.sync_api").expect

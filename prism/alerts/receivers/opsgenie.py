@@ -1,0 +1,46 @@
+"""Opsgenie's Alert API: a group is an alert, which its alias opens, adds to and closes.
+
+https://docs.opsgenie.com/docs/alert-api (limits: message 130 characters, description 15,000, alias 512).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from prism.alerts.notifications import Notification
+from prism.alerts.receivers.slack import headline
+
+MESSAGE, DESCRIPTION = 130, 15_000
+PRIORITY = {"critical": "P1", "warning": "P3"}
+
+
+def alias(told: Notification) -> str:
+    """A name for a receiver's group that stays the same."""
+    return hashlib.sha256(f"{told.receiver}\n{told.group}".encode()).hexdigest()
+
+
+def path(told: Notification) -> str:
+    """Where to post below the API's address: to open or add, or to close."""
+    return "/v2/alerts" if told.firing else f"/v2/alerts/{alias(told)}/close?identifierType=alias"
+
+
+def opsgenie(told: Notification, external_url: str = "") -> dict[str, Any]:
+    """The body of the request to `path`."""
+    if not told.firing:
+        return {"source": "Prism", "note": f"{headline(told)} ({told.id})"[:DESCRIPTION]}
+    going = [alert for alert in told.alerts if alert.firing]
+    worst = min(going, key=lambda alert: alert.labels.get("severity") != "critical")
+    text = "\n\n".join(f"{one.annotations.get('summary', '')}\n{one.annotations.get('description', '')}" for one in going)
+    details = {**{name: value for name, value in worst.labels.items() if value}, "notification": told.id}
+    links = {"finding": worst.link, "dashboard": external_url}
+    return {
+        "message": headline(told)[:MESSAGE],
+        "alias": alias(told),
+        "description": text[:DESCRIPTION],
+        "entity": worst.labels.get("host") or worst.labels.get("ids", ""),
+        "source": "Prism",
+        "priority": PRIORITY.get(worst.labels.get("severity", ""), "P5"),
+        "tags": sorted({one.labels.get("alertname", "alert") for one in going}),
+        "details": details | {name: link for name, link in links.items() if link},
+    }

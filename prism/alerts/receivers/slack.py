@@ -1,0 +1,54 @@
+"""A message for Slack's incoming webhooks, in blocks (https://docs.slack.dev/reference/block-kit/blocks)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prism.alerts.notifications import Alert, Notification
+
+HEADER, SECTION = 150, 3000  # characters Slack takes
+SHOWN = 10  # alerts in a message; it takes 50 blocks
+
+
+def slack(told: Notification, external_url: str = "") -> dict[str, Any]:
+    """The message: what goes on, the worst first, then what is over; `text` is for the lock screen."""
+    title = headline(told)
+    ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
+    header = {"type": "plain_text", "text": _cut(title, HEADER), "emoji": True}
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
+    blocks += [_section(_alert(alert)) for alert in ordered[:SHOWN]]
+    rest = len(ordered) - SHOWN + told.truncated if len(ordered) > SHOWN else told.truncated
+    notes = [f"and {rest} more"] if rest else []
+    notes += [f"<{external_url}|dashboard>"] if external_url else []
+    notes.append(f"{escaped(told.reason)} · {told.id}")
+    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": " · ".join(notes)}]})
+    return {"text": escaped(_cut(title, SECTION)), "blocks": blocks}
+
+
+def headline(told: Notification) -> str:
+    """The worst of it in a line."""
+    going = [alert for alert in told.alerts if alert.firing]
+    shown = min(going or told.alerts, key=lambda alert: alert.labels.get("severity") != "critical")
+    word = shown.labels.get("severity", "").upper() if going else "RESOLVED"
+    more = len(going or told.alerts) - 1
+    return f"{word}: {shown.annotations.get('summary', '')}" + (f" (and {more} more)" if more else "")
+
+
+def escaped(text: str) -> str:
+    """Text in which Slack sees no links and no mentions."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _alert(alert: Alert) -> str:
+    word = alert.labels.get("severity", "").upper() if alert.firing else "RESOLVED"
+    said = escaped(_cut(alert.annotations.get("summary", ""), 300))
+    named = f"<{alert.link}|{said.replace('|', '¦')}>" if alert.link else said
+    return f"*{word}* {named}\n" + _cut(escaped(alert.annotations.get("description", "")), SECTION - 700)
+
+
+def _section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, SECTION)}}
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,58 @@
+"""A message for a workflow of Microsoft Teams ("post to a channel when a webhook request is received"): an Adaptive Card.
+
+https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook,
+https://adaptivecards.io/explorer/. A message may have 28 KB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prism.alerts.notifications import Alert, Notification
+from prism.alerts.receivers.slack import headline
+
+SHOWN = 8  # alerts in a card
+TEXT = 1500  # characters of an alert: eight of them, each of at most two octets, stay below 28 KB
+COLOURS = {"critical": "attention", "warning": "warning"}
+
+
+def teams(told: Notification, external_url: str = "") -> dict[str, Any]:
+    """The message: what goes on, the worst first, then what is over."""
+    ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
+    body: list[dict[str, Any]] = [_text(_cut(headline(told), 300), size="Large", weight="Bolder")]
+    for alert in ordered[:SHOWN]:
+        body.append(_text(_title(alert), weight="Bolder", color=_colour(alert), spacing="Medium"))
+        body += [_text(_cut(alert.annotations.get("description", ""), TEXT), spacing="None")]
+    rest = len(ordered) - min(len(ordered), SHOWN) + told.truncated
+    notes = [f"and {rest} more"] if rest else []
+    body.append(_text(" · ".join([*notes, told.reason, told.id]), isSubtle=True, size="Small"))
+    links = [("Open finding", alert.link) for alert in ordered[:1] if alert.link]
+    links += [("Dashboard", external_url)] if external_url else []
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": body,
+        "actions": [{"type": "Action.OpenUrl", "title": name, "url": url} for name, url in links],
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _text(text: str, **more: Any) -> dict[str, Any]:
+    """A block of text; its Markdown is taken out, since names come from anywhere."""
+    plain = "".join(f"\\{sign}" if sign in "\\*_[]()`#" else sign for sign in text)
+    return {"type": "TextBlock", "text": plain, "wrap": True, **more}
+
+
+def _title(alert: Alert) -> str:
+    word = alert.labels.get("severity", "").upper() if alert.firing else "RESOLVED"
+    return _cut(f"{word} {alert.annotations.get('summary', '')}", 300)
+
+
+def _colour(alert: Alert) -> str:
+    return COLOURS.get(alert.labels.get("severity", ""), "default") if alert.firing else "good"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,194 @@
+"""The bodies that receivers expect: Alertmanager's webhook (v4) and API (v2), PagerDuty's Events v2, Standard Webhooks.
+
+https://prometheus.io/docs/alerting/latest/configuration/#webhook_config,
+https://developer.pagerduty.com/docs/events-api-v2/trigger-events/,
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from prism.alerts.alert_settings import Kind, Receiver
+from prism.alerts.notifications import Alert, Notification
+from prism.alerts.receivers.email import email
+from prism.alerts.receivers.opsgenie import opsgenie
+from prism.alerts.receivers.opsgenie import path as opsgenie_path
+from prism.alerts.receivers.otlp import PATH as LOGS
+from prism.alerts.receivers.otlp import otlp
+from prism.alerts.receivers.signing import signature
+from prism.alerts.receivers.slack import slack
+from prism.alerts.receivers.teams import teams
+
+Json = dict[str, Any]
+NEVER = "0001-01-01T00:00:00Z"  # as Go writes no time
+PUSH = "/api/v2/alerts"
+KEPT = 4  # refreshes that may be missed before an Alertmanager believes an alert to be over
+SUMMARY, DETAIL = 1024, 8000  # characters PagerDuty takes of a summary, and of a detail at most
+
+
+@dataclass(frozen=True)
+class Post:
+    """What is posted where."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_ns: int) -> Post:
+    """What to post to a receiver, of its kind. The body is the same each time but for an Alertmanager's end times."""
+    url = str(receiver.url)
+    if receiver.kind == "email":
+        return Post(url, (), email(told, receiver, external_url))
+    if receiver.kind == "opsgenie":
+        url = url.rstrip("/") + opsgenie_path(told)
+    if receiver.kind == "alertmanager" and not url.rstrip("/").endswith(PUSH):
+        url = url.rstrip("/") + PUSH
+    if receiver.kind == "otlp" and not url.rstrip("/").endswith(LOGS):
+        url = url.rstrip("/") + LOGS
+    made = BODIES[receiver.kind](told, receiver, external_url, now_ns)
+    body = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+    headers = [("Content-Type", "application/json"), ("User-Agent", "Prism")]
+    if receiver.token:
+        scheme = "GenieKey" if receiver.kind == "opsgenie" else "Bearer"
+        headers.append(("Authorization", f"{scheme} {receiver.token!s}"))
+    if receiver.kind in ("webhook", "signed"):
+        seconds = now_ns // 10**9
+        headers += [("webhook-id", told.id), ("webhook-timestamp", str(seconds))]
+        if receiver.secrets:
+            headers.append(("webhook-signature", signature(told.id, seconds, body, receiver.secrets)))
+    return Post(url, tuple(headers), body)
+
+
+def webhook(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    """Alertmanager's webhook body, version 4."""
+    return {
+        "receiver": told.receiver,
+        "status": status(told),
+        "alerts": [_alert(alert) | {"fingerprint": alert.fingerprint} for alert in told.alerts],
+        "groupLabels": dict(told.group_labels),
+        "commonLabels": common([alert.labels for alert in told.alerts]),
+        "commonAnnotations": common([alert.annotations for alert in told.alerts]),
+        "externalURL": external_url,
+        "version": "4",
+        "groupKey": told.group,
+        "truncatedAlerts": told.truncated,
+    }
+
+
+def signed(told: Notification, receiver: Receiver, external_url: str, now_ns: int = 0) -> Json:
+    """A Standard Webhooks payload with the same inside."""
+    data = webhook(told, receiver, external_url, now_ns)
+    return {"type": f"alerts.{status(told)}", "timestamp": rfc3339(told.made_ns), "data": data}
+
+
+def pushed(told: Notification, receiver: Receiver, _external_url: str, now_ns: int) -> list[Json]:
+    """The alerts for an Alertmanager's API: what goes on ends by itself unless it is told again."""
+    until = rfc3339(now_ns + round(KEPT * receiver.refresh_s * 1e9))
+    found = []
+    for alert in told.alerts:
+        fields = _alert(alert)
+        del fields["status"]
+        fields["endsAt"] = until if alert.firing else fields["endsAt"]
+        found.append({name: value for name, value in fields.items() if value != ""})
+    return found
+
+
+def pagerduty(told: Notification, receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    """An event for PagerDuty: a group is an incident, which the same key opens, adds to and resolves."""
+    going = [alert for alert in told.alerts if alert.firing] or list(told.alerts)
+    worst = min(going, key=lambda alert: alert.labels.get("severity") != "critical")
+    more = f" (and {len(going) - 1} more)" if len(going) > 1 else ""
+    summary = worst.annotations.get("summary", worst.labels.get("alertname", "alert"))
+    source = next((worst.labels[name] for name in ("host", "ids", "job") if worst.labels.get(name)), "prism")
+    event: Json = {
+        "routing_key": str(receiver.routing_key),
+        "event_action": "trigger" if told.firing else "resolve",
+        "dedup_key": hashlib.sha256(f"{told.receiver}\n{told.group}".encode()).hexdigest(),
+        "client": "Prism",
+        "payload": {
+            "summary": summary[: SUMMARY - len(more)] + more,
+            "source": source,
+            "severity": worst.labels.get("severity", "warning"),
+            "timestamp": rfc3339(worst.started_ns),
+            "component": worst.labels.get("ids", ""),
+            "group": worst.labels.get("job", ""),
+            "class": worst.labels.get("alertname", ""),
+            "custom_details": {
+                "what to do": worst.annotations.get("action", ""),
+                "firing": _details([alert for alert in told.alerts if alert.firing]),
+                "resolved": _details([alert for alert in told.alerts if not alert.firing]),
+                "notification": told.id,
+            },
+        },
+        "links": [{"href": alert.link, "text": alert.annotations.get("summary", "")} for alert in going[:5] if alert.link],
+    }
+    return event | ({"client_url": external_url} if external_url else {})
+
+
+def _slack(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return slack(told, external_url)
+
+
+def _teams(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return teams(told, external_url)
+
+
+def _opsgenie(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return opsgenie(told, external_url)
+
+
+def _otlp(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return otlp(told, external_url)
+
+
+BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
+    "webhook": webhook,
+    "signed": signed,
+    "alertmanager": pushed,
+    "pagerduty": pagerduty,
+    "slack": _slack,
+    "teams": _teams,
+    "opsgenie": _opsgenie,
+    "otlp": _otlp,
+}
+
+
+def status(told: Notification) -> str:
+    """Alertmanager's word: `firing` as long as any of it goes on."""
+    return "firing" if told.firing else "resolved"
+
+
+def common(many: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What all have alike."""
+    first = many[0] if many else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in many)}
+
+
+def rfc3339(time_ns: int) -> str:
+    """A time as Go writes it: UTC, with as many digits as are needed. Raises ValueError, OverflowError out of the calendar."""
+    seconds, rest = divmod(time_ns, 10**9)
+    fraction = f".{rest:09}".rstrip("0") if rest else ""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def _alert(alert: Alert) -> Json:
+    return {
+        "status": "firing" if alert.firing else "resolved",
+        "labels": dict(alert.labels),
+        "annotations": dict(alert.annotations),
+        "startsAt": rfc3339(alert.started_ns),
+        "endsAt": NEVER if alert.firing else rfc3339(alert.ended_ns),
+        "generatorURL": alert.link,
+    }
+
+
+def _details(alerts: Sequence[Alert]) -> str:
+    texts = [f"{alert.annotations.get('summary', '')}\n{alert.annotations.get('description', '')}" for alert in alerts]
+    return "\n\n".join(texts)[:DETAIL]

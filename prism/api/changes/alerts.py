@@ -1,0 +1,133 @@
+"""Notifications with their deliveries, and silences with what they match."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
+
+from collectors.clickhouse.store_error import StoreError
+from prism.alerts.alert_labels import LABELS, alerts, labels
+from prism.alerts.matchers import Matcher, Silence, check, parse_matcher
+from prism.alerts.notifications import Alert, Notification
+from prism.alerts.receivers.slack import headline
+from prism.api.changes.remark_routes import case_of, feedback_of, fresh, told, who
+from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.schemas import feedback_schemas, job_schemas
+from prism.api.schemas.openapi import errors, many, one
+from prism.notify import silence_file
+from prism.service.service_settings import Feedback
+from prism.views.board_views import Json
+
+router = APIRouter()
+MOST = 100  # findings that a silence names
+
+
+@router.get(
+    "/notifications",
+    response_model=job_schemas.Listed[feedback_schemas.Notification],
+    responses=many("notifications", 404, 503),
+)
+def notifications(request: Request, service: ServiceAsked, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
+    """What receivers were told in the last 30 days, the newest first, with how each delivery went."""
+    try:
+        found = feedback_of(service).notifications(limit)
+    except StoreError as error:
+        raise HTTPException(503, str(error)) from None
+    return fresh(request, [letter(one) for one in found])
+
+
+def letter(told: Notification) -> Json:
+    """A notification as plain values."""
+    return {
+        "id": told.id,
+        "receiver": told.receiver,
+        "state": told.state,
+        "summary": headline(told),
+        "reason": told.reason,
+        "findings": [alert.case for alert in told.alerts],
+        "tries": told.tries,
+        "made_ns": str(told.made_ns),
+        "next_ns": str(told.next_ns) if told.state == "waiting" else None,
+        "done_ns": str(told.done_ns) if told.done_ns else None,
+        "error": told.error,
+    }
+
+
+@router.get("/silences", response_model=job_schemas.Listed[feedback_schemas.Silence], responses=many("silences", 404))
+def silences(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
+    """Silences, those that end last first, with the findings that each matches now."""
+    feedback, now = feedback_of(service), time.time_ns()
+    going = alerts(shown.board, added=feedback.settings.labels)
+    found = sorted(_read(feedback), key=lambda one: (-one.end_ns, one.id))
+    return fresh(request, [silence_json(one, going, now) for one in found])
+
+
+def silence_json(one: Silence, going: Sequence[Alert], now_ns: int) -> Json:
+    """A silence as plain values, with what of `going` it matches."""
+    state = "ended" if one.end_ns <= now_ns else "future" if one.start_ns > now_ns else "active"
+    fits = [alert for alert in going if alert.firing and all(matcher.fits(alert.labels) for matcher in one.matchers)]
+    matches = [{"finding": alert.case, "summary": alert.annotations.get("summary", "")} for alert in fits[:MOST]]
+    times = {"start_ns": str(one.start_ns), "end_ns": str(one.end_ns)}
+    return {
+        "id": one.id,
+        "state": state,
+        "matchers": list(map(str, one.matchers)),
+        **times,
+        "by": one.by,
+        "why": one.why,
+        "matches": matches,
+    }
+
+
+@router.post(
+    "/silences", status_code=201, response_model=feedback_schemas.Silence, responses=one("silences", 404, 409, 503, status=201)
+)
+def silence(request: Request, shown: ShownAsked, service: ServiceAsked, body: feedback_schemas.NewSilence) -> Response:
+    """Silence alerts from now on. A running service applies it at once; findings stay on the pages."""
+    feedback, now = feedback_of(service), time.time_ns()
+    matchers = [_matcher(text) for text in body.matchers]
+    if body.finding is not None:
+        own = labels(case_of(shown, body.finding).finding, shown.board.topology)
+        matchers += [Matcher(name, "=", own[name]) for name in ("alertname", "job", "ids") if own.get(name)]
+    try:
+        check(matchers, (*LABELS, *feedback.settings.labels))
+        made = silence_file.add(
+            feedback.folder, matchers, now, now + body.minutes * 60 * 10**9, by=who(request, service), why=body.why, now_ns=now
+        )
+    except ValueError as error:
+        raise HTTPException(409, str(error)) from None
+    except OSError as error:
+        raise HTTPException(503, f"the silence could not be written: {error.strerror}") from None
+    return told(silence_json(made, alerts(shown.board, added=feedback.settings.labels), now), 201)
+
+
+@router.delete("/silences/{id}", status_code=204, responses=errors(404, 503))
+def unsilence(
+    service: ServiceAsked,
+    id: Annotated[str, Path(pattern=r"^[0-9a-f]{8}$", examples=["0a1b2c3d"])],  # noqa: A002
+) -> Response:
+    """End a silence now."""
+    try:
+        silence_file.remove(feedback_of(service).folder, id, time.time_ns())
+    except ValueError as error:
+        raise HTTPException(404, f"{error}; GET /api/v1/silences lists them") from None
+    except OSError as error:
+        raise HTTPException(503, f"the silence could not be ended: {error.strerror}") from None
+    return Response(status_code=204)
+
+
+def _matcher(text: str) -> Matcher:
+    try:
+        return parse_matcher(text)
+    except ValueError as error:
+        raise HTTPException(409, f"matchers: {error}") from None
+
+
+def _read(feedback: Feedback) -> list[Silence]:
+    try:
+        return silence_file.read(feedback.folder)
+    except (OSError, ValueError) as error:
+        raise HTTPException(503, str(error)) from None

@@ -1,0 +1,74 @@
+"""Why no job is seen: what each exporter and interface sends, and what it lacks for which analysis."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter, Request, Response
+
+from prism.api.changes.remark_routes import fresh
+from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.schemas import job_schemas
+from prism.api.schemas.openapi import many
+from prism.exporters.export_survey import Sent, survey
+from prism.exporters.exporter_report import exporter
+
+router = APIRouter()
+
+
+class Missing(job_schemas.Model):
+    """What is missing for which analysis, and what to configure, by vendor."""
+
+    what: str
+    analysis: str
+    lines: dict[str, str]
+
+
+class Interface(job_schemas.Model):
+    """An interface as it counts itself."""
+
+    interface: int
+    speed_gbit_s: job_schemas.Number
+    up: bool
+    in_gbit_s: job_schemas.Number
+    out_gbit_s: job_schemas.Number
+    discards: int
+    errors: int
+    seen_ns: job_schemas.Ns
+
+
+class Exporter(job_schemas.Model):
+    """What an exporter sent lately. `sampling`: its sampling rate, 0 where not known; `timeout_s`: null where none is seen.
+
+    `offset_s`: how long after its end a record arrives at least, null where that is not known; below 0 its clock is ahead.
+    """
+
+    name: str
+    records: int
+    records_per_s: float
+    octets: int
+    pairs: int
+    sampling: int
+    timeout_s: job_schemas.Number
+    offset_s: job_schemas.Number
+    lost: int
+    last_ns: job_schemas.Ns
+    lacks: list[Missing]
+    interfaces: list[Interface]
+
+
+@router.get("/exporters", response_model=job_schemas.Listed[Exporter], responses=many("exporters", 404))
+def exporters(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
+    """What each exporter sends, and what it lacks: of the last minutes live, else of the newest window."""
+    live = service.survey is not None and shown.name == "live"
+    sent: dict[str, Sent] = {}
+    if live and service.survey is not None:
+        sent = service.survey.sent()
+    elif shown.records is not None and shown.board.windows:
+        newest = shown.board.windows[0]
+        sent = survey(shown.records.between(newest.start_ns, newest.end_ns + 1, limit=service.limits.looked_at))
+    ports = service.survey.ports() if live and service.survey is not None else {}
+    heard = service.heard() if live else {}
+    now = time.time_ns() if live else 0
+    names = sorted({*sent, *ports, *heard})
+    return fresh(request, [exporter(one, sent.get(one), ports.get(one, []), heard.get(one), now) for one in names])

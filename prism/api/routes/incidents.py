@@ -1,0 +1,157 @@
+"""Incidents: the logs of a run, joined with its flows. One incident, one page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, HTTPException, Path, Query, Request, Response, UploadFile
+
+from collectors.clickhouse.store_error import StoreError
+from prism.api.changes.remark_routes import case_of, fresh
+from prism.api.changes.replays import MOST_LOGS
+from prism.api.requests.moments import with_times
+from prism.api.requests.problem_details import absent
+from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.requests.responses import JSON, encoded
+from prism.api.schemas import job_schemas, service_schemas
+from prism.api.schemas.openapi import many, one
+from prism.past.rediagnosis import NothingError, TooMuchError, Wish, diagnosed
+from prism.past.upload_files import FullError
+from prism.views import board_views
+from prism.views.finding_views import worded
+
+router = APIRouter()
+S = 10**9
+BEFORE_NS, STEPS, AFTER_NS = 120 * S, 40, 30 * S  # around a finding: the job's healthy steps say who is usually last
+IncidentPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The incident's id.", examples=["0123456789abcdef"])]
+
+
+class Payload(job_schemas.Model):
+    """When an endpoint sent its last payload."""
+
+    endpoint: str
+    time_ns: job_schemas.Ns
+
+
+class Check(job_schemas.Model):
+    """What logs and flows both say; `agrees` is null where one of them does not."""
+
+    what: str
+    logs: str
+    flows: str
+    agrees: bool | None
+
+
+class Seen(job_schemas.Model):
+    """A finding of the flows."""
+
+    kind: str
+    ids: list[str]
+    message: str
+
+
+class Incident(job_schemas.Model):
+    """What happened to a run, as its logs and its flows say. `logs` is a document of `prism logs --json`.
+
+    `last_payload`: the endpoints, those that fell silent first first. `board` shows the flows of the incident.
+    """
+
+    id: str
+    finding: str | None
+    board: str
+    failed: bool
+    job: str | None
+    node: str | None
+    endpoints: list[str]
+    cause: str | None
+    why: str | None
+    confidence: job_schemas.Number
+    witnesses_agree: bool | None
+    witnesses: list[str]
+    ranks_assumed: bool
+    last_payload: list[Payload]
+    unanswered: list[str]
+    checks: list[Check]
+    findings: list[Seen]
+    logs: dict[str, Any]
+
+
+class Brief(job_schemas.Model):
+    """An incident in brief."""
+
+    id: str
+    finding: str | None
+    failed: bool
+    job: str | None
+    node: str | None
+    cause: str | None
+    confidence: job_schemas.Number
+
+
+@router.post(
+    "/incidents",
+    status_code=202,
+    response_model=service_schemas.Replay,
+    responses=one("replay", 404, 409, 413, 503, status=202),
+)
+def join(
+    request: Request,
+    shown: ShownAsked,
+    service: ServiceAsked,
+    logs: Annotated[list[UploadFile], File(min_length=1, max_length=MOST_LOGS, description="Training logs of the run.")],
+    finding: Annotated[str, Form(min_length=1, max_length=64, description="The finding that they are about.")],
+) -> Response:
+    """Join the logs of a run with the flow records around a finding. When it is `done`, read `/incidents/ID`."""
+    case = case_of(shown, finding)
+    if service.uploads is None or service.records is None or shown.name != "live":
+        raise HTTPException(404, "this service keeps no records to join logs with; prism serve --data FOLDER does")
+    status = board_views.job_of(shown.board, case.finding.job)
+    step = board_views.jobs(shown.board, [status])[0]["step_ms"]["median"] if status is not None else None
+    before = max(BEFORE_NS, round((step or 0) * 1e6 * STEPS))
+    end = max(case.finding.end_ns, case.finding.start_ns) + AFTER_NS
+    given: dict[str, Any] = {
+        "topology": shown.board.topology,
+        "bookings": tuple(shown.board.bookings.values()),
+        "most": service.limits.diagnosed,
+        "logs": [(file.filename or "log", file.file) for file in logs],
+        "finding": case.id,
+    }
+    try:
+        made = diagnosed(Wish(max(case.finding.start_ns - before, 0), end), service.records, service.uploads, **given)
+    except NothingError as error:
+        raise HTTPException(404, str(error)) from None
+    except (TooMuchError, FullError) as error:
+        raise HTTPException(413, str(error)) from None
+    except StoreError as error:
+        raise HTTPException(503, str(error)) from None
+    headers = {"Cache-Control": "no-store", "Location": request.url_for("replay", id=made.id).path}
+    return Response(encoded(made.to_json()), 202, headers, JSON)
+
+
+@router.get("/incidents", response_model=job_schemas.Listed[Brief], responses=many("incidents", 404))
+def incidents(
+    request: Request,
+    service: ServiceAsked,
+    finding: Annotated[str | None, Query(max_length=64, description="Only those of this finding.")] = None,
+) -> Response:
+    """The incidents that are kept, the newest first; they go as uploads do."""
+    found = []
+    for upload in reversed(service.uploads.all() if service.uploads else []):
+        told = service.uploads.incident(upload.id) if service.uploads else None
+        if told is not None and finding in (None, upload.finding):
+            brief = {name: told.get(name) for name in ("failed", "job", "node", "cause", "confidence")}
+            found.append({"id": upload.id, "finding": upload.finding or None, **brief})
+    return fresh(request, found)
+
+
+@router.get("/incidents/{id}", response_model=Incident, responses=one("incident", 404))
+def incident(service: ServiceAsked, id: IncidentPath) -> Response:  # noqa: A002
+    """An incident: which node, which cause, what logs and flows say, and where they disagree."""
+    told = service.uploads.incident(id) if service.uploads else None
+    if told is None or service.uploads is None:
+        known = [one.id for one in service.uploads.all() if one.incident] if service.uploads else []
+        raise absent("incident", id, known, "/api/v1/incidents")
+    upload = service.uploads.get(id)
+    own = {name: worded(value, name) for name, value in told.items() if name != "schema"}
+    more = {"id": id, "finding": (upload.finding if upload else "") or None, "board": f"?replay={id}"}
+    return Response(encoded(with_times(more | own)), 200, {"Cache-Control": "no-store"}, JSON)

@@ -1,0 +1,146 @@
+"""GPU-hours lost by cause, host, switch, job and user over a week or a month; as JSON, CSV, Parquet, or HTML for a mail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from collectors.clickhouse.store_error import StoreError
+from prism.api.changes.remark_routes import fresh
+from prism.api.requests.moments import LAST
+from prism.api.requests.request_parameters import ServiceAsked, ShownAsked, TimeQuery
+from prism.api.requests.responses import Shown
+from prism.api.schemas import job_schemas
+from prism.api.schemas.openapi import errors, many
+from prism.lost_time.effective_time import effective
+from prism.lost_time.lost_hours import BYS, By, lost
+from prism.lost_time.lost_time_mail import page
+from prism.service.service_settings import Service
+from prism.telemetry.grafana_annotations import annotated
+from prism.tracking.board import Case
+from prism.views.board_views import Json
+
+router = APIRouter()
+DAY = 86_400 * 10**9
+Days = Annotated[int, Query(ge=1, le=366, description="So many days up to the end.")]
+
+
+class Lost(job_schemas.Model):
+    """What was lost for one name. `again`: it was blamed more than once. Of its findings at most 100 are named."""
+
+    name: str
+    gpu_hours: job_schemas.Number
+    number: int
+    again: bool
+    findings: list[str]
+    jobs: list[str]
+    first_ns: job_schemas.Ns
+    last_ns: job_schemas.Ns
+
+
+@router.get("/reports/lost", response_model=job_schemas.Listed[Lost], responses=many("lost", 404, 503))
+def lost_hours(
+    request: Request, shown: ShownAsked, service: ServiceAsked, by: By = "cause", days: Days = 7, end_ns: TimeQuery = None
+) -> Response:
+    """GPU-hours that claims cost, those that lost most first. Claims that were marked as false do not count."""
+    cases, start, end = _cases(shown, service, days, end_ns)
+    board = shown.board
+    return fresh(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
+
+
+class Effective(job_schemas.Model):
+    """The effective training time ratio of a job in a time. `low`: a lower bound, where nobody knows what steps were repeated.
+
+    `lost_s`: by reason. `sliding`: the ratio in windows of a sixth of what is known of the job, evenly through the time.
+    """
+
+    job: str
+    name: str | None
+    user: str | None
+    ranks: int
+    ratio: job_schemas.Number
+    low: job_schemas.Number
+    lost_gpu_hours: job_schemas.Number
+    lost_s: dict[str, job_schemas.Number]
+    steps: int
+    sliding: list[job_schemas.Number]
+    start_ns: job_schemas.Ns
+    end_ns: job_schemas.Ns
+
+
+@router.get("/reports/ettr", response_model=job_schemas.Listed[Effective], responses=many("ettr", 404, 503))
+def ratios(request: Request, shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+    """How much of its time each job trained (ETTR): less warm-up, hangs, restarts, and steps repeated since a checkpoint."""
+    cases, start, end = _cases(shown, service, days, end_ns)
+    return fresh(request, effective(shown.board, cases, start, end + 1))
+
+
+class Annotation(job_schemas.Model):
+    """A finding on a dashboard; times in ms since the epoch, `tags` joined by commas."""
+
+    id: str
+    time: int
+    timeEnd: int  # noqa: N815  (as Grafana writes it)
+    title: str
+    text: str
+    tags: str
+
+
+JobsQuery = Annotated[
+    str, Query(max_length=4000, description="Ids joined by commas; all jobs where empty or `.*`, which is Grafana's All.")
+]
+
+
+@router.get("/annotations", response_model=job_schemas.Listed[Annotation], responses=many("annotations", 404, 503))
+def on_dashboards(
+    request: Request,
+    shown: ShownAsked,
+    service: ServiceAsked,
+    since_ns: TimeQuery = None,
+    until_ns: TimeQuery = None,
+    jobs: JobsQuery = "",
+) -> Response:
+    """Findings as annotations of dashboards, in Grafana's columns: those that went on in a time, the oldest first."""
+    since, until = since_ns or 0, LAST if until_ns is None else until_ns
+    named = set() if jobs in ("", ".*") else set(jobs.split(","))
+    url = service.feedback.settings.external_url if service.feedback else ""
+    cases = known_cases(shown, service, since)
+    given: dict[str, Any] = {"jobs": named, "topology": shown.board.topology, "external_url": url}
+    return fresh(request, annotated(cases, since, until, **given))
+
+
+@router.get("/reports/lost.html", response_class=HTMLResponse, responses=errors(404, 503))
+def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+    """The same by all of them as one page for a mail."""
+    cases, start, end = _cases(shown, service, days, end_ns)
+    board = shown.board
+    tables: dict[str, list[Json]] = {
+        by: lost(cases, by, start, end, topology=board.topology, bookings=board.bookings) for by in BYS
+    }
+    url = service.feedback.settings.external_url if service.feedback else ""
+    own = effective(board, cases, start, end + 1)
+    return HTMLResponse(page(tables, start, end, url, ratios=own), headers={"Cache-Control": "no-store"})
+
+
+def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
+    """The cases of a time that nobody marked as false."""
+    live = shown.mode == "live" and shown.name == "live"
+    end = end_ns if end_ns is not None else time.time_ns() if live and service.history is not None else shown.board.at_ns
+    start = max(end - days * DAY, 0)
+    marks = service.feedback.journal.standings() if service.feedback else {}
+    wrong = {id_ for id_, one in marks.items() if one.verdict is not None and one.verdict.act == "false"}
+    return [one for one in known_cases(shown, service, start) if one.id not in wrong], start, end
+
+
+def known_cases(shown: Shown, service: Service, since_ns: int) -> Sequence[Case]:
+    """The cases that were open at a time or later: those of the store and of the board. Raises HTTPException 503."""
+    live = shown.mode == "live" and shown.name == "live"
+    try:
+        kept = service.history(since_ns) if live and service.history is not None else ()
+    except StoreError as error:
+        raise HTTPException(503, str(error)) from None
+    return list({one.id: one for one in (*kept, *shown.board.cases)}.values())

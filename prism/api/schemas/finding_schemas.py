@@ -1,0 +1,116 @@
+"""What answers about findings, hosts, switches and links look like; see `job_schemas`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prism.api.schemas.job_schemas import JobSummary, Model, Ns, Number, Share
+from prism.model import FindingKind, Severity, SubjectType
+from prism.tracking.board import CaseState
+
+
+class Subject(Model):
+    """Who is blamed."""
+
+    type: SubjectType
+    ids: list[str]
+
+
+class Suspect(Model):
+    """Who else it may be."""
+
+    ids: list[str]
+    probability: Number
+
+
+class Isolation(Model):
+    """Whom to take out first."""
+
+    hosts: list[str]
+    parts: list[str]
+    confidence: Number
+    alternatives: list[Suspect]
+
+
+class Finding(Model):
+    """A finding as in the report. `title`: what is wrong and where. `slowdown` is null where it is not known."""
+
+    detector: str
+    kind: FindingKind
+    job: str
+    severity: Severity
+    subject: Subject
+    start_ns: Ns
+    end_ns: Ns
+    slowdown: Number
+    score: Number
+    message: str
+    evidence: dict[str, Any]
+    confidence: Number
+    lost_gpu_seconds: Number
+    title: str
+    isolate: Isolation
+
+
+class Case(Model):
+    """A finding as it is followed. `ranks`: those of its job that it blames, by themselves or by their host."""
+
+    id: str
+    state: CaseState
+    opened_ns: Ns
+    updated_ns: Ns
+    closed_ns: Ns | None
+    finding: Finding
+    ranks: list[int]
+
+
+class CaseMore(Case):
+    """A finding with its job, the others of that job, and what to do next."""
+
+    job: JobSummary | None
+    related: list[str]
+    advice: list[str]
+
+
+class Host(Model):
+    """A host that open findings suspect."""
+
+    host: str
+    findings: list[str]
+    probability: Share
+    severity: Severity
+    jobs: list[str]
+    lost_gpu_seconds: Number
+
+
+class Switch(Model):
+    """A switch; numbers are null where no records are kept."""
+
+    id: str
+    endpoints: int
+    jobs: list[str]
+    octets_in: int | None
+    octets_out: int | None
+    ecn: int | None
+    cnp: int | None
+    retransmits: int | None
+    findings: list[str]
+
+
+class Link(Model):
+    """One direction of a link."""
+
+    src: str
+    dst: str
+    octets: int | None
+    findings: list[str]
+
+
+class Switches(Model):
+    """Switches and links in some time; `truncated`: it has more records than are looked at for an answer."""
+
+    start_ns: Ns
+    end_ns: Ns
+    truncated: bool
+    items: list[Switch]
+    links: list[Link]

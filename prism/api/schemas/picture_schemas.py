@@ -1,0 +1,56 @@
+"""Schemas of pictures of jobs: deviations by rank and step, shares of phases over time."""
+
+from __future__ import annotations
+
+from prism.api.schemas.job_schemas import Model, Ns, Number
+from prism.model import Phase
+
+
+class PictureRow(Model):
+    """A rank, or `ranks` together: those of a stage and DP group, null where they are of several."""
+
+    ranks: int
+    rank: int | None
+    endpoint: str | None
+    host: str | None
+    stage: int | None
+    group: int | None
+
+
+class ArrangedRow(PictureRow):
+    """A row of deviations: the median of what its ranks take more than usual, ms per step."""
+
+    deviation_ms: Number
+
+
+class Arranged(Model):
+    """Deviations from the baseline, ms: a row per row, a column per [first, last] steps. The culprit's group comes first.
+
+    `own_past`: the baseline is each rank's own past; else that of its stage.
+    """
+
+    zero_ns: Ns
+    measure: str
+    rows: list[ArrangedRow]
+    steps: list[list[int]]
+    value: list[list[Number]]
+    binned: int
+    usual_ms: Number
+    own_past: bool
+
+
+class ShareRow(PictureRow):
+    """A row of a timeline of shares. `rail`: which NIC of its host."""
+
+    rail: int | None
+
+
+class Shares(Model):
+    """What ranks did over time. `share`: by row and stretch of `bin_ms` the phases, as [index into `phases`, share]."""
+
+    zero_ns: Ns
+    bin_ms: float
+    phases: list[Phase]
+    ranks_total: int
+    rows: list[ShareRow]
+    share: list[list[list[list[float]]]]

@@ -1,0 +1,31 @@
+"""The pages: static files of `prism/web`. None asks another host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI, Response
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+
+WEB = Path(__file__).parents[2] / "web"
+
+
+def add_to(app: FastAPI) -> None:
+    """Serve the pages at /, behind everything else."""
+    app.get("/docs", include_in_schema=False)(docs)
+    app.mount("/", _Static(directory=WEB, html=True, check_dir=False), name="pages")
+
+
+def docs() -> Response:
+    """The description of the API as a page; its script and style are part of the package."""
+    return FileResponse(WEB / "docs.html", headers={"Cache-Control": "no-cache"})
+
+
+class _Static(StaticFiles):
+    """Files that a browser asks for anew each time, which costs it a 304: an upgrade shows at once."""
+
+    def file_response(self, *args: object, **options: object) -> Response:
+        response = super().file_response(*args, **options)  # type: ignore[arg-type]
+        response.headers.setdefault("Cache-Control", "no-cache")
+        return response

@@ -1,0 +1,189 @@
+"""What is so on this machine, for `doctor`: read from the kernel by opening what Prism would open, changing nothing.
+
+The store alone is written to, where there is one: one row in a table of its own, which the next look replaces.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import socket
+import struct
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from prism.app.doctor import MIB, Asked, Clock, Facts, Store
+
+TIMEX = "@iqqqqiqqqqqq"  # struct timex of Linux up to `tick`; adjtimex(2)
+UNSYNCHRONISED = 0x40  # STA_UNSYNC
+
+
+def read(asked: Asked) -> Facts:
+    """All facts that can be found out; None for the others."""
+    folder = _there(asked.folder)
+    return Facts(
+        granted=_granted(asked.buffer_mib * MIB),
+        rmem_max=_number("/proc/sys/net/core/rmem_max"),
+        rmem_default=_number("/proc/sys/net/core/rmem_default"),
+        clock=_clock(),
+        capabilities=_capabilities(),
+        packet_sockets=_packet_sockets(),
+        interface=_interface(asked.interface) if asked.interface else None,
+        store=_store(asked.store) if asked.store else None,
+        disk_free=_free(folder),
+        disk_writable=os.access(folder, os.W_OK),
+        ports={(kind, port): _taken(kind, port) for kind, port in asked.ports},
+        files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        memory=_memory(),
+        python=tuple(sys.version_info[:3]),
+        cache=_cache(),
+    )
+
+
+def _there(path: str) -> Path:
+    """The folder, or the nearest one above it that is there: it would be made in that one."""
+    at = Path(path).absolute()
+    while not at.exists() and at != at.parent:
+        at = at.parent
+    return at
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _granted(octets: int) -> int | None:
+    """What the kernel grants a UDP socket that asks for so much without CAP_NET_ADMIN, as in the units; it says twice of it."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, octets)
+            return probe.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+    except OSError:
+        return None
+
+
+def _clock() -> Clock | None:
+    about = ctypes.create_string_buffer(512)  # modes = 0: it only tells
+    try:
+        if ctypes.CDLL(None).adjtimex(about) < 0:
+            return None
+    except (AttributeError, OSError):
+        return None
+    _, _, _, most_us, _, status, *_ = struct.unpack_from(TIMEX, about.raw)
+    return Clock(not status & UNSYNCHRONISED, most_us / 1e6)
+
+
+def _capabilities() -> int | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")), None)
+
+
+def _packet_sockets() -> str | None:
+    if not hasattr(socket, "AF_PACKET"):
+        return "this system does not have them"
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()  # protocol 0: nothing is received
+    except OSError as error:
+        return error.strerror
+    return ""
+
+
+def _interface(name: str) -> str | None:
+    """`up`, `down` or `missing`; a flag IFF_UP of netdevice(7)."""
+    if name not in {known for _, known in socket.if_nameindex()}:
+        return "missing"
+    flags = Path(f"/sys/class/net/{name}/flags")
+    try:
+        return "up" if int(flags.read_text(), 16) & 1 else "down"
+    except (OSError, ValueError):
+        return None
+
+
+def _free(folder: Path) -> int | None:
+    try:
+        about = os.statvfs(folder)
+    except OSError:
+        return None
+    return about.f_bavail * about.f_frsize
+
+
+def _taken(kind: str, port: int) -> str:
+    """Why a port cannot be had on all addresses; empty where it can."""
+    how = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
+    with socket.socket(socket.AF_INET, how) as probe:
+        if kind == "tcp":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that are closing take no port
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            return error.strerror or str(error)
+    return ""
+
+
+def _memory() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def _cache() -> tuple[str, bool]:
+    """Where numba keeps compiled code: NUMBA_CACHE_DIR, else beside the source, else in the user's cache."""
+    import collectors
+
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    beside = Path(collectors.__file__).parent / "__pycache__"
+    home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "numba"
+    for folder in [Path(named)] if named else [beside, home]:
+        if os.access(_there(str(folder)), os.W_OK):
+            return str(folder), True
+    return named or str(beside), False
+
+
+def _store(where: str) -> Store:
+    from collectors.clickhouse.drivers import StoreError, Table, TableColumn, opened
+    from collectors.clickhouse.store_error import AbsentError, InUseError
+    from prism.app.store_status import place
+
+    table = Table(
+        "prism_doctor",
+        (TableColumn("name", "String"), TableColumn("at_ns", "Int64")),
+        ("name",),
+        replacing="at_ns",
+    )
+    try:
+        with closing(opened(place(where), make=False)) as database:
+            version = str(database.query("SELECT version() AS version")["version"][0])
+            database.create(table)
+            now = time.time_ns()
+            database.insert(table, {"name": ["doctor"], "at_ns": [now]}, token=f"doctor {now}")
+            seen = database.query("SELECT max(at_ns) AS at_ns FROM prism_doctor")["at_ns"]
+    except InUseError:
+        return _asked(where)
+    except StoreError as error:
+        return Store(error=str(error), transient=error.transient, absent=isinstance(error, AbsentError))
+    return Store(version, bool(len(seen) and int(seen[0]) >= now))
+
+
+def _asked(where: str) -> Store:
+    """What the running service that has a store says of it."""
+    from collectors.clickhouse.store_error import StoreError
+    from prism.app.store_status import seen
+
+    try:
+        found = seen(where)
+    except StoreError as error:
+        return Store(error=str(error), transient=True)
+    rows = sum(table.rows for table in found.tables if table.name == "flows")
+    through = f"the service at {found.through.url} (process {found.through.process})" if found.through else ""
+    return Store(error="" if through else f"{where}: in use a moment ago", transient=True, through=through, rows=rows)

@@ -1,0 +1,141 @@
+"""Read the files that several commands are given, show progress, and write their results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from collectors.files.atomic_files import written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rich.progress import Progress, TaskID
+
+    from collectors.columns.record import Flows
+    from prism.inventory.bookings import Booking
+    from prism.inventory.operator_hints import Hints
+    from prism.model import Diagnosis
+    from prism.topology import Topology
+    from prism.tracking.identity import Marks
+
+SOON = 1.0  # seconds of work before a progress bar is worth drawing
+
+
+def html_page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, bookings: Sequence[Booking] = ()) -> str:
+    """The HTML report of a diagnosis, with pictures from its records."""
+    from prism.tracking.board import told
+    from prism.tracking.flow_sources import Memory
+    from prism.views import html_report
+
+    return html_report.dumps(told(diagnosis, topology, bookings), Memory(flows))
+
+
+def read_topology(path: str) -> Topology:
+    """Read a topology file. Raises OSError, and ValueError that names the file and the place."""
+    from prism.topology import parse
+
+    return parse(read_text(path), path)
+
+
+def read_hints(path: str) -> Hints:
+    """Read a file of hints. Raises OSError, and ValueError that names the file and the place."""
+    from prism.inventory.operator_hints import parse
+
+    return parse(read_text(path), path)
+
+
+def read_bookings(paths: Sequence[str] | None) -> tuple[Booking, ...]:
+    """Read the jobs that schedulers list in these files or answer at these addresses."""
+    from prism.app.booking_sources import once
+
+    return once(paths) if paths else ()
+
+
+def read_known(path: str) -> Mapping[str, Marks]:
+    """Read which jobs an earlier report contains, by their names."""
+    from prism.tracking.identity import known
+
+    return known(read_text(path), path)
+
+
+def read_text(path: str) -> str:
+    """Read a text file. Raises OSError, and ValueError where it is not UTF-8."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: offset {error.start}: not UTF-8 text") from None
+
+
+@contextmanager
+def progress_bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A callback (stage, done, total) that draws bars on stderr once the work has gone on for a while; total 0 is unknown."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    began = time.monotonic()
+    bars: Progress | None = None
+    tasks: dict[str, TaskID] = {}
+
+    def tell(stage: str, done: int, total: int) -> None:
+        nonlocal bars
+        if bars is None and time.monotonic() - began > SOON:
+            bars = _bars()
+            bars.start()
+        if bars is not None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total or None)
+            bars.update(tasks[stage], completed=done, total=total or None)
+
+    try:
+        yield tell
+    finally:
+        if bars is not None:
+            bars.stop()
+
+
+def _bars() -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)
+
+
+def show_diagnosis(
+    diagnosis: Diagnosis,
+    topology: Topology | None,
+    json: str | None,
+    trace: str | None,
+    *,
+    quiet: bool,
+    bookings: Sequence[Booking] = (),
+) -> None:
+    """The files first, so that they are there when the tables are."""
+    from prism.inventory.job_matching import joined
+    from prism.report import json_report, terminal_report, trace_files
+
+    warnings: list[str] = []
+    known = joined((found.job for found in diagnosis.jobs), bookings, topology)
+    if json and json != "-":
+        write_text(json, json_report.dumps(diagnosis, topology, known))
+    if trace:
+        warnings += trace_files.write(trace, diagnosis, topology)
+    if json != "-":
+        terminal_report.show(diagnosis, terminal_report.console(), topology)
+    else:
+        sys.stdout.write(json_report.dumps(diagnosis, topology, known))
+        warnings += diagnosis.source.warnings
+    for warning in () if quiet else warnings:
+        typer.echo(f"prism: {warning}", err=True)
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text file that appears whole or not at all."""
+    with written(path) as name:
+        Path(name).write_text(text, encoding="utf-8")

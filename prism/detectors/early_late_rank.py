@@ -1,0 +1,163 @@
+"""A rank that was late in the newest step and is late again in the one that goes on, where steps take long: told before that
+is over.
+
+Where a job reduces once a step a late rank shows once a step, and to be late once is a hiccup. That it is late again is seen as
+soon as its peers have begun to speak and it has not; or, in a ring some of whose lanes are inside hosts, as the ring waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from prism.detectors.early_slow_rank import LONG
+from prism.detectors.late_rank import begins_of
+from prism.detectors.peers.host_rings import kept_waiting
+from prism.detectors.straggler import told
+from prism.findings.message_values import steps_take, stretch
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import RARE, Shift, by_chance, middle, spread
+from prism.loops.arrays.edges import sending
+from prism.loops.arrays.group_sums import on_end
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.call_lateness import firsts
+from prism.model import Finding
+
+
+def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
+    """The rank that was late by the `share` of what the newest step grew by, and now is by half as much; asked as
+    `early_slow_rank` is.
+
+    That step is longer by `factor` and by `sigmas`. The rank is late by `sigmas` both times, and nobody is half as late who
+    need not wait for it. By as often as ranks are late else, or may be by the rule of succession, two such on end are rare.
+    """
+    n = len(view.ends)
+    if view.least >= 3 or view.period < LONG or n < 4 or view.parallelism.piped:
+        return []
+    level = np.log(np.maximum(view.durations, 1.0) / view.period)
+    height = float(level[-1])
+    if not height >= max(np.log(factor), sigmas * spread(level, floor=0.005)):
+        return []
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    groups = (group.members for group in view.parallelism.groups if group.kind == "dp" and len(group.members) > 2)
+    for ranks in ([place[member] for member in members] for members in sorted(groups, key=len, reverse=True)):
+        seen = _spoke(view, ranks) or _kept_waiting(view, ranks)
+        if seen is None or seen.row < 0 or seen.late[seen.row, -2] < share * (np.exp(height) - 1):
+            continue
+        late, row = seen.late, seen.row
+        noise = max(spread(late[:, :-2], floor=0.002), spread(late[row, :-2], floor=0.0))
+        least = float(late[row, -2:].min())
+        one = Shift(n - 1, n + 1, least, float(least / noise * np.sqrt(2)))
+        others = int(np.isfinite(late[row, :-2]).sum())
+        rare = others <= RARE * (others + 2) ** 2 and by_chance(late, row, one) <= RARE
+        if rare and least >= sigmas * noise:
+            return [_finding(view, ranks, seen, one.score)]
+    return []
+
+
+class _Seen(NamedTuple):
+    """How late some ranks were in every step and in the one that goes on, as shares of a step, float64[ranks, steps + 1].
+
+    `row` is who was in the newest two, -1 where that is not one and the same. If that was seen by how their ring waited, they
+    are `hidden`, and `instead` are others of its host that it may be.
+    """
+
+    late: Floats
+    row: int
+    hidden: bool = False
+    instead: Sequence[int] = ()
+
+
+def _spoke(view: View, ranks: Sequence[int]) -> _Seen | None:
+    """What is seen by when ranks begin to speak, where each speaks to one alone."""
+    to = _receivers(view, ranks)
+    late = _lateness(view, ranks) if to else None
+    return _Seen(late, _late_twice(late, to)) if late is not None else None
+
+
+def _kept_waiting(view: View, ranks: Sequence[int]) -> _Seen | None:
+    """What is seen by how the ring of some ranks waits, some of whose lanes are inside hosts."""
+    members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
+    sent = [view.sent[view.code[view.job.endpoints[rank]]] for rank in ranks]
+    own = [rows[members[view.flows.dst[rows]]] for rows in sent]
+    kept = kept_waiting(view, ranks, own, sending(view.flows), _begins(view, ranks), now=max(view.now, view.until))
+    if kept is None:
+        return None
+    late = kept.whole.copy()
+    late[:, 0] = np.nan  # nobody saw its begin
+    row = _late_twice(late, ())
+    host = view.host(view.job.endpoints[ranks[row]])
+    mates = [i for i, rank in enumerate(ranks) if ranks[row] in kept.unsure and view.host(view.job.endpoints[rank]) == host]
+    return _Seen(late, row, True, mates)
+
+
+def _begins(view: View, ranks: Sequence[int]) -> Ints:
+    """When each step of some ranks begins, and the one that goes on, ns."""
+    last = max((int(view.timeline.steps[rank][-1, 1]) for rank in ranks if len(view.timeline.steps[rank])), default=0)
+    return np.append(begins_of(view, ranks), max(last, int(view.ends[-1])))
+
+
+def _receivers(view: View, ranks: Sequence[int]) -> list[int]:
+    """To which of some ranks each sends, by their places in `ranks`; none unless each sends to one alone."""
+    number = {view.code[view.job.endpoints[rank]]: i for i, rank in enumerate(ranks)}
+    heard = [np.unique(view.flows.dst[view.sent[code]]).tolist() for code in number]
+    own = [[number[code] for code in codes if code in number] for codes in heard]
+    return [codes[0] for codes in own] if all(len(codes) == 1 for codes in own) else []
+
+
+def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
+    """How much later than most each rank first spoke in every step and in the one that goes on, as shares of a step.
+
+    Who has not spoken in that one has been late until now; None before most have. float64[ranks, steps + 1].
+    """
+    begins = _begins(view, ranks)
+    members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
+    sent = [view.sent[view.code[view.job.endpoints[rank]]] for rank in ranks]
+    first = firsts(*on_end([sending(view.flows)[rows[members[view.flows.dst[rows]]]] for rows in sent]), begins)
+    waits = np.isnan(first[:, -1])
+    if 2 * np.count_nonzero(waits) >= len(ranks) or np.isnan(first[:, -2]).any():
+        return None
+    first[waits, -1] = max(view.now, view.until)
+    first[:, 0] = np.nan  # nobody saw its begin
+    return np.asarray((first - middle(first, axis=0)) / view.period)
+
+
+def _late_twice(late: Floats, to: Sequence[int]) -> int:
+    """The row that is latest in the newest two columns, but for those that wait for it; -1 where that is not one and the same.
+
+    `to` is to whom each sends: where the receiver has to be ready, who sends to a late one is as late. Without, nobody waits.
+    """
+    least = float(np.nanmax(late[:, -2])) / 2
+    both = [_waited_for(set(np.flatnonzero(late[:, column] >= least).tolist()), to) for column in (-2, -1)]
+    return both[0] if least > 0 and both[0] == both[1] else -1
+
+
+def _waited_for(late: Collection[int], to: Sequence[int]) -> int:
+    """The only one of some that are late whose receiver is not; -1 where there is none, or several."""
+    found = [i for i in late if not to or to[i] not in late]
+    return found[0] if len(found) == 1 else -1
+
+
+def _finding(view: View, ranks: Sequence[int], seen: _Seen, score: float) -> Finding:
+    n, late, row, lost = len(view.ends), seen.late, seen.row, np.zeros(len(view.job.endpoints))
+    lost[ranks] = np.maximum(late[:, -2], 0.0) * view.period
+    lost[[rank for i, rank in enumerate(ranks) if i != row and late[i, -2:].min() < late[row, -2] / 2]] = 0.0
+    lost[[ranks[i] for i in seen.instead]] = lost[ranks[row]]
+    finding = told(view, ranks[row], Shift(n - 1, n, float(late[row, -2]), score), lost, score)
+    before, now = (late[row, -2:] * view.period / 1e6).tolist()
+    first, then = f"starts to send {before:.1f} ms after its peers", f"{now:.1f} ms or more after them"
+    if seen.hidden:
+        first, then = f"delays its ring by {before:.1f} ms", f"by {now:.1f} ms or more"
+    evidence = {
+        **finding.evidence,
+        "steps": view.numbers(n - 1, n + 1),
+        "late_ms": round(before, 3),
+        "late_again_ms": round(now, 3),
+        "alone": True,
+    } | ({"unseen": "lanes between ranks of a host"} if seen.hidden else {})
+    took = steps_take(view, n - 1, n, finding.slowdown)
+    message = f"{first} in {stretch(view, n - 1, n)} and {then} in the current step; {took}"
+    return replace(finding, detector="late_again", message=message, end_ns=max(view.now, view.until), evidence=evidence)

@@ -1,0 +1,166 @@
+"""Stretches of steps in which some edges stood out together from what they usually are, or all through from their like."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import RARE, Shift, by_chance, even, may_shift, middle, shift, spread, trimmed, usual
+from prism.loops.arrays.edges import Pair
+
+
+class Incident(NamedTuple):
+    """Steps `start` to `stop` in which some edges were bad and others good; `height` is the log of how much worse.
+
+    Of the bad ones those are the `worst` that are worse by at least half of what one is (in logarithms).
+    """
+
+    start: int
+    stop: int
+    height: float
+    score: float
+    bad: list[Pair]
+    good: list[Pair]
+    worst: list[Pair]
+
+
+def against_usual(level: Floats) -> Floats:
+    """Log slowness of each edge against its own usual one."""
+    return level - usual(level)
+
+
+def incidents(
+    keys: list[Pair],
+    moved: Floats,
+    height: float,
+    sigmas: float,
+    *,
+    floor: float = 0.02,
+    least: int = 3,
+    over: int | None = None,
+) -> list[Incident]:
+    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once.
+
+    Where only so many steps are `over`, one of them and what goes on are none that differ, or that chance makes, as single ones
+    tell.
+    """
+    sigma = spread(moved, floor=floor)
+    rest, out = moved.copy(), []
+    highest: dict[int, Shift | None] = {}
+    for _ in range(8):
+        for row in may_shift(rest, least=least, height=height):
+            if row not in highest:
+                highest[row] = shift(rest[row], sigma, least=least, height=height)
+        own = [
+            (row, one)
+            for row, one in sorted(highest.items())
+            if one is not None and one.score >= sigmas
+            if over is None or one.stop <= over or one.start < over - 1 or _likely(rest, row, one, sigma)
+        ]
+        if not own:
+            break
+        worst, top = max(own, key=lambda o: o[1].score)
+        height_of = middle(rest[:, top.start : top.stop], axis=1)[:, 0]
+        others = np.arange(len(keys)) != worst
+        bad = np.flatnonzero(~others | (height_of >= max(height * 0.8, top.height / 4))).tolist()
+        good = np.flatnonzero(others & (height_of < height / 2)).tolist()
+        chosen = set(bad)
+        spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
+        start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
+        level = middle(rest[bad], axis=0)[0]  # where most of them are not half as slow as else, it has not begun
+        start, stop = trimmed(level, start, stop, least, float(middle(level[start:stop])) / 2)
+        worst_of = [i for i in bad if height_of[i] >= height_of[bad].max() / 2]
+        names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
+        out.append(Incident(start, stop, float(middle(height_of[bad])), top.score, *names))
+        rest[bad, max(min(s.start for s in spans) - 1, 0) : max(s.stop for s in spans) + 1] = np.nan
+        highest = {row: one for row, one in highest.items() if row not in chosen}
+    return out
+
+
+def _likely(moved: Floats, row: int, one: Shift, sigma: float) -> bool:
+    """Whether what stands out is as high in all of a stretch, and more than hiccups that follow one another."""
+    return even(moved[row], one, sigma) and by_chance(moved, row, one) <= RARE
+
+
+def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
+    """Edges slow from first to last, against edges that carry the same kind of traffic.
+
+    Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
+    """
+    slowness = middle(level, axis=1)[:, 0]
+    above = np.full(len(keys), np.nan)
+    known: dict[str | None, list[int]] = defaultdict(list)
+    for i in np.flatnonzero(np.isfinite(slowness)).tolist():
+        known[view.kinds.get(keys[i])].append(i)
+    for own in (own for own in known.values() if len(own) >= 4):
+        rise = slowness[own] - np.median(slowness[own])
+        least = max(height, 4 * max(spread(slowness[own]), 0.05))
+        above[own] = np.where(rise >= least, rise, np.minimum(rise, 0.0))
+    top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
+    bad, good = (np.flatnonzero(which).tolist() for which in (above >= max(height, top / 2), above <= 0))
+    if not bad or len(bad) > len(good):
+        return []
+    score = top * np.sqrt(level.shape[1]) / max(spread(against_usual(level)), 0.02)
+    names = [[keys[i] for i in own] for own in (bad, good, bad)]
+    return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), *names)]
+
+
+def erratic(one: Incident, moved: Mapping[Pair, Floats], *, sigmas: float = 2.0, few: int = 6) -> bool:
+    """Whether the edges of an incident vary as much in other steps: `sigmas` of that are as high as it is.
+
+    Of fewer than a `few` other steps nothing is told.
+    """
+    level = middle(np.array([moved[key] for key in one.bad]), axis=0)[0]
+    level = np.delete(level, np.s_[one.start : one.stop])
+    known = np.isfinite(level)
+    return bool(np.count_nonzero(known) >= few and sigmas * spread(level) >= one.height)
+
+
+def in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, longer: float) -> bool:
+    """Whether nearly all steps in which an incident's edges were not slow were `longer` than its own: those were the slow ones.
+
+    Who sends what has come at last to many that wait for it may send faster than ever.
+    """
+    other = middle(np.array([moved[key] for key in one.bad]), axis=0)[0] < one.height / 2
+    other[one.start : one.stop] = False
+    durations = view.durations[other & np.isfinite(view.durations)]
+    return len(durations) > 0 and bool(np.quantile(durations, 0.25) > longer * middle(view.durations[one.start : one.stop]))
+
+
+def first_hand(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Incident:
+    """An incident without edges that are slow at second hand, by `less` (log) than what they wait for.
+
+    They hand on what comes over a slower one; or all over which one endpoint sends, or is sent, are slower than whatever else.
+    A NIC that is slow both ways is as slow either way; so is who sends over it, or more so.
+    """
+    slow = {key: float(middle(moved[key][one.start : one.stop])) for key in one.bad}
+    top = max(slow, key=slow.__getitem__)
+    for side in (0, 1):
+        own = {key for key in moved if key[side] == top[side]}
+        rest = max((slow[key] for key in one.bad if key not in own), default=0.0)
+        if len(own) > 1 and own <= slow.keys() and min(slow[key] for key in own) >= rest + less:
+            return one._replace(bad=sorted(own), worst=sorted(own))
+    fed = {b: slow[b] + less <= max((slow[a] for a in one.bad if a[1] == b[0] and a[0] != b[1]), default=0.0) for b in one.bad}
+    return one._replace(bad=[b for b in one.bad if not fed[b]], worst=[b for b in one.worst if not fed[b]])
+
+
+def unfed(view: View, one: Incident) -> Incident:
+    """An incident with only that bad edge which feeds all others, one after the other, through an endpoint or inside its host.
+
+    As it is where they are no such chain. Around a ring each sends to one, and is sent by one.
+    """
+
+    def home(code: int) -> int | str:
+        address = view.flows.endpoints[code]
+        host = view.topology.host(address) if view.topology is not None else None
+        return code if host is None else host
+
+    homes = [(home(src), home(dst)) for src, dst, *_ in one.bad]
+    senders, receivers = (Counter(side) for side in zip(*homes, strict=True))
+    heads = [key for key, (src, _) in zip(one.bad, homes, strict=True) if src not in receivers]
+    chained = len(heads) == 1 and max(*senders.values(), *receivers.values()) == 1
+    return one._replace(bad=heads, worst=heads) if chained else one

@@ -1,0 +1,174 @@
+"""What switches say they lost where a finding points, in its time: evidence for it, and by itself nothing against anybody.
+
+Packets are dropped in healthy fabrics too. So what was lost never makes a finding; it tells which of two suspects that explain
+one equally well it is, and whether a slow link is a damaged one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.losses import DISCARDS, ERRORS, Losses
+from collectors.exports.evidence import REASONS
+from prism.graph.job_view import View
+from prism.model import Finding
+
+DAMAGED = (ERRORS, 275)  # frames arrive broken, as from a bad cable or optic
+FULL = (DISCARDS, 259, 260, 261, 287)  # more comes than goes out
+WORDS = {ERRORS: "errors", DISCARDS: "discards"}
+Mask = NDArray[np.bool_]
+
+
+class Lost(NamedTuple):
+    """Packets lost at one place for one reason; `usual` is how many it would have been at the rate of other times."""
+
+    switch: str
+    in_interface: int
+    out_interface: int
+    reason: int
+    packets: int
+    usual: float
+    start_ns: int
+    end_ns: int
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether so many are no chance."""
+        return self.packets >= 10 and self.packets >= 4 * self.usual
+
+    @property
+    def why(self) -> str:
+        """The reason in words."""
+        return WORDS.get(self.reason) or REASONS.get(self.reason, f"reason {self.reason}")
+
+    def row(self) -> dict[str, Any]:
+        """As evidence: without what is not known, and without a reason's number where there is none."""
+        known = {name: value for name, value in self._asdict().items() if isinstance(value, str) or value >= 0}
+        return known | {"why": self.why, "usual": round(self.usual, 1)}
+
+    def __str__(self) -> str:
+        if self.reason >= 0:
+            return (
+                f"{self.switch} dropped {self.packets:,} packets of these connections ({self.why}), usually {self.usual:,.0f}"
+            )
+        where = f"at interface {max(self.in_interface, self.out_interface)}"
+        return f"{self.switch} counted {self.packets:,} {self.why} {where}, usually {self.usual:,.0f}"
+
+
+def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:
+    """A finding on a link or switch with how deep queues were there, and the `most` that was lost there or of its packets.
+
+    A slow link at whose ends packets came in damaged loses them.
+    """
+    if finding.kind not in ("slow_link", "slow_switch"):
+        return finding
+    if queued := depths(view, finding):
+        finding = replace(finding, evidence={**finding.evidence, "deepest_octets": queued})
+    edges = [(a, b) for a, b in finding.evidence.get("edges", ())]
+    found = lost(view, finding.ids, finding.start_ns, finding.end_ns, edges)
+    if not found:
+        return finding
+    clear = [one for one in found if one.stands_out]
+    damaged = [one for one in clear if one.reason in DAMAGED]
+    lossy = finding.detector == "slow_link" and finding.kind == "slow_link" and damaged
+    return replace(
+        finding,
+        detector="lossy_link" if lossy else finding.detector,
+        message="; ".join([finding.message, *map(str, (damaged or clear)[:1])]),
+        evidence={**finding.evidence, "lost": [one.row() for one in found[:most]]},
+    )
+
+
+def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
+    """How many octets at most were queued meanwhile, and else, at the switches that a finding names and at its endpoints'."""
+    t, names = view.transits, {*finding.ids}
+    names |= {leaf for name in finding.ids if view.topology is not None and (leaf := view.topology.leaf(name)) is not None}
+    now = (t.start_ns < finding.end_ns) & (t.start_ns + t.bin_ns > finding.start_ns)
+    out = {}
+    for code, name in enumerate(t.exporters):
+        own = (t.sender == code) & (t.depth >= 0)
+        if name in names and (own & now).any():
+            out[name] = {"meanwhile": int(t.depth[own & now].max())}
+            if (own & ~now).any():
+                out[name]["else"] = int(t.depth[own & ~now].max())
+    return out
+
+
+def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = 4.0) -> int | None:
+    """Which of several suspects, each so many names, lost `times` as much as any other for reasons that slow a link."""
+    told = [lost(view, ids, start_ns, end_ns) for ids in suspects]
+    sums = [sum(one.packets for one in own if one.stands_out and one.reason in (*DAMAGED, *FULL)) for own in told]
+    first = int(np.argmax(sums))
+    return first if sums[first] and all(i == first or times * n <= sums[first] for i, n in enumerate(sums)) else None
+
+
+def lost(view: View, ids: Collection[str], start_ns: int, end_ns: int, edges: Collection[tuple[str, str]] = ()) -> list[Lost]:
+    """What was lost in [start, end] at switches, between them or at endpoints, of these names, and of the edges' packets.
+
+    By place and reason, the most first.
+    """
+    every = view.transits.losses
+    if not len(every):
+        return []
+    every = every.take(_concerned(view, every, ids, edges))
+    during = (every.start_ns < end_ns) & (every.end_ns > start_ns)
+    if not during.any():
+        return []
+    begin, end = min(start_ns, int(every.start_ns[during].min())), max(end_ns, int(every.end_ns[during].max()))
+    seen = min(begin, int(view.flows.start_ns.min())), max(end, view.until, int(view.flows.end_ns.max()))
+    share = (end - begin) / rest if (rest := seen[1] - seen[0] - (end - begin)) > 0 else 0.0
+    keys = np.stack([every.exporter, every.in_interface, every.out_interface, every.reason])
+    places, which = np.unique(keys, axis=1, return_inverse=True)
+    out = []
+    for i, (code, came, went, reason) in enumerate(places.T.tolist()):
+        own = which.ravel() == i
+        now, before = own & during, own & ~during
+        if now.any():
+            times = int(every.start_ns[now].min()), int(every.end_ns[now].max())
+            usual = float(every.packets[before].sum()) * share
+            packets = int(every.packets[now].sum())
+            out.append(Lost(every.exporters[code], came, went, reason, packets, usual, *times))
+    return sorted(out, key=lambda one: -one.packets)
+
+
+def _concerned(view: View, losses: Losses, ids: Collection[str], edges: Collection[tuple[str, str]]) -> Mask:
+    """Which rows are about the switch, what lies between the two switches, the endpoints of these names, or the edges."""
+    pairs = {frozenset(edge) for edge in edges}
+    kinds, which = np.unique(
+        np.stack([losses.exporter, losses.src, losses.dst, losses.reason < 0]), axis=1, return_inverse=True
+    )
+    names, places = (*losses.endpoints, ""), losses.exporters
+    told = [
+        _counted(view, places[code], names[src] or names[dst], ids)
+        if counted
+        else frozenset((names[src], names[dst])) in pairs
+        or names[src] in ids
+        or names[dst] in ids
+        or (places[code] in ids and (len(ids) < 2 or _crosses(view, (names[src], names[dst]), ids)))
+        for code, src, dst, counted in kinds.T.tolist()
+    ]
+    return np.array(told, np.bool_)[which.ravel()]
+
+
+def _counted(view: View, switch: str, owner: str, ids: Collection[str]) -> bool:
+    """Whether a counter of a switch, at an interface by which only packets of `owner` come, is about any of these names."""
+    hangs = bool(owner) and _hangs(view, owner, switch)
+    return (hangs and owner in ids) or (switch in ids and not (hangs and len(ids) > 1))
+
+
+def _hangs(view: View, address: str, switch: str) -> bool:
+    """Whether an interface by which only packets of an address come leads straight to it, as far as is known."""
+    leaf = view.topology.leaf(address) if view.topology is not None else None
+    return leaf is None or leaf == switch or (view.topology is not None and switch not in view.topology.switches())
+
+
+def _crosses(view: View, pair: tuple[str, str], ids: Collection[str]) -> bool:
+    """Whether packets of a pair go from one switch to the other, as far as is known."""
+    a, b = (view.code.get(name, -1) for name in pair)
+    path = view.paths.get((a, b)) or view.paths.get((b, a), ())
+    return not path or set(ids) <= set(path)

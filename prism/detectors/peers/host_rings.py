@@ -1,0 +1,95 @@
+"""Rings of hosts with several ranks each: for whom they wait, though the lanes between ranks of a host are not on the wire."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from collectors.columns.record import Flows
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import OFTEN
+from prism.loops.arrays.group_sums import on_end
+from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.medians import quantile
+from prism.loops.detection.call_lateness import Sent
+from prism.loops.detection.stuck_rings import waits
+
+
+class Ring(NamedTuple):
+    """A ring of hosts: whoever of each sends to the next, whom of it the one before sends to, how many ranks each has."""
+
+    senders: list[int]
+    takers: list[int]
+    many: Ints
+
+
+class Kept(NamedTuple):
+    """For which share of each step ranks kept their ring waiting, in all and at a time at most: float64[ranks, steps].
+
+    `unsure` are those instead of which it may be another one of their host.
+    """
+
+    whole: Floats
+    most: Floats
+    unsure: set[int]
+
+
+def in_turn(flows: Flows, own: Sequence[Ints], start: Ints) -> Sent:
+    """Some records of each of some edges, in order of their `start`."""
+    rows, cuts = on_end(own)
+    begun = start.take(rows)
+    if not np.isin(np.flatnonzero(begun[1:] < begun[:-1]) + 1, cuts).all():
+        order = np.lexsort((begun, np.repeat(np.arange(len(own)), np.diff(cuts))))
+        rows, begun = rows.take(order), begun.take(order)
+    return begun, flows.end_ns.take(rows), flows.octets.take(rows), cuts
+
+
+def ring_of(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> Ring | None:
+    """The ring in which some ranks, by their places, send their `own` records; None where all of its lanes are on the wire."""
+    flows, names = view.flows, [view.job.endpoints[rank] for rank in ranks]
+    hosts, place = [view.host(name) for name in names], {view.code[name]: i for i, name in enumerate(names)}
+    speak = [i for i, rows in enumerate(own) if len(rows)]
+    one_way = all((flows.dst[own[i]] == flows.dst[own[i][0]]).all() and int(flows.dst[own[i][0]]) in place for i in speak)
+    at = {hosts[i]: i for i in speak}
+    if view.topology is None or not speak or not one_way or len(at) < max(len(speak), len(set(hosts))):
+        return None
+    goes_to = {i: place[int(flows.dst[own[i][0]])] for i in speak}
+    ring = [speak[0]]
+    while (after := at[hosts[goes_to[ring[-1]]]]) not in ring:
+        ring.append(after)
+    others = view.on_host - Counter(hosts)
+    many = np.array([max(view.topology.sizes[hosts[i]] - others[hosts[i]], 0) for i in ring], np.int64)
+    enters = {hosts[to]: to for to in goes_to.values()}
+    return Ring(ring, [enters[hosts[i]] for i in ring], many) if len(ring) == len(speak) and many.max() > 1 else None
+
+
+def kept_waiting(
+    view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints, *, now: int = 0
+) -> Kept | None:
+    """How long some ranks, who send their `own` records, kept their ring waiting in each step.
+
+    Records `start` when their senders are ready, steps at `begins`, ns. At a time at most too, for ranks work on the next
+    bucket while they wait. Where nothing is sent until `now`, ns, all still wait, but for as long as a record takes, which
+    is seen when it is over. None where it is no such ring.
+    """
+    ring = ring_of(view, ranks, own)
+    if ring is None:
+        return None
+    sent = in_turn(view.flows, [own[i] for i in ring.senders], start)
+    until = now - int(quantile(np.sort(sent[1] - sent[0]), OFTEN)) if now else 0
+    found = waits(sent, ring.many, begins, now=until)
+    whole, most, unsure = np.zeros((len(ranks), len(begins))), np.zeros((len(ranks), len(begins))), set[int]()
+    for edge, (sender, taker, many) in enumerate(zip(ring.senders, ring.takers, ring.many.tolist(), strict=True)):
+        mine = found.edge == edge
+        step, long = found.step[mine], found.long[mine] / view.period
+        votes = np.bincount(found.ahead[mine] + 1, long, many + 1)
+        ahead = int(np.argmax(votes)) - 1 if votes.max() >= OFTEN * votes.sum() else -1
+        who = taker if ahead == many - 1 else sender
+        if ahead not in (0, many - 1):
+            unsure.add(ranks[who])
+        np.add.at(whole[who], step, long)
+        np.maximum.at(most[who], step, long)
+    return Kept(whole, most, unsure)

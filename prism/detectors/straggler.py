@@ -1,0 +1,163 @@
+"""The rank that worked while the steps were longer: who took the time that everybody lost.
+
+While all wait for one rank, the others' own work is what it was, or less, for they wait where they would have worked on what
+comes next; the one they wait for works for as much longer as the steps take.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.columns.record import Mask
+from prism.detectors.slow_rank import severity
+from prism.findings.message_values import steps_take
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import (
+    HIGH,
+    OFTEN,
+    RARE,
+    Shift,
+    by_chance,
+    even,
+    held,
+    middle,
+    shifts,
+    spread,
+    unbroken,
+    usual,
+)
+from prism.loops.arrays.intervals import Ints
+from prism.model import Finding, SubjectType
+
+
+def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
+    """Who worked longer by the `share` of what steps grew by, and by the share `apart` of it longer than anybody else did.
+
+    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise, and so is its work in most of them.
+    In collectives of one-sided writes a sender that waits for room at its receiver looks as if it worked: there late_rank sees
+    who came last.
+    """
+    total = view.work[2]
+    if len(view.ends) < 6 or len(total) < 3 or hidden(view):
+        return []
+    level = np.log(np.maximum(view.durations, 1.0))
+    level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluate
+    noise = min(spread(level, floor=0.005), max(-2 * float(np.nanmedian(level[level <= 0])), 0.005))
+    found = []
+    for whole in shifts(level, noise, least=view.least, height=np.log(factor), score=sigmas):
+        parts = (one for one in unbroken(level, whole, noise, least=view.least) if one.score >= sigmas)
+        named = (_named(view, one, sigmas, share, apart) for one in (whole, *parts))
+        found += next(([one] for one in named if one is not None), [])
+    return found
+
+
+def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) -> Finding | None:
+    """Who worked longer in some steps, as `laggard` says; None where nobody did, or it was hiccups."""
+    best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
+    if best < 0:
+        return None
+    total = view.work[2]
+    more, by = total - usual(total[:, calm(view, one.start, one.stop)], share=HIGH), one._replace(height=float(grown[best]))
+    if held(more[best], by, by.height / 2) < OFTEN or not even(more[best], by, _noise(total[best], one)):
+        return None
+    if by_chance(more, best, by) > RARE:  # of many ranks or of many steps
+        return None
+    score = float(ahead / max(_noise(total[best], one), 1.0))
+    return told(view, best, one, grown, min(one.score, score)) if score >= sigmas else None
+
+
+def hidden(view: View) -> bool:
+    """Whether a sender that waits for room at its receiver looks as if it worked: collectives of one-sided writes."""
+    return view.one_sided and not view.parallelism.piped
+
+
+def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:
+    """Who worked longer in some steps as `laggard` says, or -1; how much each rank did, ns, and how much that is ahead, ns."""
+    grown = longer(view, one.start, one.stop)
+    lost = float(view.period * (np.exp(one.height) - 1))
+    best = int(np.argmax(grown))
+    others = _strangers(view, best)
+    ahead = float(grown[best] - grown[others].max()) if len(others) and np.isfinite(grown[best]) else -np.inf
+    found = grown[best] >= share * lost and ahead >= apart * lost and not _as_long_before(view, best, one, lost)
+    return (best if found else -1), grown, ahead
+
+
+def _as_long_before(view: View, rank: int, one: Shift, lost: float) -> bool:
+    """Whether a rank worked about as long in a step that was no longer than usual: then that is not what some steps `lost`."""
+    other = calm(view, one.start, one.stop)
+    short = other & (view.durations <= middle(view.durations[other]) + lost / 4)
+    worked = view.work[2][rank]
+    return bool(np.nan_to_num(worked[short]).max(initial=0.0) >= middle(worked[one.start : one.stop]) - lost / 2)
+
+
+def _strangers(view: View, rank: int) -> Ints:
+    """The ranks on other hosts than one: what slows it may slow its neighbours too, unseen on the wire."""
+    host = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
+    return np.array([r for r in range(len(host)) if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
+
+
+def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tuple[SubjectType, list[str]]:
+    """The rank; or its host, where others of it work as much longer: who keeps them waiting there is not on the wire."""
+    address = view.job.endpoints[rank]
+    host = view.topology.host(address) if view.topology is not None else None
+    mates = [a for a, g in zip(view.job.endpoints, grown, strict=True) if g >= alike * grown[rank]]
+    if host is None or view.topology is None:
+        return "endpoint", [address]
+    mates = [a for a in mates if view.topology.host(a) == host]
+    return ("host", mates) if len(mates) > 1 else ("endpoint", [address])
+
+
+def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
+    """The finding on a rank that worked longer in some steps, as `worked_longer` says."""
+    address, grown, (start, end) = view.job.endpoints[rank], float(growth[rank]), view.during(one.start, one.stop)
+    subject, ranks = _culprit(view, rank, growth)
+    name = (view.topology.host(address) or address) if subject == "host" and view.topology is not None else address
+    slowdown = view.slowdown(one.start, one.stop)
+    return Finding(
+        detector="laggard",
+        kind="slow_rank",
+        job=view.job.id,
+        severity=severity(slowdown, grown / view.period),
+        subject=subject,
+        ids=(name,),
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(slowdown, 3),
+        score=round(min(score, 999.0), 2),
+        message=(
+            f"compute time per step is {grown / 1e6:.1f} ms longer than usual; "
+            f"{steps_take(view, one.start, one.stop, slowdown)}; no other rank changed as much"
+        ),
+        evidence={
+            "steps": view.numbers(one.start, one.stop),
+            "ranks": ranks,
+            "lost_ms_per_step": round(grown / 1e6, 3),
+        },
+    )
+
+
+def longer(view: View, first: int, stop: int) -> Floats:
+    """How much more each rank worked in steps `first` to `stop` (exclusive) than it usually does in the others, ns.
+
+    Others that take as long as these evaluate, or are slow as well. −inf where most is not known; float64[ranks].
+    """
+    total = view.work[2]
+    inside = total[:, first:stop]
+    grown = middle(inside, axis=1)[:, 0] - usual(total[:, calm(view, first, stop)], share=HIGH)[:, 0]
+    known = np.isfinite(inside).mean(axis=1) >= OFTEN
+    return np.where(known & np.isfinite(grown), grown, -np.inf)
+
+
+def calm(view: View, first: int, stop: int) -> Mask:
+    """The steps but `first` to `stop` (exclusive) that took less time than these; all others where none did."""
+    other = np.ones(len(view.ends), np.bool_)
+    other[first:stop] = False
+    shorter = other & ~(view.durations >= middle(view.durations[first:stop]))
+    return shorter if shorter.any() else other
+
+
+def _noise(work: Floats, one: Shift) -> float:
+    """Standard error of the difference of a rank's work in some steps and in those of the others in which it worked, ns."""
+    rest = np.delete(work, np.arange(one.start, one.stop))
+    parts = [work[one.start : one.stop], rest[rest >= usual(rest[None], share=HIGH)[0, 0] / 2]]
+    return float(np.sqrt(sum(spread(part, floor=0.0) ** 2 / max(np.isfinite(part).sum(), 1) for part in parts)))

@@ -1,0 +1,155 @@
+"""Whom to isolate: the smallest set of hosts that holds the culprit with the asked confidence, the whole group when in doubt.
+
+Source: ByteRobust, SOSP 2025: quick isolation of more than the culprit beats finding the exact one late.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from prism.detectors.observations.switch_losses import likeliest
+from prism.detectors.straggler import longer
+from prism.diagnosis.assessment.cost import ranks_of, steps_of
+from prism.graph.job_view import Floats, View
+from prism.loops.arrays.change_points import middle, spread
+from prism.loops.detection.suspect_edges import seen_to_queue, verdicts
+from prism.model import Finding, Isolation
+
+Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
+
+
+def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
+    """Whom to isolate for a finding, to hold the culprit with probability `asked`; `most` alternatives are told.
+
+    With probability `doubt` it is none of the suspects: what is not on the wire may have fooled all evidence.
+    """
+    if finding.kind in ("slow_link", "slow_switch"):
+        weights = _by_edges(view, finding)
+    elif finding.detector == "hang":
+        weights = _by_silence(finding)
+    elif finding.kind == "crash":
+        weights = _by_farewell(finding)
+    elif finding.kind == "slow_rank":
+        weights = _by_work(view, finding)
+    else:
+        return Isolation()
+    return chosen(_hosts(view, weights), _group(view, finding), finding, asked=asked, most=most, doubt=doubt)
+
+
+def chosen(
+    weights: Weights, group: tuple[str, ...], finding: Finding, *, asked: float, most: int, doubt: float = 0.0
+) -> Isolation:
+    """The likeliest suspects until their probabilities add up; `group` where that would take more than half of it."""
+    if not weights:
+        return Isolation()
+    names = sorted(weights, key=lambda ids: (-weights[ids], ids))
+    height = np.array([weights[ids] for ids in names])
+    share = np.exp(height - height.max())
+    share = (1 - doubt) * share / share.sum()
+    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[:most]
+    if len(names[0]) > 1 or finding.subject == "switch":
+        behind = ((group, round(float(share[0]), 4)),) if group else ()
+        return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)
+    enough = int(np.searchsorted(np.cumsum(share), asked - 1e-9)) + 1
+    held = float(share[:enough].sum())
+    hosts = tuple(name for ids in names[:enough] for name in ids)
+    if enough > 1 and 2 * enough > len(group) > enough:
+        hosts, held = tuple(sorted({*hosts, *group})), float(share[: max(enough, len(group))].sum())
+    return Isolation(hosts, (), round(min(held, 1.0), 4), ranked)
+
+
+def _hosts(view: View, weights: Weights) -> Weights:
+    """Suspects by host: likelihoods of the endpoints of one host, at their best."""
+    out: dict[tuple[str, ...], float] = defaultdict(lambda: -np.inf)
+    for ids, weight in weights.items():
+        host = view.topology.host(ids[0]) if view.topology is not None and len(ids) == 1 else None
+        name = ids if host is None else (host,)
+        out[name] = max(out[name], weight)
+    return dict(out)
+
+
+def _group(view: View, finding: Finding) -> tuple[str, ...]:
+    """Hosts of the smallest group on the wire that holds the culprit; behind a switch or link those of its bad edges."""
+    ends = {end for edge in finding.evidence.get("edges", ()) for end in edge}
+    own = {view.job.endpoints[r] for r in ranks_of(view, finding)}
+    groups = [g.members for g in view.parallelism.groups if g.evidence == "traffic" and own & set(g.members)]
+    members = min(groups, key=len, default=()) if own else tuple(sorted(ends))
+    hosts = [view.host(m) for m in members]
+    return tuple(dict.fromkeys(hosts))
+
+
+def _by_edges(view: View, finding: Finding) -> Weights:
+    """Suspects by how many edges each leaves unexplained or wrongly accuses; the clearer the edges, the more that costs.
+
+    Of those that do equally well, one where packets are lost is likelier.
+    """
+    bad = {(view.code[a], view.code[b]) for a, b in finding.evidence.get("edges", ())}
+    good = set(view.edges) - bad
+    if not bad:
+        return {tuple(finding.ids): 0.0}
+    each = float(np.clip(finding.score / 4, 1.0, 5.0))
+    out: dict[tuple[str, ...], float] = {}
+    hops = [tuple(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
+    queued = [set(hop) for hop in hops]
+    between = finding.subject in ("link", "switch") and not set(finding.ids) <= set(view.job.endpoints)
+    for verdict in (seen_to_queue(v, hops) for v in verdicts(bad, good, view.paths)):
+        names = tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
+        if verdict.suspect.kind != "endpoint" and not between:
+            continue
+        hits = verdict.coverage * len(bad)
+        wrong = len(bad) - hits + hits / verdict.precision - hits
+        several = verdict.suspect.kind == "switch" and any(hop != queued[0] for hop in queued)
+        at_switch = several and all(names[0] in hop for hop in queued)
+        out[names] = -each * wrong + each * (set(names) in queued or at_switch)
+    most = max(out.values(), default=0.0)
+    first = [names for names, weight in out.items() if weight == most]
+    lossy = likeliest(view, first, finding.start_ns, finding.end_ns) if len(first) > 1 else None
+    return out if lossy is None else out | {first[lossy]: out[first[lossy]] + each}
+
+
+def _by_work(view: View, finding: Finding) -> Weights:
+    """Suspects by how far each rank's work stood out: h² / 2s² more likely than nobody, where others spread by s."""
+    place = {a: i for i, a in enumerate(view.job.endpoints)}
+    own = ranks_of(view, finding)
+    if finding.detector == "late_rank" or finding.evidence.get("alone") or not own:
+        others = len(place) - len(own)
+        return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
+    first, stop = steps_of(view, finding)
+    piece = "all" if finding.detector in ("laggard", "lately") else finding.evidence.get("piece")
+    rise = longer(view, first, stop) if piece == "all" else _risen(view, view.work[piece == "largest"], first, stop)
+    rise = np.clip(np.nan_to_num(rise), 0.0, None)
+    top = float(rise.max(initial=0.0))
+    apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
+    asked = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited for them
+    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in asked}
+
+
+def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
+    """By how much the logarithm of each rank's work was higher in some steps than in the others, or, of few, its stage's."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        level = np.log(work)
+    other = np.ones(level.shape[1], np.bool_)
+    other[first:stop] = False
+    now = middle(level[:, first:stop], axis=1)[:, 0]
+    if other.sum() >= 3:
+        return now - middle(level[:, other], axis=1)[:, 0]
+    stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
+    rest = np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
+    return np.asarray(now - rest, np.float64)
+
+
+def _by_silence(finding: Finding) -> Weights:
+    """Suspects of a hang by the share of other steps in which each was due to speak first."""
+    return {(a,): float(np.log(share)) for a, share in finding.evidence.get("due_first", {}).items()} or {
+        tuple(finding.ids): 0.0
+    }
+
+
+def _by_farewell(finding: Finding) -> Weights:
+    """Suspects of a crash by when each closed its connections, in eighths of how long most took."""
+    closed = finding.evidence.get("closed_ms", {})
+    scale = max(float(np.median(list(closed.values()))) / 8, 1e-6) if len(closed) > 1 else 1.0
+    return {(a,): -float(ms) / scale for a, ms in closed.items()} or {tuple(finding.ids): 0.0}

@@ -1,0 +1,72 @@
+"""From when to when something was slow: stretches of steps in which a rank's or NIC's delays, or the steps, stand out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.explained_delay import Lost
+from prism.graph.job_view import View
+from prism.graph.new_delays import Delays
+from prism.loops.arrays.change_points import by_chance, even, held, shifts, spread, standing_out
+from prism.loops.detection.transfer_delays import Floats
+
+
+class Stretch(NamedTuple):
+    """Steps `start` to before `stop`; by how many robust sigmas they stand out; how often chance makes one like it."""
+
+    start: int
+    stop: int
+    score: float
+    chance: float
+
+
+def stretches(view: View, delays: Delays, gone: Lost) -> list[Stretch]:
+    """All stretches that stand out, the clearest first; of those that share most of their steps the clearest alone."""
+    usual = float(np.median(view.durations[delays.model]))
+    out = []
+    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual)):
+        out += _standing_out(rows, view.least)
+    out.sort(key=lambda one: -one.score)
+    kept: list[Stretch] = []
+    for one in out:
+        if not any(_same(one, known) for known in kept):
+            kept.append(one)
+    return kept
+
+
+def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floats, Floats]:
+    """The longest delays of each rank in each step, of a usual step's time: that its work or its NIC may have caused."""
+    lanes, n = delays.transfers.lanes, len(view.job.endpoints)
+    work, network = np.zeros((2, n, delays.transfers.steps))
+    for side, own in ((0, gone.sender), (1, gone.receiver)):
+        np.maximum.at(work, lanes[:, side], own / usual)
+        np.maximum.at(network, lanes[:, side], gone.within / usual)
+    work[:, 0] = network[:, 0] = np.nan  # nobody saw the first step begin
+    return work, network
+
+
+def _steps(view: View, delays: Delays, usual: float) -> Floats:
+    """By how much longer each step took, of a usual one, without what a pause took."""
+    more = np.where(np.isfinite(view.durations), delays.more / usual, np.nan)
+    for pause in view.pauses:
+        more[pause.step] = np.nan
+    return more[None]
+
+
+def _standing_out(rows: Floats, least: int) -> list[Stretch]:
+    out = list[Stretch]()
+    sigma = spread(rows)
+    for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
+        found = shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS)
+        lasting = (one for one in found if held(rows[row], one, one.height / 2) >= c.OFTEN and even(rows[row], one, noise))
+        out += [Stretch(max(one.start, 1), one.stop, one.score, by_chance(rows, row, one)) for one in lasting]
+    return out
+
+
+def _same(one: Stretch, other: Stretch) -> bool:
+    """Whether two stretches share more than half of the longer one's steps."""
+    shared = min(one.stop, other.stop) - max(one.start, other.start)
+    return 2 * shared > max(one.stop - one.start, other.stop - other.start)

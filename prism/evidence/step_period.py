@@ -1,0 +1,72 @@
+"""The step of a job, as far as evidence needs it: how long it is, and where each begins.
+
+No label is known yet: which operations reduce gradients is not, so a bound may lie elsewhere in the step than its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence.streams import Stream
+from prism.steps import step_bounds as bounds
+from prism.steps.constants import ONE_SIZE
+from prism.steps.record_sequences import Voices, classes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Where steps are. `bounds`: where each begins, ns; `period`, ns; `count`: how many periods the traffic holds; `regular`:
+    how well it repeats, 0 ... 1.
+    """
+
+    bounds: Floats
+    period: float
+    count: float
+    regular: float
+
+    def places(self, times: Floats) -> Floats:
+        """Times as steps since the first bound."""
+        return np.interp(times, self.bounds, np.arange(len(self.bounds)))
+
+
+def steps_of(streams: Sequence[Stream]) -> Steps | None:
+    """The steps of streams that belong to one job; None where nothing repeats."""
+    voices = voices_of(streams)
+    found = bounds.steps_of(voices)
+    if found is None or not found.whole.any():
+        return None
+    times, period = _begun(found.times, voices), float(np.median(np.diff(found.times)[found.whole]))
+    # The first step began before its first message, the last lasts beyond its last one.
+    times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
+    return Steps(times + voices.origin, period, found.count, found.regular)
+
+
+def _begun(bounds: Floats, voices: Voices) -> Floats:
+    """Bounds at the next message's start: there an operation has the same place in each step, however long the rest before."""
+    start = np.sort(voices.start)
+    after = np.searchsorted(start, bounds)
+    begun = start[np.minimum(after, len(start) - 1)]
+    return np.where((after < len(start)) & (begun < np.append(bounds[1:], np.inf)), begun, bounds).astype(np.float64)
+
+
+def voices_of(streams: Sequence[Stream]) -> Voices:
+    """The streams as voices of a job: times in ns as theirs."""
+    counts = [len(s.rows) for s in streams]
+    of = np.repeat(np.arange(len(streams)), counts)
+    octets = np.concatenate([s.octets for s in streams])
+    bursts = 2 * sum(len(s.rows) for s in streams if s.bursts) > len(of)
+    kind = classes(np.array([s.volume if bursts else s.size for s in streams]), (10 if bursts else 1) * ONE_SIZE)
+    rows, start, end = (np.concatenate([getattr(s, n) for s in streams]).astype(np.int64) for n in ("rows", "start", "end"))
+    src, dst = (np.array([s.pair[i] for s in streams], np.int64) for i in (0, 1))
+    none = np.zeros(len(streams), np.bool_)
+    weight = octets if bursts else np.ones(len(octets))
+    begins = np.concatenate([[0], np.cumsum(counts)])
+    origin = min(int(start.min(initial=0)), 0)  # a message may have begun before the window, and ended in it
+    start, end = start - origin, end - origin
+    return Voices(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)

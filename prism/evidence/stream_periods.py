@@ -1,0 +1,43 @@
+"""How often, and when in its step, a stream moves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from prism.evidence import constants as c
+from prism.evidence.step_period import Steps
+from prism.evidence.streams import Stream
+
+
+class Rhythm(NamedTuple):
+    """Of one stream in a step: `messages` (and whether most steps have that many: `sure`), `runs` without a rest, the share of
+    the step over which they are `spread`, and the coefficient of variation of its octets from step to step.
+    """
+
+    messages: float
+    sure: float
+    runs: float
+    spread: float
+    varies: float
+
+
+def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:
+    """The rhythm of a stream whose steps are known."""
+    place = steps.places(stream.start)
+    number = np.floor(place).astype(np.int64)
+    messages = np.bincount(number)
+    messages = messages[messages > 0]
+    usual = float(np.sort(messages)[(len(messages) - 1) // 2])
+    sure = len(messages) >= c.LEAST_MESSAGES and float((messages == usual).mean()) >= c.HALF
+    whole = len(place) / max(round(steps.count), 1)
+    if not sure and abs(whole - round(whole)) * max(round(steps.count), 1) < c.HALF and whole >= 1:
+        usual, sure = float(round(whole)), True
+    ended = np.maximum.accumulate(stream.end)  # rows are in order of their start
+    runs = int((stream.start[1:] - ended[:-1] > c.ONE_REST * steps.period).sum()) + 1
+    moved = np.bincount((place % 1 * c.BINS_OF_SPREAD).astype(np.int64), stream.octets, c.BINS_OF_SPREAD)
+    octets = np.bincount(number, stream.octets)
+    octets = octets[octets > 0]
+    spread = float((moved > c.BUSY * moved.max()).mean())
+    return Rhythm(usual, float(sure), runs / max(steps.count, 1), spread, float(octets.std() / octets.mean()))

@@ -1,0 +1,92 @@
+"""A live survey: of each exporter what it sent lately, and of its interfaces what they count; in bounded memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from collectors.columns.record import Flows
+from collectors.exports.evidence import Counters
+from prism.exporters.export_survey import S, Sent, survey, together
+
+SPAN_NS = 300 * S  # of two spans one is always whole
+MOST, MOST_PORTS = 1000, 4096  # exporters, interfaces in all
+
+
+@dataclass(frozen=True)
+class Port:
+    """An interface as it stood first and last in a span; -1: not counted."""
+
+    interface: int
+    speed: int
+    up: bool
+    since_ns: int
+    at_ns: int
+    in_octets: int
+    out_octets: int
+    discards: int
+    errors: int
+    in_gbit_s: float | None = None
+    out_gbit_s: float | None = None
+
+
+class Survey:
+    """What exporters sent in the last five to ten minutes. From any thread."""
+
+    def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._spans: list[dict[str, Sent]] = [{}, {}]
+        self._since = 0
+        self._ports: OrderedDict[tuple[str, int], Port] = OrderedDict()
+
+    def add(self, flows: Flows, arrived_ns: int) -> None:
+        """Records that arrived."""
+        found = survey(flows, arrived_ns)
+        with self._lock:
+            if arrived_ns - self._since > SPAN_NS:
+                self._spans, self._since = [{}, self._spans[0]], arrived_ns
+            now = self._spans[0]
+            for name, sent in found.items():
+                if name in now or len(now) < MOST:
+                    now[name] = together(now.get(name, Sent()), sent)
+
+    def count(self, rows: Iterable[Counters]) -> None:
+        """Counters of interfaces that arrived."""
+        with self._lock:
+            for part in rows:
+                for i in range(len(part)):
+                    self._port(part, i)
+
+    def _port(self, part: Counters, i: int) -> None:
+        name, number = part.exporters[int(part.exporter[i])], int(part.interface[i])
+        octets = {way: int(getattr(part, f"{way}_octets")[i]) for way in ("in", "out")}
+        bad = [sum(max(int(getattr(part, f"{way}_{what}")[i]), 0) for way in ("in", "out")) for what in ("discards", "errors")]
+        at = int(part.time_ns[i])
+        made = Port(number, int(part.speed[i]), bool(part.up[i]), at, at, octets["in"], octets["out"], *bad)
+        before = self._ports.pop((name, number), None)
+        if before is not None and at > before.at_ns:
+            seconds = (at - before.at_ns) / S
+            grown = [(octets["in"], before.in_octets), (octets["out"], before.out_octets)]
+            ins, outs = ((now - old) * 8 / seconds / 1e9 if now >= old >= 0 else None for now, old in grown)
+            made = replace(made, since_ns=before.since_ns, in_gbit_s=ins, out_gbit_s=outs)
+        self._ports[name, number] = made
+        if len(self._ports) > MOST_PORTS:
+            self._ports.popitem(last=False)
+
+    def sent(self) -> dict[str, Sent]:
+        """What each exporter sent, by name."""
+        with self._lock:
+            now, before = self._spans
+            every = {**before, **now}
+            return {name: together(before.get(name, Sent()), now[name]) if name in now else before[name] for name in every}
+
+    def ports(self) -> dict[str, list[Port]]:
+        """The interfaces of each exporter, by number."""
+        out: dict[str, list[Port]] = {}
+        with self._lock:
+            for (name, _), port in self._ports.items():
+                out.setdefault(name, []).append(port)
+        return {name: sorted(own, key=lambda port: port.interface) for name, own in out.items()}

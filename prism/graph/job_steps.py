@@ -1,0 +1,292 @@
+"""When the steps of one job were, and what each of its edges moved in them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import UDP, Flows, Transits
+from prism.loops.arrays.change_points import spread
+from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
+from prism.loops.arrays.group_sums import counted, places_in, ranges, tallied
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.edge_tallies import numbers_of, tally
+from prism.loops.detection.unfinished_transfers import by_lane
+from prism.model import Job, PairKind, Parallelism, Timeline
+from prism.topology import Topology
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What is known of one job by step and edge.
+
+    `flows` are the records between its members, `around` all records of its members. `until` is when the last record of anybody
+    ended, ns: so long the collection went on. `least` is how many steps on end make a stretch that a detector may tell of.
+    `now` is when a live window ended, ns: what was not heard until then has not come.
+    """
+
+    flows: Flows
+    around: Flows
+    transits: Transits
+    job: Job
+    parallelism: Parallelism
+    timeline: Timeline
+    topology: Topology | None = None
+    until: int = 0
+    inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
+    least: int = 3
+    now: int = 0
+
+    @cached_property
+    def code(self) -> dict[str, int]:
+        """Address to code."""
+        return {address: i for i, address in enumerate(self.flows.endpoints)}
+
+    @cached_property
+    def codes(self) -> Ints:
+        """The code of each rank; int64[ranks]."""
+        return np.array([self.code[address] for address in self.job.endpoints], np.int64)
+
+    @cached_property
+    def by_lane(self) -> list[Rows]:
+        """The records between ranks (`undone.by_lane`)."""
+        return by_lane(self.flows, self.codes)
+
+    def host(self, address: str) -> str:
+        """The host of a member; itself where that is not known."""
+        return (self.topology.host(address) if self.topology is not None else None) or address
+
+    @cached_property
+    def on_host(self) -> Counter[str]:
+        """How many members each host has."""
+        return Counter(map(self.host, self.job.endpoints))
+
+    @cached_property
+    def hosts(self) -> Ints:
+        """The host of each rank as a number, the same for ranks that share one; -1 where it is not known. int64[ranks]."""
+        known = [self.topology.host(address) if self.topology is not None else None for address in self.job.endpoints]
+        number = {name: i for i, name in enumerate(sorted({name for name in known if name is not None}))}
+        return np.array([-1 if name is None else number[name] for name in known], np.int64)
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Step ends of the whole job, ns: the median over its ranks; int64[steps]."""
+        most = max((len(s) for s in self.timeline.steps), default=0)
+        if not most:
+            return np.zeros(0, np.int64)
+        full = np.stack([s[:, 1] for s in self.timeline.steps if len(s) == most])
+        first = full.min()  # a float64 holds no ns since the epoch
+        return np.asarray(np.median(full - first, axis=0).astype(np.int64) + first, dtype=np.int64)
+
+    def numbers(self, start: int, stop: int) -> list[int]:
+        """The numbers in the job (prism.tracking.step_numbers) of steps `start` and `stop` of the window."""
+        return [self.timeline.first + start, self.timeline.first + stop]
+
+    @cached_property
+    def begins(self) -> Ints:
+        """Step begins of the whole job, ns: the first rank's first, then the ends before."""
+        if not len(self.ends):
+            return self.ends
+        first = min(int(s[0, 0]) for s in self.timeline.steps if len(s))
+        return np.concatenate([[first], self.ends[:-1]])
+
+    @cached_property
+    def durations(self) -> Floats:
+        """Duration of each step, ns; NaN for the first, whose begin nobody saw."""
+        return np.concatenate([[np.nan], np.diff(self.ends)]) if len(self.ends) else np.zeros(0)
+
+    @cached_property
+    def period(self) -> float:
+        """Median duration of a step, ns."""
+        return float(np.nanmedian(self.durations)) if len(self.ends) > 1 else 0.0
+
+    @cached_property
+    def uneven(self) -> float:
+        """How uneven its steps are (`unevenness`)."""
+        return unevenness(self.durations)
+
+    @cached_property
+    def one_sided(self) -> bool:
+        """Whether all goes over RDMA, whose senders wait until the receiver is ready."""
+        return bool((self.flows.protocol == UDP).all())
+
+    @cached_property
+    def sent(self) -> list[Ints]:
+        """The records of payload that each endpoint of `flows` sent, by its code."""
+        order, begins = counted(self.flows.src, len(self.code), np.flatnonzero(~self.flows.control()))
+        return np.split(order, begins[1:-1])
+
+    @cached_property
+    def edges(self) -> dict[Pair, Edge]:
+        """Directed pairs with payload that comes back in at least half of the steps."""
+        every, moved = self._every
+        seen = np.count_nonzero(moved, axis=1)
+        return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
+
+    @cached_property
+    def _every(self) -> tuple[dict[Pair, Edge], Floats]:
+        """Directed pairs with payload, and the octets of each by step; float64[pairs, steps + 1]."""
+        every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
+        return every, self._tallied(self._numbers(every.values()), len(every), self.flows.octets)
+
+    def _numbers(self, edges: Collection[Edge]) -> NDArray[np.int32]:
+        """The number of the edge of each record of `flows`; -1 where it is of none."""
+        of, low, high = laid_out(edges)
+        return numbers_of(of.rows, low, high, len(self.flows))
+
+    def _tallied(self, number: NDArray[np.int32], n: int, column: Ints) -> Floats:
+        """Sums of a column of the flows by edge, of `n`, and step; what ends after the last step is at the end."""
+        total = np.zeros((n, len(self.ends) + 1))
+        tally(number, self._step, np.ascontiguousarray(column), total)
+        return total
+
+    @cached_property
+    def partners(self) -> Mapping[int, set[int]]:
+        """Those with whom each endpoint exchanges payload both ways (`edges`), by code."""
+        out = defaultdict[int, set[int]](set)
+        for src, dst in self.edges:
+            if (dst, src) in self.edges:
+                out[src].add(dst)
+        return out
+
+    @cached_property
+    def kinds(self) -> dict[Pair, PairKind]:
+        """What most octets of each directed pair were for."""
+        return {(self.code[p.src], self.code[p.dst]): p.kind for p in self.parallelism.pairs}
+
+    def step_of(self, times: Ints) -> Ints:
+        """Which step each time lies in; the number of steps for what comes after the last."""
+        return np.asarray(np.searchsorted(self.ends, times, "left"), dtype=np.int64)
+
+    def step_at(self, rows: Rows) -> NDArray[np.int32]:
+        """In which step of its sender each of some records of `flows` ended; the number of steps after the last."""
+        return self._step[rows]
+
+    @cached_property
+    def _step(self) -> NDArray[np.int32]:
+        """In which step of its sender each record of `flows` ended; of the whole job, where the sender was not seen in all."""
+        own = dict(zip(self.codes.tolist(), (steps[:, 1] for steps in self.timeline.steps), strict=True))
+        ends = [own.get(code, self.ends) for code in range(len(self.code))]
+        ends = [told if len(told) == len(self.ends) else self.ends for told in ends]
+        return places_in(ends, self.flows.src.astype(np.int64), self.flows.end_ns).astype(np.int32)
+
+    def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints) -> Floats:
+        """Sums of a column of the flows by edge and step; float64[n, steps + 1].
+
+        `number` is the edge, of `n`, of each of the `rows`; what ends after the last step is at the end.
+        """
+        out = np.zeros((n, len(self.ends) + 1))
+        tallied(rows, number, self._step, column, out)
+        return out
+
+    def per_step(self, edge: Edge, column: Ints) -> Floats:
+        """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
+        n = len(self.ends)
+        sums = np.bincount(self._step[edge.rows], weights=column[edge.rows], minlength=n + 1)
+        return np.asarray(sums[:n], dtype=np.float64)
+
+    def per_steps(self, keys: Sequence[Pair], column: Ints) -> Floats:
+        """`per_step` of several edges; float64[edges, steps]."""
+        return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
+
+    def by_edge(self, *columns: Ints) -> list[Floats]:
+        """Sums of columns of the flows by edge, in the order of `edges`, and step; float64[edges, steps] each."""
+        return [self._tallied(self._edge, len(self.edges), column)[:, :-1] for column in columns]
+
+    @cached_property
+    def _edge(self) -> NDArray[np.int32]:
+        """The number of the edge of each record of `flows`, in the order of `edges`; -1 where it is of none."""
+        return self._numbers(self.edges.values())
+
+    @cached_property
+    def rates(self) -> tuple[list[Pair], Floats]:
+        """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
+        return list(self.edges), _rate(self.volumes, *self.by_edge(self.busy))
+
+    @cached_property
+    def volumes(self) -> Floats:
+        """Octets of each of `edges` by step; float64[edges, steps]."""
+        every, moved = self._every
+        return moved[[key in self.edges for key in every], :-1]
+
+    def rates_now(self, *, share: float = 0.25) -> Floats:
+        """The rate of each edge of `rates` in the step that is going on; NaN before it sent a `share` of what it usually sends.
+
+        What began before all ranks had ended the last step may belong to that.
+        """
+        keys = self.rates[0]
+        rows, number, n = _numbered([self.edges[key] for key in keys])
+        own = self.flows.start_ns[rows] >= max(int(steps[-1, 1]) for steps in self.timeline.steps if len(steps))
+        octets, busy = (np.bincount(number[own], column[rows[own]], n) for column in (self.flows.octets, self.busy))
+        usual = np.median(self.volumes, axis=1)
+        return np.where(octets >= share * usual, _rate(octets, busy), np.nan)
+
+    @cached_property
+    def busy(self) -> Ints:
+        """For how long each record of `flows` sent, ns."""
+        return np.where(self.flows.busy_ns > 0, self.flows.busy_ns, self.flows.end_ns - self.flows.start_ns)
+
+    def during(self, start: int, stop: int) -> tuple[int, int]:
+        """Begin of step `start` and end of step `stop` − 1, ns."""
+        return int(self.begins[start]), int(self.ends[stop - 1])
+
+    def slowdown(self, start: int, stop: int, besides: Iterable[tuple[int, int]] = ()) -> float:
+        """How much longer the steps `start` to `stop` took than the others, by their medians; at least 1.
+
+        Steps that other faults slowed, from one to before another of `besides`, are none to compare with if others are left.
+        """
+        outside = np.isfinite(self.durations)
+        outside[start:stop] = False
+        healthy = outside.copy()
+        for one in besides:
+            healthy[slice(*one)] = False
+        there = self.durations[start:stop]
+        other = self.durations[healthy if np.count_nonzero(healthy) >= self.least else outside]
+        if not np.isfinite(there).any() or not np.isfinite(other).any():
+            return 1.0
+        return max(float(np.nanmedian(there) / max(np.nanmedian(other), 1.0)), 1.0)
+
+    @cached_property
+    def paths(self) -> dict[Pair, tuple[str, ...]]:
+        """The switches most octets of each of `edges` crossed, in order; from the topology where no switch was named."""
+        return {key: self._path(edge) for key, edge in self.edges.items()}
+
+    def _path(self, edge: Edge) -> tuple[str, ...]:
+        path = self.flows.paths[0]
+        if len(self.flows.paths) > 1:
+            codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
+            path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        if path or self.topology is None:
+            return path
+        leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
+        return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+
+def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
+    """The rows of some edges, the number of each row's edge, and how many edges there are."""
+    of, low, high = laid_out(edges)
+    return of.rows[ranges(low, high)], np.repeat(np.arange(len(edges)), high - low), len(edges)
+
+
+def unevenness(durations: Floats) -> float:
+    """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
+
+    Long stretches of slow steps are steps all the same.
+    """
+    known = np.log(np.maximum(durations[np.isfinite(durations)], 1.0))
+    return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
+
+
+def _rate(octets: NDArray[Any], busy_ns: NDArray[Any]) -> Floats:
+    """bit/s; NaN where nothing was sent."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((octets > 0) & (busy_ns > 0), octets * 8e9 / busy_ns, np.nan)

@@ -1,0 +1,104 @@
+"""The transfers of a job by lane (from whom to whom) and step, each with its place in what the lane moves in that step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.graph import constants as c
+from prism.graph.job_steps import Steps
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.transfer_delays import Codes, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Records of payload between ranks, by lane, step and time. Arrays have one entry per transfer where nothing else is said.
+
+    `begin` is where the transfers of each lane and step lie; int64[lanes · steps + 1]. Times are ns since the step began for
+    the whole job; `low` and `high` are where it lies in what its lane moves in the step, 0 … 1.
+    """
+
+    rows: NDArray[np.intp]  # places in the records of the job
+    src: Codes  # ranks
+    dst: Codes
+    lane: Codes
+    step: Codes
+    low: Floats
+    high: Floats
+    start: Floats
+    end: Floats
+    octets: Floats
+    busy: Floats  # for how long it moved them, ns
+    lanes: Codes  # ranks at both ends of each lane; int32[lanes, 2]
+    begin: Ints
+    steps: int
+
+    @property
+    def moved(self) -> Floats:
+        """Octets by lane and step; float64[lanes, steps]."""
+        cell = self.lane.astype(np.int64) * self.steps + self.step
+        return np.asarray(np.bincount(cell, self.octets, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
+
+    def at(self, begins: Floats) -> Floats:
+        """When each transfer begins and ends, ns; float64[2, transfers]. `begins` is when each step began."""
+        return np.stack([self.start, self.end]) + begins[self.step]
+
+    def order(self, begins: Floats) -> Ints:
+        """Moments in order of time: transfer k begins (k) or ends (k + transfers); an end comes before what begins then.
+
+        `begins` is when each step began.
+        """
+        time = self.at(begins).ravel()
+        begins_now = np.repeat([1, 0], len(self.rows))
+        return np.lexsort((begins_now, time)).astype(np.int64)
+
+
+def transfers_of(view: Steps) -> Transfers:
+    """The transfers of a job in its steps.
+
+    Where a lane moves the same in every step, its transfers are told apart by that: a slow rank's step may end late.
+    """
+    flows, n, steps = view.flows, len(view.job.endpoints), len(view.ends)
+    rank = np.full(len(flows.endpoints), -1, np.int32)
+    rank[view.codes] = np.arange(n)
+    rows = np.flatnonzero(~flows.control() & (flows.octets > 0))
+    src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
+    known = (src >= 0) & (dst >= 0)
+    rows, src, dst = rows[known], src[known], dst[known]
+    pairs, lane = np.unique(src.astype(np.int64) * n + dst, return_inverse=True)
+    order = np.lexsort((flows.start_ns[rows], lane))
+    rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)
+    step = _steps(lane, flows.octets[rows].astype(np.float64), view.step_at(rows), len(pairs), steps)
+    known = step < steps
+    rows, src, dst, lane, step = rows[known], src[known], dst[known], lane[known], step[known]
+    cell = lane.astype(np.int64) * steps + step
+    order = np.argsort(cell, kind="stable")
+    rows, src, dst, cell = rows[order], src[order], dst[order], cell[order]
+    lane, step = (cell // steps).astype(np.int32), (cell % steps).astype(np.int32)
+    begin = np.searchsorted(cell, np.arange(len(pairs) * steps + 1)).astype(np.int64)
+    octets = flows.octets[rows].astype(np.float64)
+    gone = np.cumsum(octets)
+    first = np.concatenate([[0.0], gone])[begin[:-1]][cell]
+    whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps)[cell], 1.0)
+    began = view.begins[step]
+    return Transfers(
+        rows, src, dst, lane, step, (gone - octets - first) / whole, (gone - first) / whole,
+        (flows.start_ns[rows] - began).astype(np.float64), (flows.end_ns[rows] - began).astype(np.float64), octets,
+        view.busy[rows].astype(np.float64), np.stack([pairs // n, pairs % n], axis=1).astype(np.int32), begin, steps,
+    )  # fmt: skip
+
+
+def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
+    """The step of each record: by what its lane has moved until then, where that is the same in every step; else by time."""
+    moved = np.zeros((lanes, steps + 1))
+    np.add.at(moved, (lane, step), octets)
+    each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
+    even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
+    gone = np.cumsum(octets)
+    begins = np.searchsorted(lane, np.arange(lanes))
+    before = np.concatenate([[0.0], gone])[begins]
+    turn = np.minimum((gone - octets / 2 - before[lane]) / np.maximum(each[lane], 1.0), steps - 1).astype(np.int32)
+    return np.where(even[lane], turn, step)

@@ -1,0 +1,158 @@
+"""One job as the detectors see it: per step and edge (`steps`), and what each rank did in them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.graph.job_steps import Floats, Rows, Steps
+from prism.graph.record_dependencies import needed
+from prism.loops.arrays.group_sums import counted, highest, on_end
+from prism.loops.arrays.intervals import Ints, union
+from prism.loops.detection.equal_transfers import gone_on
+from prism.loops.detection.late_entry import joined_late
+from prism.loops.detection.own_work import parted, told, worked
+from prism.loops.detection.work_pieces import ByKind, by_kind, kinds_of, levels, no_more_than_the_least, typical_works
+
+__all__ = ["Floats", "View"]
+
+LONGER = 0.25  # of a step: what a pause makes one longer by, at least
+
+
+class Speech(NamedTuple):
+    """When ranks spoke, how long they had worked for that, ns, and what they said (`waits.work_at`), one rank after another.
+
+    What the k-th said is at `begins` k to k + 1.
+    """
+
+    said: Ints
+    work: Ints
+    what: Ints
+    begins: Ints
+
+    def of(self, rank: int) -> Speech:
+        """What one rank said."""
+        low, high = self.begins[rank : rank + 2].tolist()
+        return Speech(self.said[low:high], self.work[low:high], self.what[low:high], np.array([0, high - low]))
+
+
+class Pause(NamedTuple):
+    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual ones do."""
+
+    step: int
+    start: int
+    end: int
+    over: int
+
+
+class View(Steps):
+    """What is known of one job: when each rank spoke, and how long it had worked for that."""
+
+    @cached_property
+    def speech(self) -> Speech:
+        """When each rank spoke, how long it had worked for that, ns, and what it said."""
+        around = self.around
+        rows = np.flatnonzero(self.telling & (around.octets > 0))
+        known = np.full(len(around), -1, np.int64)
+        if self.inside is not None:
+            known[self.inside] = self.needed
+            stood = self.inside[self.continued]
+            known[stood] = around.start_ns[stood]
+        talks, hears = (counted(side, len(self.code), rows) for side in (around.src, around.dst))
+        ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
+        together = parted(around.control(), around.start_ns, around.end_ns, talks, hears, self.codes, ends, cuts)
+        known[together] = around.start_ns[together]
+        return Speech(*worked(told(around, known), talks, hears, self.codes))
+
+    @cached_property
+    def needed(self) -> Ints:
+        """When all had come that each record of `flows` needed, ns (`record_dependencies.needed`); int64[flows]."""
+        return needed(self.flows, self.job, self.parallelism, [s[:, 1] for s in self.timeline.steps], self.hosts)
+
+    @cached_property
+    def continued(self) -> Rows:
+        """Records of `flows` with which what stood goes on, a transfer between stages or the first of a ring.
+
+        Over RDMA no word says who is ready; but a receiver begins to speak itself when it is.
+        """
+        if not self.one_sided:
+            return np.zeros(0, np.intp)
+        own = {self.code[address]: steps for address, steps in zip(self.job.endpoints, self.timeline.steps, strict=True)}
+        piped = [edge for key, edge in self.edges.items() if self.kinds.get(key) == "pp" and len(own[key[0]])]
+        rings = [stream.rows for stream in self.parallelism.streams if stream.kind == "dp"]
+        on = gone_on(piped, [own[edge.key[0]] for edge in piped], self.period)
+        return np.concatenate([on, joined_late(self.flows, rings, self.period)])
+
+    @cached_property
+    def telling(self) -> NDArray[np.bool_]:
+        """Which records of `around` tell whether a rank works: the job's own, and what it sends away in bulk (a checkpoint).
+
+        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is a hundredth of what a rank moves.
+        """
+        flows = self.around
+        members = flows.among(self.job.endpoints)
+        sends, hears = members.take(flows.src), members.take(flows.dst)
+        inside = sends & hears
+        away = np.flatnonzero(sends > hears)
+        if not len(away):
+            return inside
+        ends, weight = np.concatenate([flows.src[inside], flows.dst[inside]]), np.tile(flows.octets[inside], 2)
+        own = np.bincount(ends, weights=weight, minlength=len(members))
+        pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
+        pairs, place = np.unique(pair, return_inverse=True)
+        bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= 0.01 * own[flows.src[away]]
+        inside[away[bulk]] = True
+        return inside
+
+    @cached_property
+    def work(self) -> tuple[Floats, Floats, Floats]:
+        """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
+        speech = self.speech
+        ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
+        typical, largest, total = typical_works(speech.said, speech.work, speech.begins, ends, cuts)
+        if self.parallelism.piped:
+            every = self.by_kind(speech, self.codes, ends, cuts)
+            typical = every.against * levels(every, self.stages[self.codes])[:, None]
+        place = {address: i for i, address in enumerate(self.job.endpoints)}
+        unseen = on_end([np.array([place[m] for m in members], np.int64) for members in self.parallelism.unseen])
+        for work in (typical, largest, total):
+            no_more_than_the_least(work, *unseen)  # nobody sees them wait: where one of them was seen to, all did
+        return typical, largest, total
+
+    def by_kind(self, speech: Speech, codes: Ints, ends: Ints, cuts: Ints) -> ByKind:
+        """What ranks of a pipeline worked until some times, by what they said to how many stages further (`pieces.by_kind`)."""
+        pp = self.parallelism.layout.pp
+        kind = kinds_of(speech.what, speech.begins, self.stages[codes], self.stages, pp)
+        return by_kind(speech.said, speech.work, kind, 4 * pp + 2, speech.begins, ends, cuts)
+
+    @cached_property
+    def pauses(self) -> list[Pause]:
+        """The longest silence of each step, if it made that longer by the share `LONGER` than such silences usually do."""
+        flows, n = self.flows, len(self.ends)
+        payload = ~flows.control()
+        if n < 3 or not payload.any():
+            return []
+        every = payload.all()  # as in most jobs over RDMA
+        begin, end = union(*(column if every else column[payload] for column in (flows.start_ns, flows.end_ns)))
+        silence = begin[1:] - end[:-1]
+        step = np.searchsorted(self.ends, begin[1:], "left")  # a silence belongs to the step that it delays
+        most = np.zeros(n + 1, np.int64)
+        highest(step, silence, most)
+        first = np.flatnonzero(silence == most[step])[::-1]  # of several of one step the first is kept
+        longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
+        if not longest:
+            return []
+        usual = float(np.median([silence[i] for i in longest.values()]))
+        long = {
+            k for k, i in longest.items() if silence[i] - usual >= LONGER * self.period and silence[i] >= 1.5 * usual
+        }  # one beside another is no pause: then the steps themselves are slow
+        alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
+        return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]
+
+    @cached_property
+    def stages(self) -> Ints:
+        """The pipeline stage of each endpoint of `flows`, -1 where it has none; int64[endpoints]."""
+        return np.array([self.parallelism.stages.get(address, -1) for address in self.flows.endpoints], np.int64)

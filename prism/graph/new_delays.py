@@ -1,0 +1,263 @@
+"""Which delays of a job's transfers are new, against its own quick steps or its peers, and what steps took without some.
+
+Blame what was not yet late: a rank whose predecessors were in time, and which is late itself, caused that; one whose
+predecessors were as late passes it on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.graph import constants as c
+from prism.graph.job_steps import Steps
+from prism.graph.job_transfers import Transfers
+from prism.loops.arrays.group_sums import latest
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.transfer_delays import Codes, Floats, follow, idle, usual, usually
+
+Mask = NDArray[np.bool_]
+NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are gone, for none is known
+
+
+class Around(NamedTuple):
+    """What transfers follow besides what their ends ended (`follow`): mates of ranks, circles of lanes, and how soon, ns."""
+
+    mates: tuple[Codes, Ints]
+    circle: Codes
+    soon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Delays:
+    """Transfers, by how much each begins and ends later than usual (`late`), and which of that is `new`, ns.
+
+    float64[2, transfers] both: before it begins, and while it lasts. `more` is how much longer each step took than usual.
+    `model` are the steps that say what is usual. `rested` is how long the sender and the receiver of each usually have ended
+    nothing when it begins, ns: what they work for it at most. `slower` is by how much longer each moves octets than usual, ns.
+    """
+
+    transfers: Transfers
+    late: Floats
+    new: Floats
+    more: Floats
+    model: Ints
+    order: Ints
+    at: Floats
+    rested: Floats
+    slower: Floats
+    around: Around
+
+    @property
+    def took(self) -> float:
+        """How long a step is that says what is usual, ns."""
+        begins = self.at[0] - self.transfers.start
+        first = np.full(self.transfers.steps, np.inf)
+        np.minimum.at(first, self.transfers.step, begins)
+        known = np.diff(first[np.isfinite(first)])
+        return float(np.median(known)) if len(known) else 0.0
+
+    def receivers(self, view: Steps) -> float:
+        """How far senders wait until receivers are ready, 0 (never) … 1 (always).
+
+        From who had just ended something before transfers, and from words of the receivers just before: readiness, credits.
+        """
+        t = self.transfers
+        sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
+        soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
+        waits = (sends > long) & np.isfinite(sends)
+        told = waits & (_called(view, t, self.at[0]) < soon)
+        late = int(np.count_nonzero(waits & (hears < soon)))
+        early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
+        answered = int(np.count_nonzero(told)) / max(int(np.count_nonzero(waits)), 1)
+        return max(min((late + 1) / (early + 2), 1.0), answered)
+
+    def saved(self, gone: Mask) -> Floats:
+        """By how much each step would have been shorter without the new delays in `gone`, ns; float64[steps]."""
+        t = self.transfers
+        given = self.order, self.at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *self.around
+        seen = ~np.isnan(self.late).any(axis=0)
+        last = np.full((2, t.steps), -np.inf)
+        for row, taken in zip(last, (np.zeros_like(gone), gone), strict=True):
+            then = follow(*given, taken, self.new)
+            np.maximum.at(row, t.step[seen], (t.end - self.late[1] + then[1])[seen])
+        known = np.isfinite(last).all(axis=0)
+        whole = np.zeros(t.steps)
+        whole[known] = last[0, known] - last[1, known]
+        return np.diff(whole, prepend=0.0)
+
+
+def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
+    """Delays against the job's own quickest steps; None where too few are known."""
+    took = view.durations
+    known = np.flatnonzero(np.isfinite(took) & (took > 0))
+    if len(known) < 2 * c.FEW:
+        return None
+    model = known[_quick(took[known])].astype(np.int64)
+    return _delays(view, transfers, model, np.nan_to_num(took - np.median(took[model])))
+
+
+def _quick(took: Floats) -> Ints:
+    """Which steps say what is usual: about as long as at the quantile `MODEL` of all, half of what that share is at least."""
+    far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
+    enough = max(c.FEW, int(np.ceil(c.MODEL * len(took))))
+    near = np.argsort(far, kind="stable")
+    return np.sort(near[: min(max(enough, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
+
+
+def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
+    late = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), c.NEAR)
+    began = (view.begins - view.begins[0]).astype(np.float64)
+    order, at, around = t.order(began), t.at(began), around_of(view, t)
+    new = follow(order, at, (t.src, t.dst), t.lane, t.step, late, more, *around, *NONE)
+    rested = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
+    rested = usually(t.begin, t.steps, model, (t.low, t.high), rested, c.NEAR)
+    return Delays(t, late, new, more, model, order, at, rested, slower(t, model, np.arange(len(t.lanes))), around)
+
+
+def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
+    """By how much longer each transfer moved its octets than lanes that are `alike` (a number each) do in steps `model`, ns."""
+    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
+    moved, took = (
+        np.bincount(cell, each, shape[0] * shape[1]).reshape(shape)[:, model].sum(axis=1) for each in (t.octets, t.busy)
+    )
+    pace = took / np.maximum(moved, 1.0)
+    order = np.lexsort((pace, alike))
+    first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
+    usual = pace[order][np.minimum((first[:-1] + first[1:]) // 2, max(len(order) - 1, 0))]
+    return np.asarray(np.maximum(t.busy - t.octets * usual[alike[t.lane]], 0.0), np.float64)
+
+
+def around_of(view: Steps, t: Transfers) -> Around:
+    """What else transfers follow: mates, and for each lane the smallest collective with both of its ends."""
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    n = len(place)
+    groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))
+    circle = np.full(len(t.lanes), -1, np.int32)
+    for number, group in enumerate(groups):
+        inside = np.zeros(n, np.bool_)
+        inside[[place[member] for member in group.members]] = True
+        circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
+    return Around(mates_of(view), circle, c.SOON * view.period)
+
+
+def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
+    """How long before each transfer its sender had word (a control message) from its receiver, ns; infinite without any."""
+    flows, n = view.flows, len(view.job.endpoints)
+    rank = np.full(len(flows.endpoints), -1, np.int64)
+    rank[view.codes] = np.arange(n)
+    rows = np.flatnonzero(flows.control() & (flows.octets > 0))
+    giver, hearer = rank[flows.src[rows]], rank[flows.dst[rows]]
+    known = (giver >= 0) & (hearer >= 0)
+    out = np.full(len(t.rows), np.inf)
+    if known.any():
+        times = flows.end_ns[rows][known] - view.begins[0]
+        words = (giver * n + hearer)[known]
+        begun = begins.astype(np.int64)
+        last = latest(words, times, t.dst.astype(np.int64) * n + t.src, begun)
+        out = np.where(last >= 0, begun - last, np.inf)
+    return out
+
+
+def mates_of(view: Steps) -> tuple[Codes, Ints]:
+    """Ranks that each rank waits for, or they for it, where nobody sees it: itself, and those of its groups in its host.
+
+    On end, and where those of each rank begin.
+    """
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    host = view.hosts.tolist()
+    mates = [{i} for i in range(len(place))]
+    for group in view.parallelism.groups:
+        by_host = defaultdict[int, set[int]](set)
+        for member in group.members:
+            if host[place[member]] >= 0:
+                by_host[host[place[member]]].add(place[member])
+        for own in by_host.values():
+            for i in own:
+                mates[i] |= own
+    begins = np.cumsum([0, *map(len, mates)]).astype(np.int64)
+    return np.array([j for own in mates for j in sorted(own)], np.int32), begins
+
+
+def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, beside: bool = False) -> Delays | None:
+    """Delays against peers: lanes that move as much for the same purpose between the same stages, in the same steps.
+
+    Those `beside` one another lie between the same two hosts, too: members of one host then are each other's peers.
+
+    Steps that are no slower than the quickest are looked at (all, of few); None where no lane has enough peers.
+    """
+    took = view.durations
+    steps = known.model if known is not None else np.flatnonzero(np.isfinite(took))
+    if not len(steps):
+        return None
+    t = transfers
+    kinds = _split(_alike(view, t, beside))
+    count = np.bincount(kinds)
+    place = np.zeros(len(kinds), np.int64)
+    order = np.argsort(kinds, kind="stable")
+    place[order] = np.arange(len(kinds)) - np.repeat(np.concatenate([[0], np.cumsum(count)[:-1]]), count)
+    most = int(count.max())
+    inside = np.flatnonzero(np.isin(t.step, steps) & (count[kinds[t.lane]] >= c.PEERS))
+    if not len(inside):
+        return None
+    row = np.searchsorted(steps, t.step[inside])
+    cell = (kinds[t.lane[inside]].astype(np.int64) * len(steps) + row) * most + place[t.lane[inside]]
+    order = inside[np.argsort(cell, kind="stable")]
+    cell = np.sort(cell, kind="stable")
+    begin = np.searchsorted(cell, np.arange(len(count) * len(steps) * most + 1)).astype(np.int64)
+    shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
+    late = np.full((2, len(t.rows)), np.nan)
+    late[:, order] = usual(begin, most, np.arange(most), shares, times, c.NEAR)
+    began = (view.begins - view.begins[0]).astype(np.float64)
+    moments, at, around = t.order(began), t.at(began), around_of(view, t)
+    more = np.zeros(t.steps)
+    new = follow(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *around, *NONE)
+    own = idle(moments, at, (t.src, t.dst), len(view.job.endpoints))
+    rested = np.zeros((2, len(t.rows)))
+    rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
+    model = np.asarray(steps, np.int64)
+    return Delays(t, late, new, more, model, moments, at, rested, slower(t, model, _sizes(t)), around)
+
+
+def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
+    """A number for each lane, the same for peers; `beside` one another only between the same hosts."""
+    stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
+    octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
+    codes = view.codes
+    kinds = [view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()]
+    names = {kind: i for i, kind in enumerate(sorted(set(kinds)))}
+    number = np.array([names[kind] for kind in kinds])
+    counts = np.diff(t.begin).reshape(-1, t.steps)
+    many = np.where((counts == counts[:, :1]).all(axis=1), counts[:, 0], -1)
+    keys = np.stack([number, stages[t.lanes[:, 0]], stages[t.lanes[:, 1]], octets, many], axis=1)
+    if beside:
+        alone = np.where((view.hosts[t.lanes] < 0).any(axis=1), np.arange(len(keys)), -1)
+        keys = np.concatenate([keys, view.hosts[t.lanes], alone[:, None]], axis=1)
+    return _numbered(keys)
+
+
+def _numbered(keys: NDArray[np.int64]) -> Codes:
+    """A number for each row, the same for rows that are equal."""
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+
+
+def _split(kinds: Codes) -> Codes:
+    """Peers in groups of no more than `CROWD`, drawn by chance: of more the median is no better known."""
+    count = np.bincount(kinds)
+    order = np.random.default_rng(0).permutation(len(kinds))
+    order = order[np.argsort(kinds[order], kind="stable")]
+    place = np.empty(len(kinds), np.int64)
+    place[order] = np.arange(len(kinds)) - np.repeat(np.cumsum(count) - count, count)
+    groups = -(-count // c.CROWD)
+    return _numbered(np.stack([kinds.astype(np.int64), place % groups[kinds]], axis=1))
+
+
+def _sizes(t: Transfers) -> Codes:
+    """A number for each lane, the same for those that move octets in pieces of about the same size: factors of two."""
+    n = len(t.lanes)
+    each = np.bincount(t.lane, t.octets, n) / np.maximum(np.bincount(t.lane, minlength=n), 1)
+    return np.round(np.log2(np.maximum(each, 1.0))).astype(np.int32)

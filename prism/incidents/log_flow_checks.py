@@ -1,0 +1,91 @@
+"""Compare what logs say with what flows show: step time, layout, number of ranks, ring neighbours. Disagreement is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism.incidents.node_mapping import Places
+from prism.logs.parsing.iterations import Mark
+from prism.logs.parsing.log_facts import Facts
+from prism.model import JobDiagnosis
+
+STEP = 0.05  # share by which step times differ at most
+FEWEST = 8  # steps that both must know: medians of fewer differ by more than `STEP` by chance
+SURE = 0.5  # confidence of a layout from which on it can disagree
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that both say. `agrees` is None where one of them does not know."""
+
+    what: str
+    logs: str
+    flows: str
+    agrees: bool | None
+
+
+def checks(job: JobDiagnosis, facts: Facts, marks: Mapping[str, Sequence[Mark]], placed: Places) -> tuple[Check, ...]:
+    """All checks of one job."""
+    return (_steps(job, marks), _ranks(job, facts), *_sizes(job, facts), *_rings(job, facts, placed))
+
+
+def step_s(marks: Mapping[str, Sequence[Mark]]) -> float:
+    """The step time that logs say, s: durations that they name, else the slope of their times; NaN without either.
+
+    Times of whole seconds need several steps between them: the slope is the median over pairs of marks half the log apart.
+    """
+    named = [mark.step_s for own in marks.values() for mark in own if mark.step_s > 0]
+    if len(named) >= FEWEST:
+        return float(np.median(named))
+    slopes = []
+    for own in marks.values():
+        timed = {mark.iteration: mark.time_ns for mark in own if mark.time_ns is not None and mark.iteration >= 0}
+        steps = sorted(timed)
+        apart = max(len(steps) // 2, 1)
+        pairs = zip(steps, steps[apart:], strict=False) if len(steps) >= FEWEST else ()
+        slopes += [(timed[high] - timed[low]) / 1e9 / (high - low) for low, high in pairs]
+    return float(np.median(slopes)) if slopes else float("nan")
+
+
+def _steps(job: JobDiagnosis, marks: Mapping[str, Sequence[Mark]]) -> Check:
+    said = step_s(marks)
+    seen = job.timeline.durations_ms() / 1e3
+    middle = float(np.median(seen)) if len(seen) >= FEWEST else float("nan")
+    named = any(mark.step_s > 0 for own in marks.values() for mark in own)
+    known = np.isfinite(said) and np.isfinite(middle)
+    agrees = bool(abs(said / middle - 1) <= (STEP if named else 3 * STEP)) if known else None
+    return Check("step time", _seconds(said), _seconds(middle), agrees)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.4g} s" if np.isfinite(value) else "unknown"
+
+
+def _ranks(job: JobDiagnosis, facts: Facts) -> Check:
+    world = facts.sizes.get("world", 0)
+    seen = len(job.job.endpoints)
+    return Check("ranks", str(world) if world else "unknown", str(seen), world == seen if world else None)
+
+
+def _sizes(job: JobDiagnosis, facts: Facts) -> Iterator[Check]:
+    layout = job.parallelism.layout
+    for kind in ("dp", "pp", "tp", "cp", "ep"):
+        said, seen = facts.sizes.get(kind), getattr(layout, kind)
+        if said is not None:
+            sure = layout.confidence >= SURE
+            yield Check(kind.upper(), str(said), f"{seen} ({layout.confidence:.0%})", said == seen if sure else None)
+
+
+def _rings(job: JobDiagnosis, facts: Facts, placed: Places) -> Iterator[Check]:
+    """Whether neighbours of the rings that NCCL built exchange data; hops inside hosts are not on the wire."""
+    address = {rank: one for one, rank in placed.rank.items()}
+    seen = {(pair.src, pair.dst) for pair in job.parallelism.pairs}
+    for channel, ring in sorted(facts.rings.items())[:1]:
+        hops = [(address.get(a, ""), address.get(b, "")) for a, b in zip(ring, (*ring[1:], ring[0]), strict=True)]
+        known = [hop for hop in hops if all(hop)]
+        if known:
+            there = sum(hop in seen or hop[::-1] in seen for hop in known)
+            yield Check(f"ring of channel {channel}", f"{len(known)} hops", f"{there} of them carry data", there > 0)

@@ -1,0 +1,32 @@
+"""Turn what logs say into hints for the layout (`--hints`): sizes, members, library. A prior, as any hint is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from prism.incidents.node_mapping import Places
+from prism.logs.parsing.log_facts import Facts
+
+SIZES = ("dp", "pp", "tp", "ep", "cp")
+
+
+def hints(facts: Facts, endpoints: Sequence[str], placed: Places) -> dict[str, Any]:
+    """A hints document of one job: its endpoints and the sizes that its arguments name. Sizes that do not fit are left out."""
+    world = facts.sizes.get("world", 0)
+    sizes = {kind: facts.sizes[kind] for kind in SIZES if kind in facts.sizes}
+    product = 1
+    for kind in ("dp", "pp", "tp", "cp"):
+        product *= sizes.get(kind, 1)
+    if world and (world % product or ("dp" in sizes and product != world)):
+        sizes = {}
+    site: dict[str, Any] = {}
+    per_host = {len(own) for node, own in placed.of_node.items() if not node.startswith("rank ")}
+    if len(per_host) == 1:
+        site["gpus_per_host"] = per_host.pop()
+    if facts.library:
+        site["library"] = facts.library
+    if facts.rings:
+        site["algorithms"] = ["ring"]
+    job: dict[str, Any] = {"endpoints": sorted(endpoints), **sizes}
+    return {"site": site, "jobs": [job]}

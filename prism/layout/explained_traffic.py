@@ -1,0 +1,135 @@
+"""A hypothesis as the rest of the analysis reads it: groups, stages, and what each record was for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Flows
+from prism.evidence.communicators import Communicator
+from prism.evidence.member_graphs import connected
+from prism.evidence.streams import Stream as Traffic
+from prism.evidence.turn_taking import lead
+from prism.layout.complete_layout import Hypothesis, Members
+from prism.layout.constants import Kind
+from prism.layout.problem import Problem
+from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream
+
+SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The groups and stages of a hypothesis, and `of`: the number of the stream of each record, −1 of none; int32[records]."""
+
+    layout: Layout
+    groups: tuple[Group, ...]
+    stages: dict[str, int]
+    streams: tuple[tuple[GroupKind, tuple[str, ...]], ...]
+    of: NDArray[np.int32]
+
+    def parallelism(self, flows: Flows, of: NDArray[np.int32]) -> Parallelism:
+        """The same of `flows`, which may be others than those that were looked at: bursts of them, `of` those streams."""
+        streams = tuple(Stream(kind, who, np.flatnonzero(of == i)) for i, (kind, who) in enumerate(self.streams))
+        return Parallelism(self.layout, self.groups, tuple(self._pairs(flows, of)), self.stages, streams)
+
+    def _pairs(self, flows: Flows, of: NDArray[np.int32]) -> Iterator[Pair]:
+        kinds: list[PairKind] = ["unknown", "dp", "pp", "tp", "ep", "cp"]
+        kind_of = np.array([kinds.index(kind) for kind, _ in self.streams] + [0])  # the last for −1
+        payload = np.flatnonzero(~flows.control())
+        pair = flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload]
+        known, number = np.unique(pair, return_inverse=True)
+        moved = np.zeros((len(known), len(kinds)), np.int64)
+        np.add.at(moved, (number, kind_of[of[payload]]), flows.octets[payload])
+        for code, own in zip(known.tolist(), moved, strict=True):
+            src, dst = divmod(code, len(flows.endpoints))
+            yield Pair(flows.endpoints[src], flows.endpoints[dst], kinds[int(own.argmax())], int(own.sum()))
+
+
+def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows) -> Explained:
+    """What a hypothesis says of the flow records that were looked at."""
+    served = [(SERVES[kind], c) for family, kind in zip(one.families, one.kinds, strict=True) if kind != "none" for c in family]
+    joined: dict[GroupKind, NDArray[np.int64]] = {
+        kind: connected(len(problem.members), [pair for k, c in served if k == kind for pair in c.joins])
+        for kind in {kind for kind, _ in served}
+    }
+    groups = tuple(_group(problem, SERVES[kind], members, joined, confidence) for kind, members in one.groups)
+    of = np.full(len(flows), -1, np.int32)
+    streams: list[tuple[GroupKind, tuple[str, ...]]] = []
+    for kind, members, own in _streams(one, served):
+        for stream in own:
+            of[stream.rows] = len(streams)
+        streams.append((kind, tuple(problem.members[m] for m in members)))
+    layout = Layout(**one.layout, confidence=round(confidence, 3))
+    return Explained(layout, groups, _stages(problem, one, served), tuple(streams), of)
+
+
+def _group(
+    problem: Problem, kind: GroupKind, members: Members, joined: dict[GroupKind, NDArray[np.int64]], confidence: float
+) -> Group:
+    own = sorted(members)
+    seen = kind in joined and len(np.unique(joined[kind][own])) < len(own)
+    return Group(kind, tuple(problem.members[m] for m in own), "traffic" if seen else "placement", round(confidence, 3))
+
+
+def _streams(
+    one: Hypothesis, served: Sequence[tuple[GroupKind, Communicator]]
+) -> Iterator[tuple[GroupKind, list[int], list[Traffic]]]:
+    """What moves in one way: all of a group's collectives of one kind; each direction of a pipeline's pair."""
+    sets: dict[GroupKind, list[Members]] = defaultdict(list)
+    for kind, members in one.groups:
+        sets[SERVES[kind]].append(members)
+    together: dict[tuple[GroupKind, Members], list[Traffic]] = defaultdict(list)
+    handed: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
+    for kind, c in served:
+        if kind == "pp":
+            for s in c.streams:
+                handed[s.pair].append(s)
+        else:
+            within = [group for group in sets[kind] if c.members <= group]
+            together[kind, min(within, key=len, default=c.members)] += c.streams
+    for (kind, members), own in together.items():
+        yield kind, sorted(members), own
+    for pair, own in handed.items():
+        yield "pp", list(pair), own
+
+
+def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind, Communicator]]) -> dict[str, int]:
+    """The stage of each member of a pipeline: activations go from the first to the last, ahead of their gradients."""
+    ahead: dict[tuple[int, int], float] = {}
+    for kind, c in served:
+        if kind == "pp":
+            by: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
+            for s in c.streams:
+                by[s.pair].append(s)
+            for pair in by:
+                if pair[::-1] in by and pair[0] < pair[1]:
+                    ahead[pair] = lead(by[pair], by[pair[::-1]], problem.steps)
+    out: dict[str, int] = {}
+    for of, members in one.groups:
+        if of == "pp":
+            for stage, member in enumerate(_chain(sorted(members), ahead)):
+                out[problem.members[member]] = stage
+    return out
+
+
+def _chain(members: list[int], ahead: dict[tuple[int, int], float]) -> list[int]:
+    """Members from stage to stage. Where the pairs make no chain, by how far each is ahead of the others."""
+    own = {pair: lead for pair, lead in ahead.items() if pair[0] in members and pair[1] in members}
+    graph: nx.Graph[int] = nx.Graph(list(own))
+    ends = [m for m in graph if graph.degree[m] == 1]
+    if len(graph) == len(members) and len(ends) == 2 and len(own) == len(members) - 1:
+        order = list(nx.shortest_path(graph, min(ends), max(ends)))
+        forward = sum(own[a, b] if (a, b) in own else -own[b, a] for a, b in pairwise(order))
+        return order if forward >= 0 else order[::-1]
+    score = dict.fromkeys(members, 0.0)
+    for (a, b), lead_ in own.items():
+        score[a] -= lead_
+        score[b] += lead_
+    return sorted(members, key=lambda m: (score[m], m))

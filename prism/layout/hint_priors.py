@@ -1,0 +1,32 @@
+"""The operator's hints as a prior over layouts: log-odds that are added to those of the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import log2
+
+from prism.inventory.operator_hints import Hints
+
+GIVEN = 4.0  # log-odds against a size other than the one given for the job: e^-4, an operator errs once in fifty
+USUAL = 2.0  # against a TP size that is not among those of the site: e^-2, one job in eight is unusual
+HALF_HOST = 1.0  # against tensor parallelism over a part of a host or an uneven number of hosts, for each; a weak habit
+
+
+def prior(hints: Hints, layout: Mapping[str, int], endpoints: Collection[str]) -> float:
+    """Log-odds of a layout (sizes by dimension: dp, pp, tp, ep, cp) of the job of `endpoints`; 0 where nothing is hinted.
+
+    A size that was given counts by how far it is missed, up to twice: TP 4 instead of 8 is likelier meant than TP 1.
+    """
+    own = hints.job(endpoints)
+    sizes = own.sizes if own is not None else {}
+    out = -sum(GIVEN * _missed(layout.get(kind, 1), size) for kind, size in sizes.items())
+    tensor = layout.get("tp", 1)
+    if hints.tp and "tp" not in sizes:
+        out -= USUAL * min(_missed(tensor, size) for size in hints.tp)
+    if hints.gpus_per_host and "tp" not in sizes:
+        out -= HALF_HOST * (tensor > 1 and hints.gpus_per_host % tensor > 0 and tensor % hints.gpus_per_host > 0)
+    return out
+
+
+def _missed(seen: int, size: int) -> float:
+    return 0.0 if seen == size else min(1 + abs(log2(seen / size)) / 4, 2.0)

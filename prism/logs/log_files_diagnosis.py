@@ -1,0 +1,45 @@
+"""Diagnose the logs in files and folders: the edge that reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from prism.logs.log_reader import files, read
+from prism.logs.parsing.line_prefixes import of_path
+from prism.logs.parsing.log_scanner import Kinds, Scanner, scan
+from prism.logs.patterns.healthy_lines import Healthy
+from prism.logs.patterns.log_diagnosis import LogDiagnosis, diagnose
+
+
+def scan_files(paths: Sequence[str]) -> list[Scanner]:
+    """One scanner for each file; names are relative to what all have in common."""
+    found = files(paths)
+    kinds = Kinds()
+    base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in found]) if found else ""
+    out = []
+    for path in found:
+        name = os.path.relpath(os.path.abspath(path), base)
+        rank, host = of_path(name)
+        out.append(scan(name, read(path), kinds, rank=rank, host=host))
+    return out
+
+
+def scan_named(named: Sequence[tuple[str, str]]) -> list[Scanner]:
+    """The same of files that have other names on disk: pairs of the name, which may say rank and host, and the path."""
+    kinds = Kinds()
+    places = [(name, path, *of_path(name)) for name, path in named]
+    return [scan(name, read(path), kinds, rank=rank, host=host) for name, path, rank, host in places]
+
+
+def scanner_of(path: str, name: str, kinds: Kinds) -> Scanner:
+    """An empty scanner for a file that will be read bit by bit."""
+    rank, host = of_path(path)
+    return Scanner(name, kinds, rank=rank, host=host)
+
+
+def diagnose_files(
+    paths: Sequence[str], *, healthy: Healthy | None = None, addresses: Mapping[str, str] | None = None
+) -> LogDiagnosis:
+    """Read and diagnose the logs of one run."""
+    return diagnose(scan_files(paths), healthy=healthy, addresses=addresses)

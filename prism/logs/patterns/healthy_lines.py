@@ -1,0 +1,63 @@
+"""The cross-job pattern: what healthy runs of the same kind print too is no evidence. Learnt from their logs, kept as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prism.logs.parsing.drain import Drain
+from prism.logs.parsing.log_scanner import Event
+
+SCHEMA = "prism-healthy-logs/1"
+MOST = 20_000  # templates
+LONGEST = 4096  # characters of one
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """Templates of lines that look like trouble and are none, from `runs` healthy runs."""
+
+    templates: tuple[str, ...] = ()
+    runs: int = 0
+
+    def drain(self) -> Drain:
+        """A parser that knows the templates."""
+        out = Drain(most=MOST)
+        out.load(self.templates)
+        return out
+
+
+def learn(events: Iterable[Event], earlier: Healthy | None = None) -> Healthy:
+    """Add the lines of one healthy run."""
+    return learn_texts((event.text for event in events), earlier)
+
+
+def learn_texts(texts: Iterable[str], earlier: Healthy | None = None) -> Healthy:
+    """The same of texts."""
+    earlier = earlier or Healthy()
+    drain = earlier.drain()
+    for text in texts:
+        drain.add(text)
+    return Healthy(tuple(str(one)[:LONGEST] for one in drain.templates), earlier.runs + 1)
+
+
+def dumps(healthy: Healthy) -> str:
+    """Write as JSON."""
+    return json.dumps({"schema": SCHEMA, "runs": healthy.runs, "templates": list(healthy.templates)}, indent=1) + "\n"
+
+
+def loads(text: str, name: str) -> Healthy:
+    """Read what `dumps` wrote. Raises ValueError, one line with the file's name, on anything else."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{name}: not JSON; write it with prism logs --learn") from None
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise ValueError(f"{name}: not a file of healthy logs (schema {SCHEMA}); write it with prism logs --learn")
+    templates, runs = document.get("templates"), document.get("runs")
+    if not isinstance(templates, list) or not all(isinstance(one, str) for one in templates) or len(templates) > MOST:
+        raise ValueError(f"{name}: templates: must be a list of at most {MOST} texts")
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 0:
+        raise ValueError(f"{name}: runs: must be a whole number")
+    return Healthy(tuple(templates), runs)

@@ -1,0 +1,282 @@
+"""Stretches of a series that stand out, and how far."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.medians import arrange, median, quantile
+
+Floats = NDArray[np.float64]
+
+
+OFTEN = 0.8  # the share of a stretch's steps in which what lasts is seen; hiccups come now and then
+RARE = 0.05  # so many stretches like it chance may make in a window
+TURNS = 4  # how often a stretch with holes is looked for again
+HIGH = 80.0  # the percentile that what is seen only at times still shows whole: of two who meet, now one seems to work
+
+
+class Shift(NamedTuple):
+    """Places `start` to `stop` (exclusive) of a series, their median, and how many robust sigmas their mean stands out."""
+
+    start: int
+    stop: int
+    height: float
+    score: float
+
+
+@overload
+def middle(values: Floats) -> np.float64: ...
+
+
+@overload
+def middle(values: Floats, axis: int) -> Floats: ...
+
+
+def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
+    """Median of what is known, NaN where nothing is; the axis stays, so that it can be subtracted."""
+    if axis is None:
+        there = values[~np.isnan(values)]
+        return np.float64(median(there) if len(there) else np.nan)
+    if not values.shape[axis]:
+        return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
+    along = values.swapaxes(axis, -1)
+    rows = np.ascontiguousarray(along, dtype=np.float64).reshape(-1, along.shape[-1])
+    return np.ascontiguousarray(_middles(rows).reshape(*along.shape[:-1], 1).swapaxes(axis, -1))
+
+
+@compiled
+def _middles(rows: Floats) -> Floats:
+    """The `middle` of each row."""
+    out, known = np.empty(len(rows)), np.empty(rows.shape[1])
+    for i in range(len(rows)):
+        n = 0
+        for value in rows[i]:
+            if not np.isnan(value):
+                known[n] = value
+                n += 1
+        out[i] = median(known[:n]) if n else np.nan
+    return out
+
+
+def held(level: Floats, one: Shift, least: float) -> float:
+    """In which share of the steps of a shift that are known a level was at `least`."""
+    inside = level[one.start : one.stop]
+    known = inside[np.isfinite(inside)]
+    return float(np.mean(known >= least)) if len(known) else 0.0
+
+
+def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: float = 4.0) -> bool:
+    """Whether a level stays within half the height of a shift, or within its noise; not asked beyond `short` steps.
+
+    Hiccups of any height may follow one another for a few steps, but hardly ever of the same height. One of `short` may differ.
+    """
+    known = np.sort(level[one.start : one.stop])
+    known = known[np.isfinite(known)]
+    if one.stop - one.start > short or not len(known):
+        return one.stop - one.start > short
+    apart = min(known[-2] - known[0], known[-1] - known[1]) if len(known) >= short else known[-1] - known[0]
+    return bool(apart <= max(one.height / 2, sigmas * noise))
+
+
+def by_chance(levels: Floats, row: int, one: Shift) -> float:
+    """How many stretches like a shift of a row chance makes, where steps half as high come as often as they do elsewhere.
+
+    As few of its steps may be known to be lower as are, whichever they are.
+    `levels` are float64[rows, steps]. Runs as long as the shift are no chance but another cause, and what is high in its steps
+    and beside them may be its effect: neither counts. A row may have more hiccups than most, so it is the worse of two: as
+    often as in all rows, and as in it alone.
+    """
+    long, elsewhere = one.stop - one.start, np.isfinite(levels)
+    elsewhere[:, max(one.start - 1, 0) : one.stop + 1] = False
+    high = elsewhere & (levels >= one.height / 2)
+    edges = np.diff(np.pad(high, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    (rows, begins), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
+    short = np.where(ends - begins < long, ends - begins, 0)
+    counts = np.bincount(rows, weights=short, minlength=len(levels)), np.count_nonzero(elsewhere, axis=1)
+    single, known = (np.array([count.sum(), count[row]]) for count in counts)
+    share = single / np.maximum(known, 1)
+    low = int(np.count_nonzero(levels[row, one.start : one.stop] < one.height / 2))
+    return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
+
+
+def unlike_others(
+    levels: Floats, row: int, one: Shift, others: NDArray[np.int64], *, short: int = 4, nearly: float = 0.95
+) -> Floats:
+    """`levels` without the steps of a row's shift in which one of some `others` rose as much, or `nearly`.
+
+    Who mostly did not may have had a hiccup there for which the row had to wait. Hiccups make no stretch beyond `short` steps.
+    """
+    if one.stop - one.start > short:
+        return levels
+    out = levels.copy()
+    theirs = np.nan_to_num(levels[others, one.start : one.stop]).max(axis=0, initial=0.0)
+    own = out[row, one.start : one.stop]
+    own[theirs >= nearly * own] = 0.0
+    return out
+
+
+def usual(values: Floats, *, share: float = 30.0) -> Floats:
+    """What each row usually is: the percentile `share` of what is known, so that a row may be high for most of the time."""
+    return _usual(values, share / 100)
+
+
+@compiled
+def _usual(values: Floats, share: float) -> Floats:
+    out = np.full((len(values), 1), np.nan)
+    for i in range(len(values)):
+        known = values[i][~np.isnan(values[i])]
+        if len(known):
+            arrange(known)
+            out[i, 0] = quantile(known, share)
+    return out
+
+
+def spread(values: Floats, *, floor: float = 0.01) -> float:
+    """Robust standard deviation: 1.4826 times the median absolute deviation (Rousseeuw & Croux 1993), at least `floor`."""
+    return _spread(values.ravel(), floor)
+
+
+@compiled
+def _spread(values: Floats, floor: float) -> float:
+    known = values[np.isfinite(values)]
+    return max(1.4826 * median(np.abs(known - median(known))), floor)
+
+
+def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, most: int = 512) -> Shift | None:
+    """The stretch of at least `least` places in which a series is highest beyond chance; None if its median is below `height`.
+
+    Scan statistic: the stretch of greatest (mean − height / 2) · √n. NaN is unknown and counts for nothing. Single spikes are
+    clipped to four times `height` or sigma, so that one of them makes no stretch. Series longer than `most` are looked at in
+    pieces of that size.
+    """
+    best: Shift | None = None
+    for at in range(0, max(len(series), 1), most):
+        part = _highest(series[at : at + most], sigma, least, height)
+        if part is not None and (best is None or part.score > best.score):
+            best = Shift(part.start + at, part.stop + at, part.height, part.score)
+    return best
+
+
+def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift | None:
+    """The stretch of greatest score; where it has holes, what of it is high tells how high each of its parts must be."""
+    found, start, stop, middle, score = _outstanding(series, sigma, least, height)
+    return Shift(start, stop, middle, score) if found else None
+
+
+@compiled
+def _outstanding(series: Floats, sigma: float, least: int, height: float) -> tuple[bool, int, int, float, float]:
+    """Whether there is what `_highest` finds, and that."""
+    low = height / 2
+    for _ in range(TURNS):
+        start, stop = _scanned(series, least, low, 4 * max(height, sigma))
+        known, middle, high = _within(series[start:stop], low)
+        if known >= least and high >= 0.75 * known:
+            start, stop = trimmed(series, start, stop, least, middle / 2)
+            return middle >= height, start, stop, middle, middle * np.sqrt(known) / max(sigma, 1e-9)
+        inside = series[start:stop]
+        above = inside[inside >= low]
+        if known < least or len(above) < least or median(above) / 2 <= low:
+            break
+        low = median(above) / 2
+    return False, 0, 0, 0.0, 0.0
+
+
+@compiled
+def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
+    """A stretch without what is below `low` at its ends; as it is where fewer than `least` places are left."""
+    first, last = start, stop
+    for i in range(start, stop):
+        if series[i] >= low:
+            break
+        if series[i] < low:
+            first = i + 1
+    for i in range(stop - 1, first - 1, -1):
+        if series[i] >= low:
+            break
+        if series[i] < low:
+            last = i
+    return (first, last) if last - first >= least else (start, stop)
+
+
+@compiled
+def _within(series: Floats, least: float) -> tuple[int, float, int]:
+    """How many values are known, their median, and how many of them are `least` or more."""
+    known = series[np.isfinite(series)]
+    return len(known), median(known), int((known >= least).sum())
+
+
+@compiled
+def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int, int]:
+    """The first stretch of greatest score with at least `least` known values, clipped to `limit`; (0, 0) without any."""
+    n = len(series)
+    total, count = np.zeros(n + 1), np.zeros(n + 1, np.int64)
+    for i in range(n):
+        known = np.isfinite(series[i])
+        value = min(max(series[i] - low, -limit), limit) if known else 0.0
+        total[i + 1], count[i + 1] = total[i] + value, count[i] + known
+    root = np.sqrt(np.arange(n + 1).astype(np.float64))
+    start, stop, best = 0, 0, -np.inf
+    for i in range(n + 1):
+        for j in range(i + 1, n + 1):
+            known = count[j] - count[i]
+            if known >= least:
+                score = (total[j] - total[i]) / root[max(known, 1)]
+                if score > best:
+                    start, stop, best = i, j, score
+    return start, stop
+
+
+def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> list[Shift]:
+    """The stretches of at least `least` places that a shift falls into where it is below half its height; none if it is not.
+
+    What stands out before a hole may have had another cause than what does after it.
+    """
+    high = series[one.start : one.stop] >= one.height / 2
+    edges = np.flatnonzero(np.diff(np.pad(high, 1).astype(np.int8))) + one.start
+    out = []
+    for start, stop in edges.reshape(-1, 2).tolist():
+        if least <= stop - start < one.stop - one.start:
+            height = float(middle(series[start:stop]))
+            out.append(Shift(start, stop, height, float(height * np.sqrt(stop - start) / max(sigma, 1e-9))))
+    return out
+
+
+def may_shift(rows: Floats, *, least: int = 3, height: float = 0.15) -> list[int]:
+    """The rows in which `shifts` may find something: half of `least` places are at `height`, as of any whose median is."""
+    return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
+
+
+def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:
+    """Every stretch that stands out by `score` or more, the strongest first."""
+    rest = series.copy()
+    found: list[Shift] = []
+    while (one := shift(rest, sigma, least=least, height=height)) is not None and one.score >= score and len(found) < 16:
+        found.append(one)
+        rest[one.start : one.stop] = np.nan
+    return found
+
+
+def standing_out(rows: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> dict[int, float]:
+    """The rows in which `shifts` finds something, and the noise of each: `sigma`, or its own where it is less steady."""
+    noises = _noises(np.ascontiguousarray(rows), sigma, least, height, score, 512)
+    return {row: float(noises[row]) for row in np.flatnonzero(noises).tolist()}
+
+
+@compiled
+def _noises(rows: Floats, sigma: float, least: int, height: float, score: float, most: int) -> Floats:
+    """The noise of each row that is `standing_out`, else 0; rows longer than `most` are looked at as in `shift`."""
+    out = np.zeros(len(rows))
+    for k in range(len(rows)):
+        if 2 * (rows[k] >= height).sum() < least:
+            continue
+        noise = max(sigma, _spread(rows[k][1:] - rows[k][:-1], 0.01) / np.sqrt(2))
+        for at in range(0, len(rows[k]), most):
+            found = _outstanding(rows[k][at : at + most], noise, least, height)
+            if found[0] and found[4] >= score:
+                out[k] = noise
+    return out

@@ -1,0 +1,284 @@
+"""Directed pairs of endpoints and the records each carried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Flows, Mask
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import numbered, ranges
+from prism.loops.arrays.intervals import Floats, Ints, Union, active, at_half, closed, nearest, weighted_median
+from prism.loops.arrays.medians import in_order, median, rising
+from prism.loops.arrays.pair_volumes import BINS, Carried, recurrent, summed, widths
+
+Rows = NDArray[np.intp]
+Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
+
+
+def flipped(key: Pair) -> Pair:
+    """The other direction of a pair's lane."""
+    return key[1], key[0], *key[2:]
+
+
+def ends(key: Pair) -> set[int]:
+    """The two endpoints of a pair."""
+    return {key[0], key[1]}
+
+
+class Columns(NamedTuple):
+    """Records of directed pairs, pair by pair: their places in the flows they came from, start, end, ns, and octets."""
+
+    rows: Rows
+    start: Ints
+    end: Ints
+    octets: Ints
+
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """The records of one directed pair, in order of start: those of `of` from `low` to before `high`, `volume` octets in all.
+
+    There are many edges, and of most not all is asked: their columns are cut out when they are.
+    """
+
+    src: int
+    dst: int
+    lane: int | None
+    volume: int
+    of: Columns
+    low: int
+    high: int
+    _active: Union | None = None
+    _pace_ns: float | None = None
+
+    @property
+    def key(self) -> Pair:
+        """Sender and receiver, codes, and the lane if there is one."""
+        return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
+
+    @property
+    def rows(self) -> Rows:
+        """The places of its records in the flows they came from."""
+        return self.of.rows[self.low : self.high]
+
+    @property
+    def start(self) -> Ints:
+        """When each was sent, ns."""
+        return self.of.start[self.low : self.high]
+
+    @property
+    def end(self) -> Ints:
+        """When each had come, ns."""
+        return self.of.end[self.low : self.high]
+
+    @property
+    def octets(self) -> Ints:
+        """What each moved."""
+        return self.of.octets[self.low : self.high]
+
+    @property
+    def moved(self) -> tuple[Ints, Ints, Ints]:
+        """Start, end and octets of its records."""
+        return self.start, self.end, self.octets
+
+    def pace_ns(self) -> float:
+        """How long a typical octet's record lasted: what counts as no gap at this edge's own scale."""
+        if self._pace_ns is None:
+            self._pace_ns = weighted_median(self.end - self.start, self.octets)
+        return self._pace_ns
+
+    def activity(self) -> Union:
+        """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
+        if self._active is None:
+            self._active = active(self.start, self.end, self.octets)
+        return self._active
+
+    def bursts(self) -> Floats:
+        """How many octets it moves in each stretch of its activity."""
+        return bursts_of(self.activity()[0], self.start, self.octets)
+
+    def only(self, kept: Mask) -> Edge:
+        """The same edge with only some of its records."""
+        return edge_from(self.key, self.rows[kept], self.start[kept], self.end[kept], self.octets[kept])
+
+
+@compiled
+def bursts_of(begin: Ints, start: Ints, octets: Ints) -> Floats:
+    """How many octets an edge that began to move at times moves from each to the next; records in order of `start`."""
+    burst, k = np.zeros(len(begin)), 0
+    for i in range(len(start)):
+        while k + 1 < len(begin) and begin[k + 1] <= start[i]:
+            k += 1
+        burst[k] += octets[i]
+    return burst
+
+
+def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:
+    """An edge of its own from some records in order of start."""
+    lane = key[2] if len(key) > 2 else None
+    return Edge(key[0], key[1], lane, int(octets.sum()), Columns(rows, start, end, octets), 0, len(rows))
+
+
+def laid_out(edges: Collection[Edge]) -> tuple[Columns, Ints, Ints]:
+    """The records of some edges, and where those of each begin and end among them: as they are if they lie together."""
+    every = {id(edge.of): edge.of for edge in edges}
+    if len(every) == 1:
+        (of,) = every.values()
+        return of, np.array([edge.low for edge in edges], np.int64), np.array([edge.high for edge in edges], np.int64)
+    none = Columns(*(np.zeros(0, np.int64) for _ in range(4)))
+    columns = zip(*([none, *((edge.rows, *edge.moved) for edge in edges)]), strict=True)
+    cuts = np.cumsum([0, *(edge.high - edge.low for edge in edges)])
+    return Columns(*map(np.concatenate, columns)), cuts[:-1], cuts[1:]
+
+
+def activities(edges: Collection[Edge]) -> tuple[Union, Ints]:
+    """When each of some edges was busy, as `Edge.activity`, one after another; those of edge k are at `cuts` k to k + 1."""
+    of, low, high = laid_out(edges)
+    first, last, cuts = _activities(of.start, of.end, of.octets, low, high)
+    for edge, (a, b) in zip(edges, pairwise(cuts.tolist()), strict=True):
+        edge._active = first[a:b], last[a:b]
+    return (first, last), cuts
+
+
+@compiled
+def _activities(start: Ints, end: Ints, octets: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
+    """`activities` of edges whose records are at `low` to before `high`."""
+    room = (high - low).sum()
+    first, last, cuts = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(len(low) + 1, np.int64)
+    for k in range(len(low)):
+        own, n = slice(low[k], high[k]), 0
+        if high[k] > low[k]:
+            one, other = closed(start[own], end[own], at_half(end[own] - start[own], octets[own]) / 4)
+            n = len(one)
+            first[cuts[k] : cuts[k] + n], last[cuts[k] : cuts[k] + n] = one, other
+        cuts[k + 1] = cuts[k] + n
+    return first[: cuts[-1]].copy(), last[: cuts[-1]].copy(), cuts
+
+
+def sending(flows: Flows) -> Ints:
+    """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
+    return flows.sent_ns
+
+
+def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
+    """The directed pairs among the given rows of `flows` (all by default), each with its records.
+
+    With `lane`, the lane of each of the rows (kernels.lanes), every lane is a pair of its own.
+    """
+    rows = np.arange(len(flows)) if rows is None else rows
+    start, src, dst = sending(flows).take(rows), flows.src.take(rows), flows.dst.take(rows)
+    number, at = numbered(src, dst if lane is None else lane << 32 | dst)
+    ends = src[at], dst[at], np.zeros(len(at), np.int64) if lane is None else lane[at]
+    by = np.lexsort(ends[::-1])
+    place = np.empty(len(by), np.int32)
+    place[by] = np.arange(len(by), dtype=np.int32)
+    *columns, begins, moved = _laid_out(place, number, in_order(start), rows, start, flows.end_ns, flows.octets)
+    of, volumes, cuts = Columns(*columns), moved.tolist(), pairwise(begins.tolist())
+    if lane is None:
+        pairs = zip(*(column[by].tolist() for column in ends[:2]), cuts, volumes, strict=True)
+        return {(one, other): Edge(one, other, None, volume, of, *cut) for one, other, cut, volume in pairs}
+    lanes = zip(*(column[by].tolist() for column in ends), cuts, volumes, strict=True)
+    return {(one, other, on): Edge(one, other, on, volume, of, *cut) for one, other, on, cut, volume in lanes}
+
+
+@compiled
+def _laid_out(
+    place: NDArray[np.int32], number: NDArray[np.int32], order: Rows, rows: Rows, start: Ints, end: Ints, octets: Ints
+) -> tuple[Rows, Ints, Ints, Ints, Ints, Ints]:
+    """Rows, start, end and octets of records, pair by pair as the `place` of each pair's `number` says, in `order` within it;
+    where each pair begins and the last one ends; what each moved. `end` and `octets` are of all flows, the others of `rows`.
+    """
+    begins, moved = np.zeros(len(place) + 1, np.int64), np.zeros(len(place), np.int64)
+    for k in number:
+        begins[np.uint64(place[np.uint64(k)]) + np.uint64(1)] += 1
+    for k in range(len(place)):
+        begins[k + 1] += begins[k]
+    at, n = begins.copy(), len(rows)
+    out, starts, ends, sizes = np.empty(n, np.intp), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in order:
+        k, row = np.uint64(place[np.uint64(number[np.uint64(i)])]), np.uint64(rows[np.uint64(i)])
+        to = np.uint64(at[k])
+        at[k] += 1
+        out[to], starts[to], ends[to], sizes[to] = row, start[np.uint64(i)], end[row], octets[row]
+        moved[k] += octets[row]
+    return out, starts, ends, sizes, begins, moved
+
+
+def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
+    """Over how many of `bins` equal parts of `life` an edge's octets are spread: the inverse of their summed squared shares."""
+    low, high = (np.array([moment]) for moment in life)
+    return float(widths(np.zeros(len(edge.rows), np.int32), edge.start, edge.octets, low, high, bins)[0])
+
+
+def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25) -> dict[Pair, Edge]:
+    """Edges that are `recurrent`."""
+    of, low, high = laid_out(edges.values())
+    rows, number = ranges(low, high), np.repeat(np.arange(len(edges), dtype=np.int32), high - low)
+    columns = (of.start, of.end, of.octets) if len(rows) == len(of.rows) else (c.take(rows) for c in of[1:])
+    start, end, octets = columns
+    src, dst = np.array([(e.src, e.dst) for e in edges.values()], np.int64).reshape(-1, 2).T
+    known = Carried(number, src, dst, *summed(number, len(edges), start, end, octets))
+    kept = recurrent(known, start, octets, least=least, share=share)
+    return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
+
+
+def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
+    """Whether `there` goes first: what it has moved more than `back` is least when the step ends, at `rests`, ns.
+
+    Activations in flight pile up in the pipeline and are answered by gradients before the step ends. Whatever part of a
+    step a capture began with cancels out. Without rests, whoever moved its octets earlier on the whole.
+    """
+    return bool(_ahead(there.end, there.octets, back.end, back.octets, rests))
+
+
+@compiled
+def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
+    """`ahead`, of when records ended and what they moved, there and back."""
+    times, n = np.concatenate((there, back)), len(there)
+    order, volumes = _merged(there, back), (max(gave.sum(), 1), max(got.sum(), 1))
+    level, grown, whole = np.empty(len(times)), 0.0, 0.0
+    for i in range(len(times)):
+        k = order[i]
+        grown += gave[k] / volumes[0] if k < n else -got[k - n] / volumes[1]
+        level[i] = grown
+        whole += grown
+    if not len(rests):
+        return whole >= 0
+    ordered, calm = times[order], np.empty(len(rests))
+    for i in range(len(rests)):
+        at = np.searchsorted(ordered, rests[i], "right") - 1
+        calm[i] = level[at] if at >= 0 else 0.0
+    usual, least = median(level), median(calm)
+    return usual > least or (usual == least and whole >= 0)
+
+
+@compiled
+def _merged(one: Ints, other: Ints) -> Rows:
+    """The places of times, nearly in order, in ascending order, those of `one` before equal ones of the `other` on its end."""
+    first, second, out = rising(one), rising(other), np.empty(len(one) + len(other), np.intp)
+    i = k = 0
+    while i < len(one) or k < len(other):
+        if k == len(other) or (i < len(one) and one[first[i]] <= other[second[k]]):
+            out[i + k] = first[i]
+            i += 1
+        else:
+            out[i + k] = len(one) + second[k]
+            k += 1
+    return out
+
+
+def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> bool:
+    """Whether two directions of a pair send at the same time, though not all the while: an exchange, no hand-over.
+
+    What one hands over is answered when it has come and has been worked on. In an exchange most records begin within `near`
+    typical records of one the other way, and hardly any further than `far`.
+    """
+    pace = max(there.pace_ns(), back.pace_ns(), 1.0)
+    apart = np.abs(nearest(there.start, np.sort(back.start)) - there.start)
+    return bool(np.median(apart) < near * pace and np.percentile(apart, 90) < far * pace)

@@ -1,0 +1,211 @@
+"""Groups of records by small codes: sorted by counting, summed by hashing. Loops over all records, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Ints
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.medians import in_order
+
+Places = NDArray[np.intp]
+
+
+@compiled
+def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
+    """`order` sorted by the keys (0 … n − 1) at those places, equal keys as they were; and where each key begins, n + 1."""
+    begins = np.zeros(n + 1, np.intp)
+    for i in order:
+        begins[np.uint64(keys[np.uint64(i)]) + np.uint64(1)] += 1
+    for k in range(n):
+        begins[k + 1] += begins[k]
+    at = begins.copy()
+    out = np.empty(len(order), np.intp)
+    for i in order:
+        key = np.uint64(keys[np.uint64(i)])
+        out[np.uint64(at[key])] = i
+        at[key] += 1
+    return out, begins
+
+
+@compiled
+def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArray[np.int32], Places, int]:
+    """`numbered`, for at most `most` keys; the third is how many there were, −1 if more."""
+    size = 4
+    while size < 4 * most:
+        size *= 2
+    table, mask = np.full(size, -1, np.int32), np.uint64(size - 1)
+    known, first = np.empty((most, 2), np.uint64), np.empty(most, np.intp)
+    out, n = np.empty(len(one), np.int32), 0
+    for i in range(len(one)):
+        left, right = np.uint64(one[i]), np.uint64(other[i])
+        mixed = left * np.uint64(0x9E3779B97F4A7C15) ^ right * np.uint64(0xC2B2AE3D27D4EB4F)
+        at = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33) & mask
+        k = table[at]
+        while k >= 0 and (known[np.uint64(k), 0] != left or known[np.uint64(k), 1] != right):
+            at = at + np.uint64(1) & mask
+            k = table[at]
+        if k < 0:
+            if n == most:
+                return out, first, -1
+            k = table[at] = n
+            known[n, 0], known[n, 1], first[n] = left, right, i
+            n += 1
+        out[i] = k
+    return out, first[:n], n
+
+
+@compiled
+def _looked_up(one: NDArray[Any], other: NDArray[Any], width: int, size: int) -> tuple[NDArray[np.int32], Places]:
+    """`numbered`, of keys so small that a table of `size` has a place for each: the second whole number is below `width`."""
+    table, first = np.full(size, -1, np.int32), np.empty(size, np.intp)
+    out, n = np.empty(len(one), np.int32), 0
+    for i in range(len(one)):
+        at = np.uint64(one[i]) * np.uint64(width) + np.uint64(other[i])
+        k = table[at]
+        if k < 0:
+            k = table[at] = n
+            first[n] = i
+            n += 1
+        out[i] = k
+    return out, first[:n].copy()
+
+
+def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> tuple[NDArray[np.int32], Places]:
+    """The number of each record's key, a pair of whole numbers, counted from 0 as keys appear; and where each appears first."""
+    if len(one) and one.min() >= 0 and other.min() >= 0:
+        height, width = int(one.max()) + 1, int(other.max()) + 1
+        if height * width <= len(one):
+            return _looked_up(one, other, width, height * width)
+    while True:
+        number, first, n = _numbered(one, other, room)
+        if n >= 0:
+            return number, first
+        room *= 8
+
+
+@compiled
+def ranges(low: Ints, high: Ints) -> Places:
+    """The places from each `low` to before each `high`, on end."""
+    out, n = np.empty((high - low).sum(), np.intp), 0
+    for k in range(len(low)):
+        for i in range(low[k], high[k]):
+            out[n] = i
+            n += 1
+    return out
+
+
+def distinct(values: Ints) -> Ints:
+    """The values, each once, ascending."""
+    values = np.sort(values)
+    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
+
+
+@compiled
+def spans(number: NDArray[Any], start: Ints, end: Ints, first: Ints, last: Ints) -> None:
+    """Into `first` and `last` the least start and the greatest end of each group, and of what was there before."""
+    for i in range(len(number)):
+        k = number[i]
+        first[k] = min(first[k], start[i])
+        last[k] = max(last[k], end[i])
+
+
+@compiled
+def highest(number: NDArray[Any], values: NDArray[Any], most: NDArray[Any]) -> None:
+    """Into `most` the greatest value of each group, and of what was there before."""
+    for i in range(len(number)):
+        most[number[i]] = max(most[number[i]], values[i])
+
+
+@compiled
+def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
+    """Adds the values of each group to `total`."""
+    for i in range(len(number)):
+        total[number[i]] += values[i]
+
+
+@compiled
+def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values: NDArray[Any], total: NDArray[Any]) -> None:
+    """Adds the values at some rows to `total` at the number of each row and the part in which the record lies."""
+    for k in range(len(rows)):
+        total[number[k], part[rows[k]]] += values[rows[k]]
+
+
+def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
+    """The last of a group's times before each of the moments asked for; 0 where there is none. int64[len(asked)]."""
+    return _lasts(groups, times, asked, at, False, 0)
+
+
+def latest(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
+    """The last of a group's times up to each of the moments asked for; −1 where there is none. int64[len(asked)]."""
+    return _lasts(groups, times, asked, at, True, -1)
+
+
+def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: int) -> Ints:
+    """`last_before` or, of the `same` moment too, `latest`; `none` where there is none."""
+    every = np.concatenate([groups, asked])
+    number, first = numbered(every, every)
+    by_time = in_order(times)
+    order, begins = counted(number[: len(groups)], len(first), by_time)
+    return _last(np.asarray(times)[order], begins, number[len(groups) :], at, same, none)
+
+
+@compiled
+def _last(times: Ints, begins: Places, asked: NDArray[np.int32], at: Ints, same: bool, none: int) -> Ints:
+    """The last time of each group asked for; what is asked of a group is mostly asked in order of time."""
+    out, cursor = np.empty(len(asked), np.int64), begins.copy()
+    for i in range(len(asked)):
+        place, low, high, moment = cursor[asked[i]], begins[asked[i]], begins[asked[i] + 1], at[i] + same
+        while place < high and times[place] < moment:
+            place += 1
+        while place > low and times[place - 1] >= moment:
+            place -= 1
+        cursor[asked[i]] = place
+        out[i] = times[place - 1] if place > low else none
+    return out
+
+
+def places_in(rows: Sequence[Ints], which: Ints, times: Ints) -> Ints:
+    """How many of the sorted times in one of some rows come before each time; `which` row is asked for. int64[len(times)]."""
+    return _places(*on_end(rows), which, times)
+
+
+def on_end(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Rows of numbers on end, and where each begins and the last ends."""
+    return np.concatenate([np.zeros(0, np.int64), *rows]), np.cumsum([0, *map(len, rows)])
+
+
+@compiled
+def _places(flat: Ints, begins: Ints, which: Ints, times: Ints) -> Ints:
+    out, cursor = np.empty(len(times), np.int64), begins.copy()  # times of a row are mostly in order
+    for i in range(len(times)):
+        row, time = which[i], times[i]
+        place, low, high = cursor[row], begins[row], begins[row + 1]
+        while place < high and flat[place] < time:
+            place += 1
+        while place > low and flat[place - 1] >= time:
+            place -= 1
+        cursor[row] = place
+        out[i] = place - low
+    return out
+
+
+@compiled
+def preceding(places: Ints, moments: Ints, same: bool) -> Ints:
+    """How many of some ascending places come before each of the moments, those of the `same` moment too if asked for.
+
+    For moments that mostly ascend: one pass over both, where a search for each would begin anew.
+    """
+    out, n = np.empty(len(moments), np.int64), 0
+    for i in range(len(moments)):
+        moment = moments[i] + same
+        while n < len(places) and places[n] < moment:
+            n += 1
+        while n > 0 and places[n - 1] >= moment:
+            n -= 1
+        out[i] = n
+    return out

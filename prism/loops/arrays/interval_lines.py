@@ -1,0 +1,156 @@
+"""Intervals of many ranks at once: every rank has a stretch of one long line of time, so that no loop over ranks is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.intervals import Ints
+
+NOTHING = -1
+Bytes = NDArray[np.int8]
+Painted = tuple[Ints, Ints, Ints, Ints]
+
+
+class Line(NamedTuple):
+    """Steps of all ranks on one line of time, in order; empty steps are left out. int64[n] each.
+
+    A time of a rank lies at `rank` × `stretch` + time − `zero`; `begin`, `end` are places on the line.
+    """
+
+    zero: int
+    stretch: int
+    begin: Ints
+    end: Ints
+    rank: Ints
+    step: Ints
+
+    def place(self, rank: Ints, time_ns: Ints) -> Ints:
+        """Where times of ranks lie on the line."""
+        return rank.astype(np.int64) * self.stretch + (time_ns - self.zero)
+
+    @property
+    def shift(self) -> Ints:
+        """By how much the places of each step are more than its times, ns."""
+        return np.asarray(self.rank * self.stretch - self.zero, dtype=np.int64)
+
+    def slot(self, place: Ints) -> Ints:
+        """The step in which each place lies, its end included; `NOTHING` outside."""
+        if not len(self.begin):
+            return np.full(len(place), NOTHING, np.int64)
+        at = np.searchsorted(self.end, place, "left")
+        known = np.minimum(at, len(self.end) - 1)
+        return np.where((at < len(self.end)) & (self.begin[known] <= place), known, NOTHING)
+
+
+def line(steps: Sequence[Ints], window: tuple[int, int] | None = None) -> Line:
+    """The line of ranks with the given steps, int64[n, 2] each, in order of time.
+
+    `window` holds what other times will be asked for, ns. Stretches are twice as long as all times, so that what is close on
+    the line is of one rank.
+    """
+    rank = np.repeat(np.arange(len(steps)), [len(s) for s in steps])
+    number = np.concatenate([np.arange(len(s)) for s in steps]) if len(steps) else np.zeros(0, np.int64)
+    both = np.concatenate([np.zeros((0, 2), np.int64), *steps])
+    times = np.concatenate([both.ravel(), np.array(window or (), np.int64)])
+    low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+    stretch = 2 * (high - low) + 2
+    if len(steps) * stretch > np.iinfo(np.int64).max:
+        raise OverflowError(f"{len(steps)} ranks × {(high - low) / 1e9:.0f} s do not fit one line of nanoseconds")
+    full = both[:, 1] > both[:, 0]
+    at = rank[full] * stretch - low
+    return Line(low, stretch, at + both[full, 0], at + both[full, 1], rank[full], number[full])
+
+
+@compiled
+def painted(begin: Ints, end: Ints, names: Ints, colours: Painted) -> Painted:
+    """Steps that begin and end then cut into intervals of one colour each: begin, end, slot, colour (`NOTHING` where none).
+
+    All in order of time. Of the `colours` the first two say where they begin and end, the others where among them those of each
+    of the `names` lie: from a place to before another. Where colours overlap the first name is seen.
+    """
+    starts, ends, low, high = colours
+    room, at, n = len(begin), low.copy(), 0
+    for c in range(len(names)):
+        room += 2 * (high[c] - low[c])
+    first, last = np.empty(room, np.int64), np.empty(room, np.int64)
+    slot, colour = np.empty(room, np.int64), np.empty(room, np.int64)
+    for s in range(len(begin)):
+        now = begin[s]
+        while now < end[s]:
+            seen, until = NOTHING, end[s]
+            for c in range(len(names)):
+                while at[c] < high[c] and ends[at[c]] <= now:
+                    at[c] += 1
+                if at[c] == high[c] or starts[at[c]] >= until:
+                    continue
+                if starts[at[c]] > now:
+                    until = starts[at[c]]
+                else:
+                    seen, until = names[c], min(until, ends[at[c]])
+                    break
+            if n and slot[n - 1] == s and colour[n - 1] == seen:
+                last[n - 1] = until
+            else:
+                first[n], last[n], slot[n], colour[n] = now, until, s, seen
+                n += 1
+            now = until
+    return first[:n], last[:n], slot[:n], colour[:n]
+
+
+@compiled
+def unpainted(paint: Painted) -> tuple[Ints, Ints, Ints]:
+    """The intervals of what is `painted` that have no colour: begin, end, slot."""
+    room, n = 0, 0
+    for one in paint[3]:
+        room += one == NOTHING
+    begin, end, slot = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    for i in range(len(paint[3])):
+        if paint[3][i] == NOTHING:
+            begin[n], end[n], slot[n] = paint[0][i], paint[1][i], paint[2][i]
+            n += 1
+    return begin, end, slot
+
+
+@compiled
+def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slot: int, colour: int) -> int:
+    """How many intervals there are with one more after the `n` of `out`: none is empty, neighbours of one colour are one."""
+    first, last, of, seen = out
+    if end <= begin:
+        return n
+    if n and of[n - 1] == slot and seen[n - 1] == colour and last[n - 1] == begin:
+        last[n - 1] = end
+        return n
+    first[n], last[n], of[n], seen[n] = begin, end, slot, colour
+    return n + 1
+
+
+@compiled
+def filled(
+    paint: Painted, begin: Ints, end: Ints, cut: Ints, before: Bytes, label: Bytes, shift: Ints
+) -> tuple[Ints, Ints, Ints, Bytes]:
+    """What is `painted`, with two colours in each of the gaps where it has none: `before` up to its `cut`, then `label`.
+
+    Gaps `begin` and `end` then, in order. Begin and end, ns, slot, colour, in order; neighbours of one slot and colour are one.
+    `shift` is by how much the places of each slot are more than its times, ns.
+    """
+    opens, closes, slot, colour = paint
+    room = (colour != NOTHING).sum() + (cut > begin).sum() + (end > cut).sum()
+    out = (np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8))
+    n, k = 0, 0
+    for i in range(len(slot)):
+        if colour[i] != NOTHING:
+            n = _laid(out, n, opens[i], closes[i], slot[i], colour[i])
+            continue
+        while k < len(cut) and end[k] <= closes[i]:
+            n = _laid(out, n, begin[k], cut[k], slot[i], before[k])
+            n = _laid(out, n, cut[k], end[k], slot[i], label[k])
+            k += 1
+    first, last, of, seen = out
+    for i in range(n):
+        first[i], last[i] = first[i] - shift[of[i]], last[i] - shift[of[i]]
+    return first[:n], last[:n], of[:n], seen[:n]

@@ -1,0 +1,134 @@
+"""What directed pairs carried, summed up over records that stay where they are. Loops over records, compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Flows, Ints, Mask
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import Places, numbered
+from prism.loops.arrays.intervals import Floats
+
+BINS = 20  # parts of a life over which octets are spread
+Numbers = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Directed pairs, in order of their ends: how many records each had, when the first was sent and the last had come, ns,
+    and the octets that they moved.
+
+    `number` is the pair of each record; as many as there are pairs, where it is of none.
+    """
+
+    number: Numbers
+    src: Ints
+    dst: Ints
+    records: Ints
+    first: Ints
+    last: Ints
+    volume: Ints
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    def rows(self, pairs: Mask) -> Places:
+        """The places of the records of some of the pairs."""
+        return np.flatnonzero(np.append(pairs, False).take(self.number))
+
+    def only(self, kept: Mask) -> Carried:
+        """Only some of the pairs."""
+        if kept.all():
+            return self
+        number = _places(np.flatnonzero(kept), len(kept) + 1).take(self.number)
+        columns = self.src, self.dst, self.records, self.first, self.last, self.volume
+        return Carried(number, *(column[kept] for column in columns))
+
+
+def carried(flows: Flows, skipped: Mask, among: Mask) -> Carried:
+    """The pairs of different endpoints `among` those asked for, with all records but those `skipped`."""
+    number, at = numbered(flows.src, flows.dst)
+    src, dst, n = flows.src[at].astype(np.int64), flows.dst[at].astype(np.int64), len(at)
+    if skipped.any():
+        number = np.where(skipped, np.int32(n), number)
+    sums = summed(number, n, flows.sent_ns, flows.end_ns, flows.octets)
+    by = np.lexsort((dst, src))
+    by = by[((sums[0] > 0) & (src != dst) & among[src] & among[dst])[by]]
+    return Carried(_places(by, n + 1).take(number), src[by], dst[by], *(column[by] for column in sums))
+
+
+def _places(by: Places, n: int) -> Numbers:
+    """At which place each of n numbers is; as many as there are, where it is at none."""
+    out = np.full(n, len(by), np.int32)
+    out[by] = np.arange(len(by), dtype=np.int32)
+    return out
+
+
+@compiled
+def summed(number: Numbers, n: int, start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """How many records each of n pairs has, their least start, greatest end and octets; those of number n are of none."""
+    records, volume, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    first = np.full(n + 1, np.iinfo(np.int64).max)
+    for i in range(len(number)):
+        k = np.uint64(number[i])
+        records[k] += 1
+        first[k] = min(first[k], start[i])
+        last[k] = max(last[k], end[i])
+        volume[k] += octets[i]
+    return records[:n], first[:n], last[:n], volume[:n]
+
+
+def recurrent(known: Carried, start: Ints, octets: Ints, *, least: int = 3, share: float = 0.25) -> Mask:
+    """Which pairs' traffic comes back all through the life of their ends, unlike a broadcast, a checkpoint or a copy.
+
+    At least `least` records, and spread at least `share` as wide as the heaviest pair at either end, in its life. `start` and
+    `octets` are of all records.
+    """
+    model = _models(known.src, known.dst, known.volume)
+    width = widths(known.number, start, octets, known.first[model], known.last[model], BINS)
+    own = width
+    if (model[model] != model).any():
+        own = widths(known.number, start, octets, known.first, known.last, BINS)
+    out: Mask = (known.records >= least) & (width >= np.maximum(share * own[model], 1.5))
+    return out
+
+
+@compiled
+def _models(src: Ints, dst: Ints, volume: Ints) -> Places:
+    """The heaviest pair at either end of each, of which the lighter."""
+    n, ends = len(src), 0
+    for k in range(n):
+        ends = max(ends, src[k] + 1, dst[k] + 1)
+    heaviest, out = np.full(ends, -1), np.empty(n, np.intp)
+    for k in range(n):
+        for at in (src[k], dst[k]):
+            if heaviest[at] < 0 or volume[heaviest[at]] < volume[k]:
+                heaviest[at] = k
+    for k in range(n):
+        first, second = heaviest[src[k]], heaviest[dst[k]]
+        out[k] = first if volume[first] <= volume[second] else second
+    return out
+
+
+@compiled
+def widths(number: Numbers, start: Ints, octets: Ints, low: Ints, high: Ints, bins: int) -> Floats:
+    """Over how many of `bins` equal parts of its life, `low` to `high`, ns, each pair's octets are spread.
+
+    It is the inverse of their summed squared shares.
+    """
+    n = len(low)
+    part, out = np.zeros((n, bins), np.int64), np.empty(n)
+    for i in range(len(number)):
+        k = number[i]
+        if k < n:
+            place = (start[i] - low[k]) * bins // max(high[k] - low[k], 1)
+            part[k, min(max(place, 0), bins - 1)] += octets[i]
+    for k in range(n):
+        squares, total = 0.0, max(part[k].sum(), 1)
+        for moved in part[k]:
+            squares += (moved / total) ** 2
+        out[k] = 1 / max(squares, 1e-12)
+    return out

@@ -1,0 +1,37 @@
+"""Exchanges of all with all, some of whose lanes looked like something else: a pair of which one is often late hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from prism.loops.arrays.edges import Edge, Pair
+from prism.loops.communicators.pair_lockstep import Collective, merged
+
+
+def completed(
+    found: Sequence[Collective], edges: Mapping[Pair, Edge], *, most: float = 0.75, alike: float = 2.0
+) -> list[Collective]:
+    """Collectives; where all but a few send to each, more than `most` of them, with these few if others hold just them.
+
+    Lanes of those move about as much, up to `alike` times: experts are now more, now less in demand.
+    """
+    out = list(found)
+    for big in sorted(found, key=lambda one: -len(one.edges)):
+        n = len(big.members)
+        if n < 4 or len(big.edges) <= most * n * (n - 1):
+            continue
+        lanes = {key[:2] for key in big.edges}
+        if not most * n * (n - 1) < len(lanes) < n * (n - 1):
+            continue
+        missing = {(a, b) for a in big.members for b in big.members if a != b} - lanes
+        usual = float(np.median([edges[key].volume for key in big.edges]))
+        few = [one for one in out if {key[:2] for key in one.edges} <= missing and _like(usual, one, edges, alike)]
+        if few and set().union(*({key[:2] for key in one.edges} for one in few)) == missing:
+            out = [one for one in out if one is not big and one not in few] + [merged([big, *few])]
+    return out
+
+
+def _like(usual: float, one: Collective, edges: Mapping[Pair, Edge], times: float) -> bool:
+    return all(usual / times <= edges[key].volume <= usual * times for key in one.edges)

@@ -1,0 +1,207 @@
+"""Which connections of a pair carry the same conversation.
+
+Every communicator has connections of its own, so what one connection carries is of one kind; one conversation may ride on
+several (channels, several queue pairs), and gets new ones after a restart. Connections of a pair that move about as much in
+about as many records at the same times are one lane; so are those that follow one another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import compress, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Codes, Flows, Mask
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import counted, numbered, spans, totals
+from prism.loops.arrays.intervals import Ints, union
+
+Rows = NDArray[np.intp]
+
+
+class _Line(NamedTuple):
+    """One direction of one connection; `port` joins the directions of a TCP connection, 0 where nothing does.
+
+    `parts` are its messages, records where nobody counted those: a record may be several that followed upon one another.
+    """
+
+    low: bool  # from the lower endpoint to the higher
+    port: int
+    first: int
+    last: int
+    octets: int
+    parts: int
+    rows: Rows
+
+    def like(self, other: _Line, tolerance: float) -> bool:
+        """Whether two lines moved about as much in about as many parts."""
+        a = abs(float(np.log((self.octets + 1) / (other.octets + 1))))
+        return a <= tolerance and abs(float(np.log(self.parts / other.parts))) <= tolerance
+
+
+class Connections(NamedTuple):
+    """The connection of each of some `rows`, one direction of one, counted as they appear, and where `at` each does first."""
+
+    rows: Rows
+    number: NDArray[np.int32]
+    at: Rows
+
+
+def connections(flows: Flows, rows: Rows) -> Connections:
+    """The connections of the given rows; where all have queue pairs the source port is none: that of RoCEv2 is entropy."""
+    ends, ports, queue = (flows.src, flows.dst), (flows.src_port, flows.dst_port), flows.dst_qp.take(rows)
+    keys = _keys(ends[0].take(rows), ends[1].take(rows), ports[0].take(rows), ports[1].take(rows), queue)
+    return Connections(rows, *numbered(*keys))
+
+
+@compiled
+def _keys(
+    src: Codes, dst: Codes, src_port: NDArray[np.uint16], dst_port: NDArray[np.uint16], queue: NDArray[np.uint32]
+) -> tuple[Ints, Ints]:
+    """Whom each record is from and to, and on what, as one number each."""
+    pair, line, told = np.empty(len(src), np.int64), np.empty(len(src), np.int64), queue.all()
+    for i in range(len(src)):
+        pair[i] = np.int64(src[i]) << 32 | np.int64(dst[i])
+        line[i] = np.int64(queue[i]) << 32 | np.int64(dst_port[i]) << 16 | (0 if told else np.int64(src_port[i]))
+    return pair, line
+
+
+def lanes(flows: Flows, known: Connections, *, tolerance: float = 0.25, most: int = 64) -> Ints:
+    """The lane of each of some rows, whose connections are `known`, within its pair, counted from 0; the same number in both
+    directions.
+
+    A pair of more than `most` connections, as clients of storage have, is one lane, as is one without ports or queue pairs.
+    """
+    out = np.zeros(len(known.rows), np.int64)
+    if several := _by_pair(flows, known, most):
+        start = flows.start_ns[known.rows]
+        for lines in several:
+            for number, lane in enumerate(_joined(lines, tolerance, start)):
+                for line in lane:
+                    out[line.rows] = number
+    return out
+
+
+def renewals(flows: Flows, known: Connections, *, most: int = 8, least: float = 1e-3) -> Ints:
+    """Times, ns, from which on all of some rows are on other connections (`known`) than before: a job begins anew then.
+
+    More than `most` of them are no restarts but a habit. Connections that carry less than `least` of what the heaviest one does
+    only belong to what follows: ranks find one another over such. None without ports or queue pairs.
+    """
+    rows, number, at = known
+    if not any(bool(column[rows[at]].any()) for column in (flows.dst_qp, flows.src_port, flows.dst_port)):
+        return np.zeros(0, np.int64)
+    first, last, moved = _lives(number, flows.start_ns.take(rows), flows.end_ns.take(rows), flows.octets.take(rows), len(at))
+    heavy = moved >= least * moved.max()
+    begins, ends = union(first[heavy], last[heavy])
+    every = union(first, last)[0]
+    between = np.searchsorted(ends, every)
+    anew = every[(between > 0) & (every <= np.append(begins, begins[:1])[between])]
+    return anew if len(begins) - 1 <= most else anew[:0]
+
+
+def _lives(number: NDArray[np.int32], start: Ints, end: Ints, octets: Ints, n: int) -> tuple[Ints, Ints, Ints]:
+    """When the first record of each of `n` groups began, when the last ended, and what they moved."""
+    first, last, moved = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    spans(number, start, end, first, last)
+    totals(number, octets, moved)
+    return first, last, moved
+
+
+def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
+    """The lines of every pair that has several of a direction, up to `most`; `rows` in them are places in the `known` rows."""
+    rows, at = known.rows, known.rows[known.at]
+    src, dst = flows.src[at].astype(np.int64), flows.dst[at].astype(np.int64)
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    there = src == low
+    ports = flows.src_port[at].astype(np.int64), flows.dst_port[at].astype(np.int64)
+    queue = flows.dst_qp[at].astype(np.int64)
+    port = np.where(there, ports[0] << 16 | ports[1], ports[1] << 16 | ports[0])
+    port = np.where(queue > 0, 0, port)  # the source port of RoCEv2 is entropy
+    line, one = numbered(low << 32 | high, port << 32 | queue << 1 | there)
+    by = one[np.lexsort((queue[one], port[one], there[one], high[one], low[one]))]
+    low, high, there, port = low[by], high[by], there[by], port[by]
+    asked = _several(low << 32 | high, there, most)
+    if not asked.any():
+        return []
+    place = np.empty(len(by), np.int32)
+    place[line[by]] = np.arange(len(by), dtype=np.int32)
+    number = place[line].take(known.number)
+    order, begins = counted(number, len(by), np.arange(len(rows)))
+    first, last, moved = _lives(number, flows.start_ns[rows], flows.end_ns[rows], flows.octets[rows], len(by))
+    messages = np.zeros(len(by), np.int64)
+    totals(number, flows.messages[rows], messages)
+    parts = np.where(messages > 0, messages, np.diff(begins))
+    pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
+    columns = zip(*(c.tolist() for c in (low, high, there, port, first, last, moved, parts)), strict=True)
+    known_lines = zip(columns, pairwise(begins.tolist()), strict=True)
+    for (lower, higher, way, own, begin, end, octets, many), (a, b) in compress(known_lines, asked):
+        pairs[lower, higher].append(_Line(way, own, begin, end, octets, many, order[a:b]))
+    return list(pairs.values())
+
+
+def _several(pair: Ints, there: Mask, most: int) -> Mask:
+    """Which lines, in order of pair, are of pairs that have several of a direction, but no more than `most` in all."""
+    _, place, lines = np.unique(pair, return_inverse=True, return_counts=True)
+    lower = np.bincount(place, there, len(lines))
+    asked = (np.maximum(lower, lines - lower) > 1) & (lines <= most)
+    return np.asarray(asked[place], dtype=np.bool_)
+
+
+def _joined(lines: list[_Line], tolerance: float, start: Ints) -> list[list[_Line]]:
+    """Lines as lanes, the heaviest first. After a restart lanes go on in the order of how fast they move."""
+    lanes: list[list[_Line]] = []
+    for epoch in _epochs(lines):
+        own: list[list[_Line]] = []
+        for line in sorted(epoch, key=lambda one: -one.octets):
+            for lane in own:
+                if _belongs(line, lane, tolerance, start):
+                    lane.append(line)
+                    break
+            else:
+                own.append([line])
+        for number, lane in enumerate(own):
+            if number < len(lanes):
+                lanes[number] += lane
+            else:
+                lanes.append(lane)
+    return lanes
+
+
+def _epochs(lines: list[_Line]) -> Iterator[list[_Line]]:
+    """Lines that lived at one time."""
+    epoch: list[_Line] = []
+    for line in sorted(lines, key=lambda one: one.first):
+        if epoch and line.first >= max(other.last for other in epoch):
+            yield epoch
+            epoch = []
+        epoch.append(line)
+    yield epoch
+
+
+def _belongs(line: _Line, lane: list[_Line], tolerance: float, start: Ints) -> bool:
+    if line.port and any(line.port == other.port for other in lane):
+        return True
+    like = (other for other in lane if (not line.port or line.low == other.low) and line.like(other, tolerance))
+    return any(line.low != other.low or _at_once(start[line.rows], start[other.rows]) for other in like)
+
+
+def _at_once(one: Ints, other: Ints) -> bool:
+    """Whether most records of two lines begin no further from one of the other line than records usually follow one another.
+
+    Conversations of about the same volume have their own times in a step.
+    """
+    one, other = np.sort(one), np.sort(other)
+    life = float(max(one[-1], other[-1]) - min(one[0], other[0]))
+    return all(_distance(a, b) * len(a) <= life for a, b in ((one, other), (other, one)))
+
+
+def _distance(times: Ints, others: Ints) -> float:
+    """The median distance of some times to the nearest of others, both ascending, ns."""
+    at = np.searchsorted(others, times)
+    after, before = others[np.minimum(at, len(others) - 1)], others[np.maximum(at - 1, 0)]
+    return float(np.median(np.minimum(np.abs(after - times), np.abs(times - before))))

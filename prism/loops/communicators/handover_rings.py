@@ -1,0 +1,116 @@
+"""Rings that look as if their pairs handed work over: what goes around one way is followed by what goes around the other.
+
+A sharded model gathers its layers one way and scatters their gradients the other, so that between the two each pair is ahead,
+as stages of a pipeline are. But all around the ring lanes move at the same time, which those between stages do not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import networkx as nx
+import numpy as np
+
+from prism.loops.arrays.edges import Edge, Pair, flipped
+from prism.loops.communicators.handover_test import Handover
+from prism.loops.communicators.lane_order import QUANTILES, beyond, by_share, coincides, course, side_by_side
+from prism.loops.communicators.pair_lockstep import Collective, of_lanes
+
+LEAST = 0.25  # of what two lanes move, beyond chance, at one time; stages in step reach it now and then, not all around
+
+
+def circles(
+    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.4
+) -> tuple[dict[Pair, Handover], list[Collective]]:
+    """Pairs that hand over, without those that close a ring all around which lanes move at once; and those rings.
+
+    They do where all move the same, each way: from the last stage of a pipeline to the first less is handed over, if at all.
+    So they do where most move the share `threshold` of their octets, beyond chance, while the next one does, and none much
+    less. A ring goes on inside a `host` as well.
+    """
+    alike = _alike_both_ways(tides, edges, host)
+    known = {key for ring in alike for key in ring}
+    found = of_lanes([[edges[key] for key in ring] for ring in alike])
+    tides = {pair: tide for pair, tide in tides.items() if pair not in known}
+    place = {end: host.get(end) or end for pair in tides for end in pair[:2]}
+    graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
+    out = dict(tides)
+    for part in nx.connected_components(graph):
+        if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
+            continue
+        own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
+        rings = _moving_at_once(own, place, len(part), threshold)
+        if sum(map(len, rings)) == len(own):
+            out = {pair: tide for pair, tide in out.items() if pair not in own}
+            found += of_lanes([[own[key] for key in ring] for ring in rings])
+    return out, found
+
+
+def _alike_both_ways(
+    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01
+) -> list[list[Pair]]:
+    """The lanes of circles all of which move the same: those that go around one way, and those that go the other.
+
+    A circle goes on inside a `host` only where nothing else moves, and each way for itself: what replicas of a pipeline hand
+    over may go around hosts, too, but they reduce gradients; and if they do so inside hosts, half of them hand on what goes
+    down while the others hand on what comes back.
+    """
+    graph: nx.Graph[int] = nx.Graph((pair[0], pair[1]) for pair in tides)
+    ends: dict[str, list[int]] = defaultdict(list)
+    for node, degree in graph.degree:
+        if degree == 1 and (home := host.get(node)) is not None:
+            ends[home].append(node)
+    inside = [(nodes[0], nodes[1]) for nodes in ends.values() if len(nodes) == 2]
+    graph.add_edges_from(inside)
+    out = list[list[Pair]]()
+    for part in nx.connected_components(graph):
+        if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
+            continue
+        own = [key for pair in tides if pair[0] in part for key in (pair, flipped(pair))]
+        alone = len(own) == len(edges) or not any(pair[0] in part for pair in inside)
+        volumes = [edges[key].volume for key in own]
+        if alone and max(volumes) <= (1 + equal) * min(volumes):
+            order = [node for node, _ in nx.find_cycle(graph, min(part))]
+            after = dict(zip(order, order[1:] + order[:1], strict=True))
+            ways = [[key for key in own if (after[key[0]] == key[1]) == way] for way in (True, False)]
+            if not any(pair[0] in part for pair in inside) or _each_way(ways, edges):
+                out += [way for way in ways if way]
+    return out
+
+
+def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, most: int = 32) -> bool:
+    """Whether lanes come to the same share of their octets at the same time as others of their way, not of the other one.
+
+    About `most` of each are asked.
+    """
+    ways = [way[:: max(len(way) // most, 1)] for way in ways]
+    came = np.array([by_share(edges[key].start, edges[key].octets, QUANTILES) for way in ways for key in way])
+    of = np.repeat([0, 1], [len(way) for way in ways])
+    apart = np.array([np.median(np.abs(came - one), axis=1) for one in came])
+    same = of == of[:, None]
+    return bool(apart[same & ~np.eye(len(of), dtype=np.bool_)].mean() < apart[~same].mean())
+
+
+def _moving_at_once(
+    lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around: int, threshold: float
+) -> list[list[Pair]]:
+    """The lanes that move at once, one after the other all around a ring of so many links: each way, if they do."""
+    keys, side = list(lanes), side_by_side(lanes.values())
+    courses = [course(*edge.moved, *edge.activity()) for edge in lanes.values()]
+    leaving: dict[int | str, list[int]] = defaultdict(list)
+    for j, (there, *_) in enumerate(keys):
+        leaving[place[there]].append(j)
+    graph: nx.Graph[int] = nx.Graph()
+    for i, (src, here, *_) in enumerate(keys):
+        for j in leaving[place[here]]:
+            if place[src] != place[keys[j][1]]:
+                both = beyond(min(coincides(side, i, j), coincides(side, j, i)), courses[i], courses[j])
+                if both >= LEAST:
+                    graph.add_edge(i, j, both=both)
+    out = []
+    for part in nx.connected_components(graph):
+        links: list[float] = [told["both"] for _, _, told in graph.subgraph(part).edges(data=True)]
+        if len(links) >= len(part) >= around and np.median(links) >= threshold:
+            out.append([keys[i] for i in sorted(part)])
+    return out

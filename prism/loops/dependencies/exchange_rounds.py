@@ -1,0 +1,104 @@
+"""Rounds of exchanges, in which a rank sends as much to each of its partners: who joined one, and who met whom in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.record_groups import by_group
+from prism.loops.dependencies.matched_volumes import UNKNOWN, Shares
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.intp]
+
+
+def who_joined(sent: Shares, told: Mask, to: Ints, octets: Ints, *, parts: int = 1024) -> Mask:
+    """Which of the records that are `told` of follow others of the same round: who has joined it has no work left.
+
+    Of the partners of a rank one may be late: a round begins with the first lane that comes to the same share of its octets, in
+    so many `parts`. The records are those `sent` by each rank in each step, `to` their receivers, numbers from 0.
+    """
+    return _who_joined(sent.order, sent.begins, sent.time, told, to, octets, parts)
+
+
+@compiled
+def _who_joined(order: Places, begins: Places, time: Ints, told: Mask, to: Ints, octets: Ints, parts: int) -> Mask:
+    lanes = 0
+    for one in to:
+        lanes = max(lanes, one + 1)
+    out, total, moved = np.zeros(len(order), np.bool_), np.zeros(lanes), np.zeros(lanes)
+    first, seen = np.empty(parts + 1, np.int64), np.full(parts + 1, -1)
+    lane, size = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    for k in range(len(begins) - 1):
+        own = range(begins[k], begins[k + 1])
+        for j in own:
+            i = order[j]
+            lane[j], size[j] = to[i] if told[i] else -1, octets[i]
+            if lane[j] >= 0:
+                total[lane[j]] += size[j]
+        for j in own:
+            if lane[j] >= 0:
+                part = int(np.rint(moved[lane[j]] / total[lane[j]] * parts))
+                if seen[part] < k:
+                    first[part], seen[part] = time[j], k
+                out[order[j]] = time[j] > first[part]
+                moved[lane[j]] += size[j]
+        for j in own:
+            if lane[j] >= 0:
+                total[lane[j]] = moved[lane[j]] = 0.0
+    return out
+
+
+@compiled
+def settle(out: Ints, rows: Ints, told: Mask, before: Ints, joined: Mask, start: Ints, ahead: bool) -> Places:
+    """Into `out` what the records `told` of needed besides what it says already: what came `before` in their round, ns.
+
+    Those that `joined` a round began when they could, and so did what was sent ahead of what came before (`UNKNOWN`), if that
+    is known `ahead`. Where those are that begin a round and needed anything that is known.
+    """
+    begins, n = np.empty(len(rows), np.intp), 0
+    for i in range(len(rows)):
+        if told[i]:
+            row = rows[i]
+            if joined[i] or (before[i] == UNKNOWN and ahead):
+                out[row] = start[row]
+            else:
+                out[row] = UNKNOWN if before[i] == UNKNOWN else max(out[row], before[i])
+            if not joined[i] and out[row] > 0:
+                begins[n] = row
+                n += 1
+    return begins[:n]
+
+
+def met(pair: NDArray[Any], back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
+    """What records of pairs need, ns, where those that begin at once need what the later one of them does.
+
+    At once are two whose starts are apart by no more than the share `near` of what either worked since what it `needs`. `pair`
+    is the number of each record's, `back` that of the pair the other way, -1 without any.
+    """
+    order, begins = by_group(pair, len(back), start)
+    return _met(order, begins, back, start, needs, near)
+
+
+@compiled
+def _met(order: Places, begins: Places, back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
+    out = needs.copy()
+    for k in range(len(back)):
+        low, high = (begins[back[k]], begins[back[k] + 1]) if back[k] >= 0 else (0, 0)
+        if low == high:
+            continue
+        at = low
+        for i in order[begins[k] : begins[k + 1]]:
+            while at < high and start[order[at]] < start[i]:
+                at += 1
+            other = order[min(at, high - 1)]
+            if low < at < high and start[i] - start[order[at - 1]] <= start[other] - start[i]:
+                other = order[at - 1]
+            need = max(needs[i], needs[other])
+            if abs(start[other] - start[i]) <= near * (start[i] - need):
+                out[i] = need
+    return out

@@ -1,0 +1,274 @@
+"""What is handed on and what it needed, matched by share: a stage hands on as much as it is given in a step, in order."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import highest
+from prism.loops.arrays.intervals import Floats, Ints
+from prism.loops.arrays.record_groups import by_group
+
+Mask = NDArray[np.bool_]
+Bytes = NDArray[np.int8]
+Places = NDArray[np.intp]
+UNKNOWN = -1
+SLACK = 0.1  # of a piece: octets of headers, a record lost
+
+
+class Moved(NamedTuple):
+    """Records by group (a rank's step and direction): the group, when each counts, its octets; int64[n] each."""
+
+    group: Ints
+    time: Ints
+    octets: Ints
+
+
+@compiled
+def piped(pipe: Mask, way: Bytes, slot: Ints, sends: Mask, end: Ints, ready: Ints, octets: Ints) -> tuple[Moved, Places, Moved]:
+    """What talk of pipelines gives in a known slot and way, the places of what it hands on, and that.
+
+    The group is twice the slot, and one more down the pipeline. What is given counts at its end, the rest when `ready`.
+    """
+    n = np.zeros(2, np.int64)
+    for i in range(len(pipe)):
+        if pipe[i] and way[i] != 0 and slot[i] >= 0:
+            n[int(sends[i])] += 1
+    given, time, moved = np.empty(n[0], np.int64), np.empty(n[0], np.int64), np.empty(n[0], np.int64)
+    handed, offered, load = np.empty(n[1], np.int64), np.empty(n[1], np.int64), np.empty(n[1], np.int64)
+    places, g, h = np.empty(n[1], np.intp), 0, 0
+    for i in range(len(pipe)):
+        if pipe[i] and way[i] != 0 and slot[i] >= 0:
+            group = 2 * slot[i] + (way[i] > 0)
+            if sends[i]:
+                handed[h], offered[h], load[h], places[h] = group, ready[i], octets[i], i
+                h += 1
+            else:
+                given[g], time[g], moved[g] = group, end[i], octets[i]
+                g += 1
+    return Moved(given, time, moved), places, Moved(handed, offered, load)
+
+
+class Shares(NamedTuple):
+    """Records by group and in it by time: their places, where each group of them begins, when each counts, and of its group's
+    octets the share that it is and that the group had moved with it; as long as there are records, but for `begins`.
+    """
+
+    order: Places
+    begins: Places
+    time: Ints
+    own: Floats
+    moved: Floats
+
+
+def shares_of(moved: Moved) -> Shares:
+    """Records by group and time, and their shares. Groups are numbers from 0."""
+    order, begins = by_group(moved.group, int(moved.group.max(initial=-1)) + 1, moved.time)
+    return Shares(order, begins, moved.time.take(order), *_shares(moved.octets.take(order), begins))
+
+
+def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int = 0) -> Ints:
+    """When all had come that each of the records handed on needed; `UNKNOWN` where it needed nothing that was seen.
+
+    `asks` is the group of `given` that each needed. Where `turns` a group hands on some before the first it is given, for which
+    it needs nothing, and then one for each: as many as it ever was ahead. A group moves `pieces` (micro-batches) and needs each
+    whole; 0 where that is not known: then records need what moved the same share.
+    """
+    if not len(given.group) or not len(handed.group):
+        return np.full(len(handed.group), UNKNOWN, np.int64)
+    came = shares_of(given)
+    share, half = share_of(handed)
+    ahead = share + half - moved_by(came, asks, handed.time)
+    lead = np.zeros(int(max(given.group.max(), asks.max())) + 1)
+    highest(asks[turns], ahead[turns], lead)
+    if pieces:
+        lead = np.round(lead * pieces) / pieces
+        share = (np.floor(share * pieces) + 1 - SLACK) / pieces
+    share -= np.where(turns, lead.take(asks), 0.0)
+    return _reached(came, share, asks)
+
+
+@compiled
+def _reached(given: Shares, share: Floats, groups: Ints) -> Ints:
+    """When each of some groups had been given a share of its octets; `UNKNOWN` for none, and for more than it ever was."""
+    out, last, many, n = np.full(len(groups), UNKNOWN, np.int64), given.begins.copy(), len(given.begins) - 1, len(given.time)
+    for i in range(len(groups)):
+        k = groups[i]
+        if share[i] > 0 and k < many:
+            low, high = given.begins[k], given.begins[k + 1]
+            last[k] = place = _place(given.moved, low, high, last[k], k, share[i])
+            if place < high:
+                out[i] = given.time[place]
+            elif low < high == n:  # of the last one what came last is all that is known
+                out[i] = given.time[n - 1]
+    return out
+
+
+def as_sent(given: Shares, handed: Shares) -> Ints:
+    """When a group had been given as much as it had sent before each of the records handed on; 0 before its first.
+
+    In a collective whose members send as much as they are given, each sends on what came in the round before. `UNKNOWN` for
+    what it sends ahead of that: more of the same message.
+    """
+    return _as_sent(given, handed)
+
+
+@compiled
+def _as_sent(given: Shares, handed: Shares) -> Ints:
+    out = np.zeros(len(handed.order), np.int64)
+    for k in range(len(handed.begins) - 1):
+        low, high = (given.begins[k], given.begins[k + 1]) if k + 1 < len(given.begins) else (0, 0)
+        place = low
+        for i in range(handed.begins[k], handed.begins[k + 1]):
+            half = handed.own[i] / 2
+            share = handed.moved[i] - half
+            before = share - half if share > half * (1 + SLACK / 100) else 0.0
+            asked = (before - SLACK * min(before, half)) * (1 - SLACK / 1000)  # sums of shares are not exact
+            if asked > 0:
+                place = _place(given.moved, low, high, place, k, asked)
+                known = place < high and given.time[place] <= handed.time[i]
+                out[handed.order[i]] = given.time[place] if known else UNKNOWN
+    return out
+
+
+@compiled
+def _place(moved: Floats, low: int, high: int, place: int, group: int, share: float) -> int:
+    """The first record of a group, from `low` to before `high`, with which it had moved a share; near `place`."""
+    goal = 2.0 * group + share
+    while place > low and 2.0 * group + moved[place - 1] >= goal:
+        place -= 1
+    while place < high and 2.0 * group + moved[place] < goal:
+        place += 1
+    return place
+
+
+def given_as(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
+    """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
+    return _given(given, share * (1 - SLACK / 1000), groups, at)  # sums of shares are not exact
+
+
+@compiled
+def _given(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
+    """`given_as`; shares of a group are asked for in rising order, mostly."""
+    out, last, many = np.zeros(len(groups), np.int64), given.begins.copy(), len(given.begins) - 1
+    for i in range(len(groups)):
+        if share[i] > 0:
+            k, out[i] = groups[i], UNKNOWN
+            if k < many:
+                high = given.begins[k + 1]
+                last[k] = place = _place(given.moved, given.begins[k], high, last[k], k, share[i])
+                if place < high and given.time[place] <= at[i]:
+                    out[i] = given.time[place]
+    return out
+
+
+def first_of(moved: Moved, pieces: int) -> Mask:
+    """Whether each record is the first of its piece; all are where `pieces` is 0."""
+    if not pieces or not len(moved.group):
+        return np.ones(len(moved.group), np.bool_)
+    shares = shares_of(moved)
+    return _first(moved, shares.order, _halves(shares)[0], pieces)
+
+
+def _first(moved: Moved, order: Ints, share: Floats, pieces: int) -> Mask:
+    """`first_of` records by group and time in an `order`, each the middle of a `share` of its group's octets."""
+    number = (np.floor(share * pieces) + moved.group * (pieces + 1.0))[order]
+    out = np.empty(len(order), np.bool_)
+    out[order] = np.r_[True, number[1:] != number[:-1]]
+    return out
+
+
+def completes(moved: Moved, pieces: int) -> Mask:
+    """Whether each record is the last of its piece; all are where `pieces` is 0."""
+    share, half = share_of(moved)
+    begin, end = (np.floor((share + side) * pieces + SLACK) for side in (-half, half))
+    return np.asarray(end > begin) | (pieces == 0)
+
+
+def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong: float = 0.05, asked: int = 256) -> int:
+    """In how many pieces groups hand on what they are given: the fewest of which none begins before all of it had come.
+
+    Pieces are as large as one another and made of whole records; up to the share `wrong` of them may fail either way. About
+    `asked` groups are looked at. 0 where no number fits.
+    """
+    groups = np.flatnonzero(np.bincount(handed.group))
+    few = _of(handed.group, groups[:: max(len(groups) // asked, 1)])
+    handed, asks = Moved(*(column[few] for column in handed)), asks[few]
+    near = _of(given.group, asks)
+    given = Moved(*(column[near] for column in given))
+    if not len(given.group) or not len(handed.group):
+        return 0
+    came, goes, count = shares_of(given), shares_of(handed), np.bincount(handed.group)
+    share, half = _halves(goes)
+    for pieces in range(1, min(most, int(count.max())) + 1):
+        first = _first(handed, goes.order, share, pieces)
+        begins = (share - half)[first] * pieces
+        whole = np.abs(begins - np.round(begins)) <= np.minimum(half[first] * pieces, SLACK)
+        if first.sum() < (1 - wrong) * pieces * np.count_nonzero(count) or whole.mean() < 1 - wrong:
+            continue
+        own = Moved(*(column[first] for column in handed))
+        come = moved_by(came, asks[first], own.time) * pieces
+        if (come + SLACK >= np.round(begins) + 1).mean() >= 1 - wrong:
+            return pieces
+    return 0
+
+
+def _of(group: Ints, some: Ints) -> NDArray[np.intp]:
+    """The places of records of some groups."""
+    known = np.zeros(max(group.max(initial=-1), some.max(initial=-1)) + 1, np.bool_)
+    known[some] = True
+    return np.flatnonzero(known[group])
+
+
+def moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
+    """The share of its octets that each of the groups asked for had moved by a time, and at that moment."""
+    return _moved_by(moved, group, time)
+
+
+@compiled
+def _moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
+    """`moved_by`; moments of a group are asked for in rising order, mostly."""
+    out, last, many = np.zeros(len(group)), moved.begins.copy(), len(moved.begins) - 1
+    for i in range(len(group)):
+        if group[i] < many:
+            place, low, high = last[group[i]], moved.begins[group[i]], moved.begins[group[i] + 1]
+            while place > low and moved.time[place - 1] > time[i]:
+                place -= 1
+            while place < high and moved.time[place] <= time[i]:
+                place += 1
+            last[group[i]] = place
+            out[i] = moved.moved[place - 1] if place > low else 0.0
+    return out
+
+
+@compiled
+def _shares(octets: Ints, begins: Places) -> tuple[Floats, Floats]:
+    """The share of its group's octets that each record is, and that its group had moved with it; records by group."""
+    own, moved = np.empty(len(octets)), np.empty(len(octets))
+    for k in range(len(begins) - 1):
+        total = so_far = 0
+        for i in range(begins[k], begins[k + 1]):
+            total += octets[i]
+        whole = max(float(total), 1.0)
+        for i in range(begins[k], begins[k + 1]):
+            so_far += octets[i]
+            own[i], moved[i] = octets[i] / whole, so_far / whole
+    return own, moved
+
+
+def share_of(moved: Moved) -> tuple[Floats, Floats]:
+    """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
+    return _halves(shares_of(moved))
+
+
+@compiled
+def _halves(shares: Shares) -> tuple[Floats, Floats]:
+    """`share_of`, record by record as they were."""
+    share, half = np.empty(len(shares.order)), np.empty(len(shares.order))
+    for i in range(len(shares.order)):
+        half[shares.order[i]] = shares.own[i] / 2
+        share[shares.order[i]] = shares.moved[i] - shares.own[i] / 2
+    return share, half

@@ -1,0 +1,31 @@
+"""What edges moved by step, in one pass over all records in the order in which they lie. Loops over records, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.intervals import Floats, Ints
+
+Numbers = NDArray[np.int32]
+
+
+@compiled
+def numbers_of(rows: NDArray[np.intp], low: Ints, high: Ints, n: int) -> Numbers:
+    """The number of the edge of each of n records, -1 of those of none; those of edge k are `rows` at `low` k to `high` k."""
+    out = np.full(n, -1, np.int32)
+    for k in range(len(low)):
+        for i in range(low[k], high[k]):
+            out[rows[i]] = k
+    return out
+
+
+@compiled
+def tally(number: Numbers, part: NDArray[Any], values: NDArray[Any], total: Floats) -> None:
+    """Adds the value of each record to `total` at its number, unless that is -1, and the part in which it lies."""
+    for i in range(len(number)):
+        if number[i] >= 0:
+            total[number[i], part[i]] += values[i]

@@ -1,0 +1,226 @@
+"""What each rank says and is told: both ends of records on the line of `interval_lines`. Loops over records, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Ints, Mask
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import Places, on_end
+from prism.loops.arrays.interval_lines import NOTHING, Bytes, Line
+from prism.loops.arrays.intervals import Floats, at_half
+from prism.loops.arrays.medians import in_order, rising
+
+Ranks = NDArray[np.int32]
+Ends = tuple[Ranks, Ranks]
+Told = tuple[Ints, Ints, Ints, Bytes, Bytes, Ints, Mask, Ints, Ints]
+ABOUT = [("record", "i4"), ("kind", "i1"), ("way", "i1"), ("sends", "?")]
+END = np.dtype([("start", "i8"), ("end", "i8"), ("octets", "i8"), *ABOUT], align=True)  # ends are put into order as a whole
+
+
+def in_time(start: Ints, rows: Sequence[Places]) -> tuple[Places, NDArray[np.int32]]:
+    """The rows of streams in order of `start`, equal ones by stream and as they are; and of which stream each is.
+
+    Rows are mostly in order of start as they are: then nothing is sorted.
+    """
+    every, bounds = on_end(rows)
+    found, of = _in_time(start, every, bounds)
+    if len(found) < len(every):
+        order = in_order(start[every])
+        found, of = every[order], np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(bounds))[order]
+    return found, of
+
+
+@compiled
+def _in_time(start: Ints, rows: Places, bounds: Ints) -> tuple[Places, NDArray[np.int32]]:
+    """`in_time` where the rows of all streams, those of stream s at `bounds` s to s + 1, ascend; else fewer than there are."""
+    stream, n = np.full(len(start), NOTHING, np.int32), 0
+    for s in range(len(bounds) - 1):
+        for i in range(bounds[s], bounds[s + 1]):
+            if stream[rows[i]] >= 0 or (i > bounds[s] and rows[i] < rows[i - 1]):
+                return rows[:0], stream[:0]
+            stream[rows[i]] = s
+    found, of = np.empty(len(rows), np.intp), np.empty(len(rows), np.int32)
+    for row in range(len(start)):
+        if stream[row] >= 0:
+            if n and start[row] < start[found[n - 1]]:
+                return rows[:0], stream[:0]
+            found[n], of[n] = row, stream[row]
+            n += 1
+    low = 0
+    for high in range(1, n + 1):
+        if high == n or start[found[high]] > start[found[low]]:
+            if high > low + 1:
+                order = rising(of[low:high])
+                found[low:high], of[low:high] = found[low:high][order], of[low:high][order]
+            low = high
+    return found, of
+
+
+@compiled
+def ways(src: Ranks, dst: Ranks, piped: Mask, stage: Ints) -> Bytes:
+    """+1 for records that go down a pipeline of ranks' stages, −1 up, 0 where they are not `piped` or no stage is known.
+
+    With interleaved stages the last hands on to the first.
+    """
+    out, last = np.zeros(len(src), np.int8), 0
+    for one in stage:
+        last = max(last, one)
+    for i in range(len(src)):
+        here, there = stage[src[i]], stage[dst[i]]
+        if piped[i] and here >= 0 and there >= 0:
+            apart = there - here
+            around = abs(apart) == last and last > 1
+            out[i] = np.sign(-apart if around else apart)
+    return out
+
+
+def told(ends: Ends, times: tuple[Ints, Ints], said: tuple[Bytes, Bytes, Ints], words: tuple[Ints, Ints], on: Line) -> Told:
+    """Both ends of records in order of start, by rank and start, senders first: where on a line the record starts and ends, in
+    which step, what is `said` of it (three columns), whether the end sends, where its sender was ready, its receiver said so.
+
+    `ends` are the ranks that send and that are sent to (at least −1), `times` start and end. `words` are when sender and
+    receiver said that they were ready, ns, −1 where unknown: then a sender was ready when it started. Where nobody said
+    anything words are empty.
+    """
+    ranks = max(int(side.max(initial=NOTHING)) for side in ends) + 1
+    firsts = np.searchsorted(on.rank, np.arange(ranks + 1))
+    return _told(np.empty(2 * len(times[0]), END), ends, times, said, words, on[:4], firsts)
+
+
+@compiled
+def _told(
+    some: NDArray[Any],
+    ends: Ends,
+    times: tuple[Ints, Ints],
+    said: tuple[Bytes, Bytes, Ints],
+    words: tuple[Ints, Ints],
+    line: tuple[int, int, Ints, Ints],
+    firsts: Ints,
+) -> Told:
+    """`told`, with room for `some` ends; the steps of rank r are those of the line at `firsts` r to r + 1."""
+    bounds = _sorted(some, ends, times, said, len(firsts) - 1)
+    zero, stretch, begins, closes = line
+    n, worded = len(some), len(words[0]) > 0
+    start, end, slot, octets = (np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64))
+    kind, way, sends = np.empty(n, np.int8), np.empty(n, np.int8), np.empty(n, np.bool_)
+    ready, called = (np.empty(n, np.int64) if worded else start), np.full(n if worded else 0, NOTHING, np.int64)
+    for rank in range(-1, len(firsts) - 1):
+        low, high = (firsts[rank], firsts[rank + 1]) if rank >= 0 else (0, 0)
+        at, shift = low, rank * stretch - zero
+        for k in range(bounds[rank + 1], bounds[rank + 2]):
+            one = some[k]
+            start[k], end[k], octets[k] = one.start + shift, one.end + shift, one.octets
+            kind[k], way[k], sends[k] = one.kind, one.way, one.sends
+            if worded:
+                offer, call = (words[0][one.record], words[1][one.record]) if one.sends else (NOTHING, NOTHING)
+                ready[k] = offer + shift if offer >= 0 else start[k]
+                called[k] = call + shift if call >= 0 else NOTHING
+            while at > low and closes[at - 1] >= end[k]:
+                at -= 1
+            while at < high and closes[at] < end[k]:
+                at += 1
+            slot[k] = at if at < high and begins[at] <= end[k] else NOTHING
+    return start, end, slot, kind, way, octets, sends, ready, called
+
+
+@compiled
+def _sorted(
+    some: NDArray[Any], ends: Ends, times: tuple[Ints, Ints], said: tuple[Bytes, Bytes, Ints], ranks: int
+) -> NDArray[np.intp]:
+    """Both ends of records in order of start into `some`, by rank and start; and where those of each rank begin, from −1 on."""
+    (src, dst), (start, end), (kind, way, octets) = ends, times, said
+    n, bounds = len(start), np.zeros(ranks + 2, np.intp)
+    for i in range(n):
+        bounds[src[i] + 2] += 1
+        bounds[dst[i] + 2] += 1
+    for k in range(ranks + 1):
+        bounds[k + 1] += bounds[k]
+    at, low = bounds.copy(), 0
+    while low < n:
+        high = low + 1
+        while high < n and start[high] == start[low]:
+            high += 1
+        for side in range(2):
+            for i in range(low, high):
+                rank = dst[i] if side else src[i]
+                one = some[at[rank + 1]]
+                at[rank + 1] += 1
+                one.start, one.end, one.octets, one.record = start[i], end[i], octets[i], i
+                one.kind, one.way, one.sends = kind[i], way[i], side == 0
+        low = high
+    return bounds
+
+
+@compiled
+def coloured(names: Ints, kind: Bytes, start: Ints, end: Ints, close: Floats) -> tuple[Ints, Ints, Ints, Ints]:
+    """When talk, in order of start, of each kind of `names` goes on, gaps no longer than the kind's `close` closed: start, end.
+
+    Those of name c lie at the third's place c to before the fourth's.
+    """
+    many = 0
+    for name in names:
+        many = max(many, name + 1)
+    number, low = np.full(many, -1, np.int64), np.zeros(len(names) + 1, np.int64)
+    for c in range(len(names)):
+        number[names[c]] = c
+    for one in kind:
+        if one < many and number[one] >= 0:
+            low[number[one] + 1] += 1
+    for c in range(len(names)):
+        low[c + 1] += low[c]
+    first, last, high = np.empty(low[-1], np.int64), np.empty(low[-1], np.int64), low[:-1].copy()
+    for i in range(len(kind)):
+        c = number[kind[i]] if kind[i] < many else -1
+        if c >= 0:
+            n = high[c]
+            if n == low[c] or start[i] - last[n - 1] > close[c]:
+                first[n], last[n] = start[i], end[i]
+                high[c] += 1
+            else:
+                last[n - 1] = max(last[n - 1], end[i])
+    return first, last, low[:-1], high
+
+
+@compiled
+def paces(names: Ints, kind: Bytes, start: Ints, end: Ints, octets: Ints) -> Floats:
+    """How long the record of a typical octet of each kind of `names` lasted, ns; 0 of those of which there is none."""
+    out = np.zeros(len(names))
+    for c in range(len(names)):
+        own = 0
+        for one in kind:
+            own += one == names[c]
+        if not own:
+            continue
+        length, weight, n = np.empty(own, np.int64), np.empty(own, np.int64), 0
+        for i in range(len(kind)):
+            if kind[i] == names[c]:
+                length[n], weight[n] = end[i] - start[i], octets[i]
+                n += 1
+        out[c] = at_half(length, weight)
+    return out
+
+
+@compiled
+def unit_of(octets: Ints, messages: Ints) -> float:
+    """Octets of a small message: a tenth of all octets, of at least one record, are in messages no larger than that."""
+    left, load = octets // np.maximum(messages, 1), octets.copy()
+    least, below, n = octets.sum() / 10, 0, len(left)
+    while True:  # what is on the wrong side of a guess is left out, until a guess is right
+        guess, less, same, low = left[n // 2], 0, 0, 0
+        for i in range(n):  # no branches: they cannot be foreseen
+            less += load[i] * (left[i] < guess)
+            same += load[i] * (left[i] == guess)
+            low += left[i] < guess
+        down, kept = low > 0 and below + less >= least, 0
+        if not down and below + less + same >= least:
+            return float(guess)
+        for i in range(n):
+            value, weight = left[i], load[i]
+            left[kept], load[kept] = value, weight
+            kept += value < guess if down else value > guess
+        below, n = below if down else below + less + same, kept

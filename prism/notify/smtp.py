@@ -1,0 +1,106 @@
+"""Send a message by SMTP (RFC 5321) to an address that was checked: STARTTLS where the server offers it, or TLS at once.
+
+A password goes over TLS only. What a server answers decides whether it is tried again, as with HTTP.
+"""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from prism.alerts.alert_settings import Limits
+from prism.alerts.receivers.delivery_results import Delivery
+from prism.notify.address_check import Network, refused
+
+PORTS = {"smtp": 587, "smtps": 465}
+
+
+@dataclass(frozen=True)
+class Letter:
+    """What is sent from whom to whom, by which server: smtp://host[:port] or smtps://host[:port]."""
+
+    url: str
+    sender: str
+    to: tuple[str, ...]
+    body: bytes
+    user: str = ""
+    password: str = ""
+
+
+class RefusedError(Exception):
+    """An address that may not be connected to."""
+
+
+def send(
+    letter: Letter,
+    *,
+    allow: Sequence[Network] = (),
+    limits: Limits | None = None,
+    ca_file: str = "",
+    hidden: Iterable[str] = (),
+) -> Delivery:
+    """Send it, and say how that went; `hidden` texts do not show in the reason. Raises nothing that a network can cause."""
+    try:
+        found = _sent(letter, allow, limits or Limits(), ca_file)
+    except RefusedError as error:
+        found = Delivery(False, f"refused to connect: {error}")
+    except smtplib.SMTPResponseException as error:
+        found = _answered(error.smtp_code, error.smtp_error)
+    except smtplib.SMTPRecipientsRefused as error:
+        code, text = next(iter(error.recipients.values()))
+        found = _answered(code, text)
+    except TimeoutError:
+        found = Delivery(False, f"no answer within {(limits or Limits()).timeout_s:g} s", again=True)
+    except (smtplib.SMTPException, OSError, ValueError) as error:
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        found = Delivery(False, said, again=not isinstance(error, ValueError))
+    why = found.why
+    for secret in hidden:
+        why = why.replace(secret, "***")
+    return Delivery(found.ok, why, found.again, found.after_s, found.gone)
+
+
+def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str) -> Delivery:
+    parts = urlsplit(letter.url)
+    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+    context = ssl.create_default_context(cafile=ca_file or None)
+
+    def connected(timeout: float) -> socket.socket:
+        addresses = dict.fromkeys(str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        for address in addresses:
+            if why := refused(address, allow):
+                raise RefusedError(f"{host}: {why}" if address != host else why)
+        return socket.create_connection((next(iter(addresses)), port), timeout)
+
+    class Plain(smtplib.SMTP):
+        def _get_socket(self, _host: str, _port: int, timeout: float) -> socket.socket:
+            return connected(timeout)
+
+    class Secure(smtplib.SMTP):
+        def _get_socket(self, _host: str, _port: int, timeout: float) -> socket.socket:
+            return context.wrap_socket(connected(timeout), server_hostname=host)
+
+    with (Secure if parts.scheme == "smtps" else Plain)(host, port, timeout=limits.timeout_s) as server:
+        server.ehlo_or_helo_if_needed()
+        if parts.scheme == "smtp" and server.has_extn("starttls"):
+            server.starttls(context=context)
+            server.ehlo()
+        if letter.user:
+            if not isinstance(server.sock, ssl.SSLSocket):
+                raise ValueError("the server offers no TLS: the password is not sent; use smtps://, or leave out user")
+            server.login(letter.user, letter.password)
+        failed = server.sendmail(letter.sender, list(letter.to), letter.body)
+    if failed:
+        return Delivery(False, f"{len(failed)} of {len(letter.to)} addresses were refused: {', '.join(failed)}")
+    return Delivery(True, f"accepted for {len(letter.to)} address{'es' if len(letter.to) != 1 else ''}")
+
+
+def _answered(code: int, text: bytes | str) -> Delivery:
+    """RFC 5321, 4.2.1: 4yz may succeed later, 5yz does not."""
+    said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    plain = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(said.split()))[:200]
+    return Delivery(False, f"SMTP {code}: {plain}", again=400 <= code < 500 or code < 0)

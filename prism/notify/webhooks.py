@@ -1,0 +1,182 @@
+"""Posts what others asked for to where they asked: one connection, one answer, within limits of time and size.
+
+A name is resolved once, every address of it is checked, and the connection goes to one of them; the name stays in Host and TLS.
+Redirects are not followed, proxies of the environment not asked.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import httpcore
+
+from prism.alerts.alert_settings import Limits
+from prism.alerts.receivers.delivery_results import Delivery, judged
+from prism.alerts.receivers.webhook_bodies import Post
+from prism.notify.address_check import Network, refused
+
+SHOWN = 200  # characters of an answer that an error shows
+
+
+class RefusedError(Exception):
+    """An address that may not be posted to."""
+
+
+def deliver(
+    post: Post,
+    *,
+    allow: Sequence[Network] = (),
+    limits: Limits | None = None,
+    ca_file: str = "",
+    hidden: Iterable[str] = (),
+) -> Delivery:
+    """Post it, and say how that went; `hidden` texts do not show in the reason. Raises nothing that a network can cause."""
+    limits = limits or Limits()
+    ends = time.monotonic() + limits.timeout_s
+    try:
+        found = _posted(post, allow, limits, ca_file, ends)
+    except RefusedError as error:
+        found = Delivery(False, f"refused to connect: {error}")
+    except (httpcore.TimeoutException, TimeoutError):
+        found = Delivery(False, f"no answer within {limits.timeout_s:g} s", again=True)
+    except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+        found = Delivery(False, _words(error), again=True)
+    except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
+        found = Delivery(False, _words(error))
+    return Delivery(found.ok, _without(found.why, hidden), found.again, found.after_s, found.gone)
+
+
+def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, ends: float) -> Delivery:
+    context = ssl.create_default_context(cafile=ca_file or None) if post.url.startswith("https:") else None
+    each = dict.fromkeys(("connect", "read", "write", "pool"), limits.timeout_s)
+    backend = _Checked(allow, ends)
+    with (
+        httpcore.ConnectionPool(ssl_context=context, network_backend=backend, max_connections=1, retries=0) as pool,
+        pool.stream("POST", post.url, headers=post.headers, content=post.body, extensions={"timeout": each}) as answer,
+    ):
+        retry = next((value.decode("latin-1") for name, value in answer.headers if name.lower() == b"retry-after"), "")
+        found = judged(answer.status, retry_after=retry, now_s=time.time())
+        if found.ok:
+            return found
+        said = _beginning(answer, limits.answer_octets)
+    return Delivery(False, f"{found.why}: {said}" if said else found.why, found.again, found.after_s, found.gone)
+
+
+def _beginning(answer: httpcore.Response, most: int) -> str:
+    """The first characters of an answer, as far as they come."""
+    octets = b""
+    try:
+        for piece in answer.iter_stream():
+            octets += piece[: most - len(octets)]
+            if len(octets) >= most:
+                break
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, OSError):
+        pass  # the status is known, and that counts
+    text = " ".join(octets.decode("utf-8", "replace").split())
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN]
+
+
+class _Checked(httpcore.NetworkBackend):
+    """Connects to checked addresses only, and ends everything at a time (of the monotonic clock)."""
+
+    def __init__(self, allow: Sequence[Network], ends: float) -> None:
+        self._allow, self._ends = allow, ends
+        self._real = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """To one of the addresses of a host. Raises RefusedError, OSError, and what httpcore raises."""
+        addresses = _resolved(host, port, self._ends)
+        for address in addresses:
+            if why := refused(address, self._allow):
+                raise RefusedError(f"{host}: {why}" if address != host else why)
+        for i, address in enumerate(addresses):
+            left = _left(self._ends, timeout)
+            try:
+                stream = self._real.connect_tcp(address, port, left / (len(addresses) - i), local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if i + 1 == len(addresses):
+                    raise
+            else:
+                return _Timed(stream, self._ends)
+        raise OSError(f"{host}: no address")
+
+
+class _Timed(httpcore.NetworkStream):
+    """A stream on which nothing lasts beyond a time, however slowly the other end goes on."""
+
+    def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
+        self._stream, self._ends = stream, ends
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """See httpcore."""
+        return self._stream.read(max_bytes, _left(self._ends, timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """See httpcore."""
+        self._stream.write(buffer, _left(self._ends, timeout))
+
+    def close(self) -> None:
+        """See httpcore."""
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        """See httpcore."""
+        return _Timed(self._stream.start_tls(ssl_context, server_hostname, _left(self._ends, timeout)), self._ends)
+
+    def get_extra_info(self, info: str) -> Any:
+        """See httpcore."""
+        return self._stream.get_extra_info(info)
+
+
+def _left(ends: float, timeout: float | None) -> float:
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left if timeout is None else min(left, timeout)
+
+
+def _resolved(host: str, port: int, ends: float) -> list[str]:
+    """The addresses of a name, each once. Raises OSError. The resolver knows no time limit: so a thread waits for it."""
+    answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put(list(dict.fromkeys(str(item[4][0]) for item in found)))
+        except (OSError, UnicodeError) as error:
+            answers.put(OSError(f"{host}: {error.strerror if isinstance(error, OSError) else 'not a name'}"))
+
+    threading.Thread(target=ask, name="resolve", daemon=True).start()
+    try:
+        found = answers.get(timeout=_left(ends, None))
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(found, OSError):
+        raise found
+    return found
+
+
+def _words(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN] or type(error).__name__
+
+
+def _without(text: str, hidden: Iterable[str]) -> str:
+    for secret in hidden:
+        text = text.replace(secret, "***")
+    return text

@@ -1,0 +1,110 @@
+"""Simulated runs as folders like those of real captures: flows.csv.gz or a capture per switch, topology.json, truth.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from collectors.captures import pcap
+from collectors.columns.partial_records import Table
+from collectors.columns.record import Transits
+from collectors.writers.record_files import Writer
+from prism.synth.capture.collection_losses import Collection
+from prism.synth.capture.mirror_captures import Mirrors
+from prism.synth.capture.packet_frames import SNAPLEN
+from prism.synth.capture.packet_streams import Packets
+from prism.synth.capture.packet_trains import trains_of
+from prism.synth.capture.transfer_records import flows_of
+from prism.synth.endless_simulation import Play
+from prism.synth.scenario.presets import PRESETS
+from prism.synth.scenario.specification import Spec
+from prism.synth.scenario.specification_file import overridden, parse
+
+MOST = 1_000_000  # flow records in memory at once
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def asked(what: str, settings: Sequence[str] = ()) -> Spec:
+    """The preset of that name, or the spec in the YAML or JSON file of that name, with settings such as jobs.0.dp=16.
+
+    Raises ValueError, one line, where there is neither or it makes no sense; OSError where a file cannot be read.
+    """
+    if what in PRESETS:
+        return overridden(PRESETS[what], settings)
+    path = Path(what)
+    if path.suffix.lower() not in SUFFIXES and not path.is_file():
+        raise ValueError(f"{what}: neither a file nor a preset; presets: {', '.join(PRESETS)}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{what}: offset {error.start}: not UTF-8 text") from None
+    return overridden(parse(text, what), settings)
+
+
+def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) -> int:
+    """Simulate into a folder, which is made if it is not there; how many flow records were written.
+
+    `most`: records kept in memory at once. What is sampled or lost then differs from what `simulate` gives, no more.
+    """
+    play, ways = Play(spec, seed, most=most), dict[tuple[str, ...], int]()
+    folder, collection = _made(folder), None
+    with Writer(folder / "flows.csv.gz", level=1) as file:
+        for parts, _ in play.pieces():
+            if collection is None:
+                seen = play.seen[0] + spec.start_ns, play.seen[1] + spec.start_ns
+                collection = Collection(spec.degradation, seen, play.rng)
+            flows = flows_of(parts, play.plant, spec.start_ns, ways)
+            file.add(collection.kept(flows, Transits.empty())[0])
+        written = file.count
+    _tell(folder, play.plant.topology(), play.truth())
+    return written
+
+
+def write_packets(
+    spec: Spec,
+    folder: str | Path,
+    seed: int = 0,
+    *,
+    erspan: bool = False,
+    ends_only: bool = False,
+    snaplen: int = SNAPLEN,
+    most: int = MOST,
+) -> int:
+    """The same as packets: one capture per switch, named after it, as its mirror port or its ERSPAN session would give it.
+
+    How many frames were written. `ends_only`: of RDMA messages only the first and the last packet. `snaplen`: octets kept.
+    """
+    play, packets = Play(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
+    rng = np.random.default_rng([seed, 1 << 21])
+    mirrors = Mirrors(play.plant, spec.start_ns, rng, asked=spec.degradation, erspan=erspan, snaplen=snaplen)
+
+    def numbered() -> Iterator[tuple[Table, float]]:
+        for parts, until in play.pieces():
+            mirrors.seen = play.seen
+            yield from packets.add(trains_of(parts, play.plant), until)
+
+    folder, written = _made(folder), 0
+    with ExitStack() as stack:
+        writers = [(name, pcap.Writer(folder / f"{name}.pcap.gz", snaplen=snaplen)) for name in play.plant.switches]
+        files = {name: stack.enter_context(writer) for name, writer in writers}
+        for some in mirrors.captured(numbered()):
+            files[some.switch].add(some.time_ns, some.octets, some.captured, some.wire)
+            written += len(some.time_ns)
+    _tell(folder, play.plant.topology(), play.truth())
+    return written
+
+
+def _made(folder: str | Path) -> Path:
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _tell(folder: Path, topology: dict[str, Any], truth: dict[str, Any]) -> None:
+    for name, document in (("topology", topology), ("truth", truth)):
+        (folder / f"{name}.json").write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")

@@ -1,0 +1,230 @@
+"""A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`.
+
+Of a finding, `title` says what is wrong and where (prism.findings.titles). `slowdown` is observed step time over what it would
+have been without the culprit (evidence `what_if`, null where that could not be replayed; `observed_slowdown` is what the
+detector saw), `lost_gpu_seconds` what that cost the job's GPUs so far, `confidence` the share of such claims that should be
+right. `isolate` says whom to take out first: `hosts` (endpoints without a topology) that hold the culprit with `confidence`, or
+`parts`, a switch or the ends of a link; `alternatives` are all suspects, each with its `ids` and `probability`, given that
+something is wrong. Numbers of steps are those of the job (prism.tracking.step_numbers), also in messages; evidence `steps` is
+[first, after the last].
+
+`name` of a job is what the operator's hints or a scheduler call it, else its id. `scheduler`, where one lists the job, has its
+`source`, `id`, `name`, `user`, `queue`, `hosts`, `endpoints`, `start_ns` and `end_ns` (0: it goes on). `silent` are those of
+its endpoints whose payload stays inside their host.
+
+Of a job and of each of its ranks, `phases` are the shares of the time in steps, by the words of `model.PHASES`
+(prism.steps.phases.rank_phases); those that took none are left out. When which was is in the Chrome trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from json.encoder import encode_basestring_ascii as quoted
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.findings.titles import title
+from prism.inventory.bookings import Booking
+from prism.model import PHASES, Diagnosis, Finding, Group, JobDiagnosis, Layout, Pair, Phase, Source
+from prism.topology import Topology
+
+SCHEMA = "prism-report/1"
+
+
+class Rows(dict[str, Sequence[Any]]):
+    """Many things of one kind, by column: told one by one, though what each is made of is written only once."""
+
+
+def to_json(
+    diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapping[str, Booking] | None = None
+) -> dict[str, Any]:
+    """The report as plain dicts, lists, text, ints and finite floats; a number that is not finite becomes None.
+
+    `topology` gives the hosts that titles of findings name, `bookings` are what schedulers say of jobs, by the job's id.
+    """
+    return {key: _plain(value) for key, value in _report(diagnosis, topology, bookings or {}).items()}
+
+
+def dumps(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapping[str, Booking] | None = None) -> str:
+    """The report as text: indented, with every pair of numbers (a step) on one line, and a newline at its end."""
+    return _text(_report(diagnosis, topology, bookings or {}), "\n") + "\n"
+
+
+def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
+    """Median and 95th percentile of a job's step durations, ms; None with fewer than two steps."""
+    durations = found.timeline.durations_ms()
+    if not len(durations):
+        return {"median": None, "p95": None}
+    return {"median": float(np.median(durations)), "p95": float(np.percentile(durations, 95))}
+
+
+def input_json(source: Source) -> dict[str, Any]:
+    """What was read, as `input` of the report."""
+    told: dict[str, Any] = _plain(_input(source))
+    return told
+
+
+def _report(diagnosis: Diagnosis, topology: Topology | None, bookings: Mapping[str, Booking]) -> dict[str, Any]:
+    """What is told, as it is in the diagnosis."""
+    return {
+        "schema": SCHEMA,
+        "input": _input(diagnosis.source),
+        "jobs": [_job(found, bookings.get(found.job.id)) for found in diagnosis.jobs],
+        "findings": [_finding(found, topology) for found in diagnosis.findings],
+        "unexplained": list(diagnosis.unexplained),
+    }
+
+
+def _input(source: Source) -> dict[str, Any]:
+    return {
+        "files": source.files,
+        "packets": source.packets,
+        "flows": source.flows,
+        "skipped": source.skipped,
+        "start_ns": source.start_ns,
+        "end_ns": source.end_ns,
+        "warnings": source.warnings,
+    }
+
+
+def _job(found: JobDiagnosis, booking: Booking | None) -> dict[str, Any]:
+    job, parallelism, timeline = found.job, found.parallelism, found.timeline
+    layout = parallelism.layout
+    unknown = 0 if layout.pp == 1 else None
+    spent = timeline.phases.by_rank(len(job.endpoints))
+    return {
+        "id": job.id,
+        "name": job.name or job.id,
+        **({"scheduler": vars(booking)} if booking is not None else {}),
+        "endpoints": job.endpoints,
+        "silent": job.silent,
+        "hosts": job.hosts,
+        "start_ns": job.start_ns,
+        "end_ns": job.end_ns,
+        "parallelism": _sizes(layout),
+        "confidence": layout.confidence,
+        "alternatives": [
+            _sizes(one.layout) | {"confidence": one.layout.confidence, "why": one.why} for one in parallelism.alternatives
+        ],
+        "groups": _by_column(Group, parallelism.groups),
+        "pairs": _by_column(Pair, parallelism.pairs),
+        "step_ms": step_ms(found),
+        "phases": _shares(spent.sum(axis=0, keepdims=True))[0],
+        "events": [vars(event) for event in timeline.events],
+        "ranks": Rows(
+            endpoint=job.endpoints,
+            stage=[parallelism.stages.get(endpoint, unknown) for endpoint in job.endpoints],
+            steps=timeline.steps,
+            phases=_shares(spent),
+        ),
+    }
+
+
+def _sizes(layout: Layout) -> dict[str, int]:
+    return {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")}
+
+
+def _by_column(kind: type, things: Sequence[Any]) -> Rows:
+    """Things of one kind, by the names of its fields."""
+    return Rows({name: list(map(attrgetter(name), things)) for name in kind.__annotations__})
+
+
+def _shares(time: NDArray[np.float64]) -> list[dict[Phase, float]]:
+    """`model.shares` of each row of times, to four places."""
+    parts = time / np.maximum(time.sum(axis=1, keepdims=True), 1.0)
+    return [{phase: round(part, 4) for phase, part in zip(PHASES, row, strict=True) if part > 0} for row in parts.tolist()]
+
+
+def finding_json(found: Finding, topology: Topology | None = None) -> dict[str, Any]:
+    """One finding as in the report."""
+    told: dict[str, Any] = _plain(_finding(found, topology))
+    return told
+
+
+def _finding(found: Finding, topology: Topology | None) -> dict[str, Any]:
+    fields = dict(vars(found))
+    ids, lost, isolate = fields.pop("ids"), fields.pop("lost_gpu_s"), found.isolate
+    alternatives = [{"ids": names, "probability": share} for names, share in isolate.alternatives]
+    return fields | {
+        "title": title(found, topology),
+        "subject": {"type": found.subject, "ids": ids},
+        "lost_gpu_seconds": lost,
+        "isolate": vars(isolate) | {"alternatives": alternatives},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The value without NumPy, tuples, enums and numbers that are not finite."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, Rows):
+        return [dict(zip(value, row, strict=True)) for row in zip(*map(_plain, value.values()), strict=True)]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    return str(value)
+
+
+def _number(value: float) -> str:
+    return float.__repr__(value) if math.isfinite(value) else "null"
+
+
+# How nearly all is written: by its very type, which is asked sooner than what else it may be.
+_LEAVES: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: _number}
+
+
+def _texts(values: Iterable[Any], line: str) -> list[str]:
+    return [write(value) if (write := _LEAVES.get(type(value))) else _text(value, line) for value in values]
+
+
+def _text(value: Any, line: str) -> str:
+    """What `_plain` makes of a value, as text; `line` begins a new one where the value stands.
+
+    Written at once: `json` takes five times as long to indent as to write.
+    """
+    if isinstance(value, str):
+        return quoted(str(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] == 2 and value.dtype.kind == "i" and len(value):
+        return f"[{line} {f',{line} '.join(['[%d, %d]'] * len(value)) % tuple(value.ravel().tolist())}{line}]"
+    if isinstance(value, np.ndarray | np.generic):
+        return _text(value.tolist(), line)
+    if isinstance(value, float):
+        return _number(value)
+    if value is None:
+        return "null"
+    inner = line + " "
+    if isinstance(value, Rows):
+        return _list(_rows(value, inner), line)
+    if isinstance(value, Mapping):
+        items = [f"{quoted(str(key))}: {text}" for key, text in zip(value, _texts(value.values(), inner), strict=True)]
+        return f"{{{inner}{f',{inner}'.join(items)}{line}}}" if items else "{}"
+    if isinstance(value, list | tuple | set | frozenset):
+        items = _texts(value, inner)
+        if len(items) == 2 and all(item.lstrip("-").isdigit() for item in items):
+            return f"[{items[0]}, {items[1]}]"
+        return _list(items, line)
+    return quoted(str(value))
+
+
+def _list(items: list[str], line: str) -> str:
+    return f"[{line} {f',{line} '.join(items)}{line}]" if items else "[]"
+
+
+def _rows(rows: Rows, line: str) -> list[str]:
+    """Each of many things as text, as a mapping is."""
+    inner = line + " "
+    form = f"{{{inner}{f',{inner}'.join(f'{quoted(key)}: %s' for key in rows)}{line}}}"
+    return [form % row for row in zip(*(_texts(column, inner) for column in rows.values()), strict=True)]

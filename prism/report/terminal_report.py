@@ -1,0 +1,224 @@
+"""A diagnosis for people: tables on a terminal, and one line per fact where the output goes elsewhere."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from prism.findings.advice import brief
+from prism.findings.titles import title
+from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Layout, Severity, Source, shares
+from prism.report.json_report import step_ms
+from prism.topology import Topology
+
+STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "cyan"}
+ORDER = tuple(STYLES)
+WORST = 10  # findings shown; the others are counted
+EVENTS = 4  # events shown per job; the others are counted
+TIMED = 3  # up to so many jobs the events are listed by job and time
+WORK = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases that are no kind of traffic
+UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+
+ALSO = 0.1  # confidence from which another layout is worth a reader's time
+
+
+def console(file: TextIO | None = None) -> Console:
+    """A console on standard output (or `file`) that wraps lines and colours words only where it is a terminal."""
+    made = Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    if not made.is_terminal:
+        made.width = UNLIMITED
+    return made
+
+
+def show(diagnosis: Diagnosis, out: Console, topology: Topology | None = None) -> None:
+    """Print jobs, findings (the worst first) and notes; `topology` gives the hosts that titles of findings name."""
+    source = diagnosis.source
+    out.print(line(_shorten(", ".join(source.files), 1, out), "bold"))
+    out.print(line(f"{_counts(source)}, {_span(source)}"))
+    out.print()
+    if diagnosis.jobs:
+        out.print(_jobs(diagnosis.jobs))
+        for text in _events(diagnosis.jobs, source):
+            out.print(line(text))
+        for text in _phases(diagnosis.jobs):
+            out.print(line(text))
+    else:
+        out.print(line("No training job seen.", "bold"))
+    out.print()
+    _show_findings(diagnosis, out, topology)
+    notes = _notes(diagnosis)
+    if notes:
+        out.print()
+    for note in notes:
+        out.print(line(_shorten(note, 2, out), "dim"))
+
+
+def line(text: str, style: str = "") -> Text:
+    """Text without control characters: names come from files and packets that anybody may have written."""
+    return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
+
+
+def _counts(source: Source) -> str:
+    flows = f"{source.flows:,} flow records"
+    return f"{source.packets:,} packets in {flows}" if source.packets else flows
+
+
+def _span(source: Source) -> str:
+    if source.end_ns <= source.start_ns:
+        return "no time span"
+    begin = datetime.fromtimestamp(source.start_ns // 10**9, UTC)
+    return f"{duration((source.end_ns - source.start_ns) / 1e6)} from {begin:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def duration(ms: float | None) -> str:
+    """A duration with about three digits."""
+    if ms is None:
+        return "unknown"
+    if ms < 1000:
+        return f"{ms:.3g} ms"
+    if ms < 600_000:
+        return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.1f} s"
+    return _clock(ms / 1000)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02} h"
+
+
+def _moment(time_ns: int, source: Source) -> str:
+    """A time since the capture began, as fine as the capture is short."""
+    span, since = (source.end_ns - source.start_ns) / 1e9, (time_ns - source.start_ns) / 1e9
+    sign, since = "-" if since < 0 else "+", abs(since)
+    if span < 1:
+        return f"{sign}{since * 1000:.0f} ms"
+    if span < 600:
+        return f"{sign}{since:.{2 if span < 10 else 1}f} s"
+    return sign + _clock(since)
+
+
+def _when(item: Finding | Event, source: Source) -> str:
+    start, end = _moment(item.start_ns, source), _moment(item.end_ns, source)
+    return start if start == end else f"{start} … {end}"
+
+
+def _jobs(jobs: tuple[JobDiagnosis, ...]) -> Table:
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="underline", pad_edge=False)
+    for heading in ("job", "layout", "ranks", "steps", "step time (p95)"):
+        table.add_column(heading, justify="right" if heading == "steps" else "left", overflow="fold")
+    for found in jobs:
+        step = step_ms(found)
+        time = duration(step["median"]) + (f" ({duration(step['p95'])})" if step["p95"] is not None else "")
+        cells = (found.job.title, _layout(found), _ranks(found), str(max(map(len, found.timeline.steps), default=0)), time)
+        table.add_row(*map(line, cells))
+    return table
+
+
+def _layout(found: JobDiagnosis) -> str:
+    layout = found.parallelism.layout
+    others = [_named(one.layout) for one in found.parallelism.alternatives if one.layout.confidence >= ALSO]
+    return f"{_named(layout)} ({layout.confidence:.0%} sure)" + (f", or {' or '.join(others)}" if others else "")
+
+
+def _named(layout: Layout) -> str:
+    sizes = [(kind.upper(), getattr(layout, kind)) for kind in ("dp", "pp", "tp", "ep", "cp")]
+    return " × ".join(f"{kind} {size}" for kind, size in sizes if size > 1) or "unknown"
+
+
+def _ranks(found: JobDiagnosis) -> str:
+    ranks, hosts = len(found.job.endpoints), len(found.job.hosts)
+    return f"{ranks} on {hosts} host{'s' if hosts != 1 else ''}" if hosts else str(ranks)
+
+
+def _events(jobs: tuple[JobDiagnosis, ...], source: Source) -> list[str]:
+    """A line per job with events; one line of counts for many jobs."""
+    if len(jobs) > TIMED:
+        counts = Counter(event.kind for found in jobs for event in found.timeline.events)
+        return ["events: " + ", ".join(f"{n} × {kind}" for kind, n in counts.most_common())] if counts else []
+    lines = []
+    for found in jobs:
+        events = found.timeline.events
+        listed = [f"{event.kind} {_when(event, source)}" for event in events[:EVENTS]]
+        if len(events) > EVENTS:
+            listed.append(f"{len(events) - EVENTS} more")
+        if listed:
+            lines.append((f"{found.job.id}: " if len(jobs) > 1 else "") + ", ".join(listed))
+    return lines
+
+
+def _phases(jobs: tuple[JobDiagnosis, ...]) -> list[str]:
+    """A line per job: where the time of its steps went; none for many jobs."""
+    lines = []
+    for found in jobs if len(jobs) <= TIMED else ():
+        time = found.timeline.phases.by_rank(len(found.job.endpoints)).sum(axis=0)
+        spent = sorted(shares(time).items(), key=lambda item: -item[1])
+        listed = [f"{name if name in WORK else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
+        if listed:
+            lines.append((f"{found.job.id}: " if len(jobs) > 1 else "") + "a rank's time: " + ", ".join(listed))
+    return lines
+
+
+def _show_findings(diagnosis: Diagnosis, out: Console, topology: Topology | None) -> None:
+    ranked = sorted(diagnosis.findings, key=lambda f: (ORDER.index(f.severity), -f.score, f.start_ns))
+    analysed = any(len(own) for found in diagnosis.jobs for own in found.timeline.steps)
+    if analysed and all(f.severity is Severity.INFO for f in ranked):
+        out.print(line("No fault found.", "bold green"))
+    elif diagnosis.jobs and not analysed:
+        out.print(line("No step was recognised, so nothing is known about faults."))
+    name_job = len(diagnosis.jobs) > 1
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for found in ranked[:WORST]:
+        word = Text(found.severity.value.upper(), STYLES[found.severity])
+        what = _claim(found, diagnosis.source, topology, name_job=name_job)
+        if out.is_terminal:
+            grid.add_row(word, line(what, "bold"))
+            grid.add_row("", line(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
+            if cost := _action(found):
+                grid.add_row("", line(_shorten(cost, 1, out)))
+        else:
+            cost = _action(found)
+            out.print(line(f"{word.plain} {what}: {found.message}{f' ({cost})' if cost else ''}"))
+    if ranked and out.is_terminal:
+        out.print(grid)
+    if len(ranked) > WORST:
+        counts = Counter(f.severity.value for f in ranked[WORST:])
+        out.print(line(f"and {len(ranked) - WORST} more: " + ", ".join(f"{n} {word}" for word, n in counts.items())))
+
+
+def _claim(found: Finding, source: Source, topology: Topology | None, *, name_job: bool) -> str:
+    """What, where, when, how much."""
+    where = f" of job {found.job}" if name_job and found.subject != "job" else ""
+    slower = f", {found.slowdown:.2f} × slower" if math.isfinite(found.slowdown) and found.slowdown > 1 else ""
+    return f"{title(found, topology)}{where}  {_when(found, source)}{slower}"
+
+
+def _action(found: Finding) -> str:
+    """What a claim cost, and whom to isolate."""
+    if found.severity is Severity.INFO:
+        return ""
+    parts = [f"cost {found.lost_gpu_s:,.0f} GPU-s"] if found.lost_gpu_s >= 0.5 else []
+    parts += filter(None, [brief(found.isolate)])
+    parts += [f"{found.confidence:.0%} sure"] if found.confidence else []
+    return "; ".join(parts)
+
+
+def _notes(diagnosis: Diagnosis) -> list[str]:
+    """What was not understood and what was left out, a line each."""
+    source = diagnosis.source
+    skipped = [f"{reason} ({n:,})" for reason, n in source.skipped.items() if n]
+    left_out = list(source.warnings) + ([f"skipped: {', '.join(skipped)}"] if skipped else [])
+    notes = [("Not understood: ", diagnosis.unexplained), ("Note: ", tuple(left_out))]
+    return [title + "; ".join(items) for title, items in notes if items]
+
+
+def _shorten(text: str, lines: int, out: Console) -> str:
+    """Text cut to about so many lines of a terminal; whole where the output is none."""
+    most = lines * (out.width - 12) + 11
+    return text if len(text) <= most or not out.is_terminal else text[: most - 1] + "…"

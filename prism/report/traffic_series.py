@@ -1,0 +1,59 @@
+"""What spans moved: octets per rank over time, and which span of a receiver belongs to which span of a sender."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.loops.arrays.intervals import Floats, Ints
+from prism.model import PHASES, Phase, Spans
+
+Rows = NDArray[np.intp]
+
+
+def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
+    """Octets that were moved between consecutive `edges` (sorted times, ns); what a span moves it moves evenly.
+
+    float64[len(edges) - 1]. The sum over edges that hold all spans is that of `octets`, but for rounding.
+    """
+    if not len(start) or len(edges) < 2:
+        return np.zeros(max(len(edges) - 1, 0))
+    length = np.maximum(end - start, 1)
+    times = np.concatenate([start, start + length])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    slope = np.cumsum(np.concatenate([octets / length, -octets / length])[order])
+    total = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
+    return np.asarray(
+        np.maximum(np.diff(np.interp((edges - times[0]).astype(float), (times - times[0]).astype(float), total)), 0.0)
+    )
+
+
+def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
+    """Spans of `kind` in which something was sent, and of each the span of who was sent it: rows, of equal length.
+
+    At most so many, the longest first; those of no length, and those of which the other end is not there, are left out.
+    """
+    none = np.zeros(0, np.intp)
+    if len(spans.octets) != len(spans):
+        return none, none
+    asked = (spans.phase == PHASES.index(kind)) & (spans.end_ns > spans.start_ns)
+    sent = np.flatnonzero(asked & (spans.octets > 0))
+    sent = sent[np.argsort(spans.start_ns[sent] - spans.end_ns[sent], kind="stable")[:most]]
+    given = np.flatnonzero(asked & (spans.octets < 0) & np.isin(spans.start_ns, spans.start_ns[sent]))
+    waiting: dict[tuple[int, ...], list[int]] = {}
+    for row, key in zip(given.tolist(), _keys(spans, given, spans.peer, spans.rank), strict=True):
+        waiting.setdefault(key, []).append(row)
+    pairs = [
+        (row, waiting[key].pop())
+        for row, key in zip(sent.tolist(), _keys(spans, sent, spans.rank, spans.peer), strict=True)
+        if waiting.get(key)
+    ]
+    found = np.array(pairs, np.intp).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _keys(spans: Spans, rows: Rows, src: NDArray[np.int32], dst: NDArray[np.int32]) -> list[tuple[int, ...]]:
+    """What both ends of a record have in common."""
+    columns = (spans.start_ns[rows], spans.end_ns[rows], src[rows], dst[rows], np.abs(spans.octets[rows]))
+    return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -1,1 +1,0 @@
-"""Reports for people: GPU-hours lost by cause, host, switch and job; repeat offenders; as tables, pages and mails."""

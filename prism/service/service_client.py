@@ -1,0 +1,93 @@
+"""Questions to a running service, for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from prism.views.board_views import Json
+
+BASE = "/api/v1"
+WAIT_S = 30.0
+
+
+class Asking:
+    """A service at an address, asked with a token or that of a file. A context.
+
+    `host` is what to call it instead of its address: then it is on this host, and no proxy of the environment is used.
+    """
+
+    def __init__(self, url: str, token_file: str | Path | None = None, *, token: str = "", host: str = "") -> None:
+        """Raises ValueError where the file holds no token, OSError."""
+        token = _token(token_file) if token_file else token
+        headers = ({"Authorization": f"Bearer {token}"} if token else {}) | ({"Host": host} if host else {})
+        self._url = url.rstrip("/")
+        try:
+            self._client = httpx.Client(base_url=self._url + BASE, headers=headers, timeout=WAIT_S, trust_env=not host)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise ValueError(f"{url}: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._client.close()
+
+    def get(self, path: str, **parameters: Any) -> Json:
+        """What a path answers. Raises ValueError with what went wrong."""
+        asked = {name: value for name, value in parameters.items() if value is not None}
+        try:
+            answer = self._client.get(path, params=asked)
+            found = answer.json()
+        except httpx.HTTPError as error:
+            raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}; is the service running?") from None
+        except ValueError:
+            raise ValueError(f"{self._url}: the answer is not from a Prism service; check --url") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"{self._url}: the answer is not from a Prism service; check --url")
+        if answer.is_success:
+            return found
+        raise ValueError(f"{self._url}: {_reason(found, answer)}")
+
+    def text(self, path: str, **parameters: Any) -> str:
+        """What a path answers that is no JSON. Raises ValueError with what went wrong."""
+        try:
+            answer = self._client.get(path, params=parameters)
+        except httpx.HTTPError as error:
+            raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}; is the service running?") from None
+        if not answer.is_success:
+            raise ValueError(f"{self._url}: {_reason({}, answer)}")
+        return answer.text
+
+    def all(self, path: str, *, most: int, paged: bool = True, **parameters: Any) -> Iterator[Json]:
+        """The first `most` items of a list, page after page; not `paged`: it comes as a whole. Raises as `get`."""
+        if not paged:
+            yield from self.get(path, **parameters)["items"][:most]
+            return
+        cursor = None
+        while most > 0:
+            page = self.get(path, cursor=cursor, limit=min(most, 1000), **parameters)
+            yield from page["items"]
+            most, cursor = most - len(page["items"]), page["next"]
+            if cursor is None:
+                return
+
+
+def _reason(found: Mapping[str, Any], answer: httpx.Response) -> str:
+    if answer.status_code == 401:
+        return "the service needs a token; give its file with --token-file"
+    return str(found.get("detail") or answer.reason_phrase)
+
+
+def _token(path: str | Path) -> str:
+    try:
+        text = Path(path).read_text("utf-8").strip()
+    except UnicodeDecodeError:
+        text = ""
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError(f"{path}: contains no token")
+    return text

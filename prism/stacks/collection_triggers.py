@@ -1,0 +1,52 @@
+"""Decide when a hang asks for stacks to be collected: once per case, when it opens. Pure; `stack_collection` runs what is
+decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from prism.model import Severity
+from prism.tracking.board import Board
+
+KINDS = ("hang",)
+
+
+@dataclass(frozen=True)
+class Action:
+    """What to collect: of which job and case, from which hosts, and who is suspected. Names come from the topology."""
+
+    case: str
+    job: str
+    hosts: tuple[str, ...]
+    endpoints: tuple[str, ...]
+    suspects: tuple[str, ...]
+    at_ns: int
+
+    def environment(self, folder: str) -> dict[str, str]:
+        """Variables for the command: lists are separated by spaces. No value is ever part of a command line."""
+        return {
+            "PRISM_CASE": self.case,
+            "PRISM_JOB": self.job,
+            "PRISM_HOSTS": " ".join(self.hosts),
+            "PRISM_ENDPOINTS": " ".join(self.endpoints),
+            "PRISM_SUSPECTS": " ".join(self.suspects),
+            "PRISM_FOLDER": folder,
+        }
+
+
+def due(before: Board, now: Board, done: Mapping[str, object]) -> Iterator[Action]:
+    """Actions for hangs that opened from one board to the next, or were open already; each case once (`done`)."""
+    known = {case.id for case in before.cases if case.state == "open"} & set(done)
+    jobs = {status.id: status.found.job for status in now.jobs}
+    for case in now.cases:
+        finding = case.finding
+        if case.state != "open" or case.id in known or case.id in done:
+            continue
+        if finding.kind not in KINDS or finding.severity == Severity.INFO:
+            continue
+        job = jobs.get(finding.job)
+        suspects = finding.isolate.hosts or finding.ids
+        hosts, endpoints = (job.hosts, job.endpoints) if job else ((), ())
+        yield Action(case.id, finding.job, hosts, endpoints, suspects, case.opened_ns)

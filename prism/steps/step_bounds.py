@@ -1,0 +1,274 @@
+"""When each step of a job ended, for the job and for each rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from prism.steps import constants as c
+from prism.steps.record_sequences import Floats, Ints, Mask, Voices, chosen
+from prism.steps.step_ends import end_of, folded
+from prism.steps.step_program import found_on
+from prism.steps.step_tracking import grouped, settled, tracked
+from prism.steps.traffic_clock import Clock, clock_of
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Segments of a job's life. `times`: their bounds, ns from the voices' origin, float64[n + 1]; `whole`: which are steps,
+    bool[n]: others were cut by the window, or are other words. `regular`: how well the traffic repeats, 0 ... 1. `count`: how
+    many steps the traffic holds. `told`: records whose ends show when steps end.
+    """
+
+    times: Floats
+    whole: Mask
+    regular: float
+    count: float
+    told: Mask
+
+
+def steps_of(voices: Voices) -> Steps | None:
+    """The steps of the job that these voices belong to; None where nothing repeats three times."""
+    picked = chosen(voices)
+    if not len(picked):
+        return None
+    clock = clock_of(voices, picked)
+    shown, period = found_on(clock)
+    if period is None:
+        return None
+    places = tracked(shown, period.bins)
+    if not _mixed(voices):
+        places = grouped(places, clock)
+    if _rounds(voices, places, clock):
+        return None
+    bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
+    if voices.bursts:
+        places = settled(places, clock, bins)
+    if len(places) < 3:
+        return None
+    mean = folded(clock, places, voices)
+    end = end_of(mean)
+    usual = float(np.median(np.diff(places)))
+    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, usual)
+    near = max(1.5, c.NEAR * usual)
+    lasting, within = voices.lasting() if voices.bursts else ~voices.signals, _within(voices, clock, bins)
+    rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+    rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
+    if voices.signals.any():
+        steady = _steady(voices, times) & _concluding(voices, rests, cut=mean.begins < 0)
+        lasting |= steady
+        times = _concluded(rests, np.sort(voices.end[steady[voices.of]]))
+    short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * usual
+    if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
+        times, whole = np.delete(times, -2), whole[:-1]
+    kept = np.append(np.diff(times) > 0, True)
+    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / usual, lasting[voices.of])
+
+
+def _mixed(voices: Voices) -> bool:
+    """Whether more than the reduction of gradients is seen: then a word that repeats holds forward and backward passes."""
+    if not voices.labelled:
+        return False
+    told = ~voices.signals[voices.of]
+    octets = np.bincount(voices.reduces[voices.of[told]], voices.octets[told], 2)
+    return bool(octets[0] > c.SMALL * octets.sum())
+
+
+def _rounds(voices: Voices, places: Ints, clock: Clock) -> bool:
+    """Whether these are rounds of rings: fewer messages of a pair than a ring has rounds, and no rest between most of them."""
+    own = np.flatnonzero(voices.lasting())
+    pair, back = ((a[own] << 32) + b[own] for a, b in ((voices.src, voices.dst), (voices.dst, voices.src)))
+    if voices.bursts or len(np.unique(voices.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:
+        return False
+    ends = int(max(voices.src.max(), voices.dst.max())) + 1
+    graph = coo_array((np.ones(len(own)), (voices.src[own], voices.dst[own])), (ends, ends))
+    ring = int(np.bincount(connected_components(graph, directed=False)[1]).max())
+    moved = np.bincount(voices.of, voices.weight, len(voices))[own]
+    if np.median(moved) / len(places) >= ring - 1:
+        return False
+    order = np.argsort(voices.start, kind="stable")
+    begin, until = voices.start[order], np.maximum.accumulate(voices.end[order])
+    idle = until[:-1][begin[1:] > until[:-1]]  # nobody moves anything after these
+    at = np.interp(places, np.arange(c.BINS + 1), clock.edges)
+    return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
+
+
+def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
+    """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase."""
+    apart = np.diff(places)
+    usual = float(np.median(apart))
+    ends: list[float] = [places[0] - (1 - phase) * usual]
+    for before, gap in zip(places[:-1].tolist(), apart.tolist(), strict=True):
+        if gap <= (1 + c.STRETCH) * usual:
+            ends.append(before + phase * gap)
+        else:  # an interruption: the step before it, and the one after
+            ends += [before + phase * usual, before + gap - (1 - phase) * usual]
+    ends.append(places[-1] + phase * usual)
+    inside = np.array([end for end in ends if 0 < end < c.BINS])
+    bounds = np.concatenate([[0.0], inside, [float(c.BINS)]])
+    length = np.diff(bounds)
+    whole = (length >= (1 - c.STRETCH) * usual) & (length <= (1 + c.STRETCH) * usual)
+    whole[0] &= length[0] >= c.WHOLE * usual
+    whole[-1] &= length[-1] >= c.WHOLE * usual
+    if len(length) > 2 and length[0] < (1 - c.WHOLE) * usual:  # the first step began a little late on this clock
+        bounds, whole = np.delete(bounds, 1), whole[1:]
+    return bounds, whole
+
+
+def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tuple[Floats, Mask]:
+    """Bounds and whole steps where a job fell silent in the middle of a step and began anew: what moved before is no step.
+
+    After a hang the step goes on with what it lacks: a whole number of steps lies between the bounds around the silence. After
+    a crash a whole number of steps follows the silence itself.
+    """
+    times = np.interp(bounds, np.arange(c.BINS + 1), clock.edges)
+    for bin_ in np.flatnonzero(clock.spent > c.SILENT * np.median(np.diff(times))).tolist():
+        place = bin_ + 0.5
+        before = bounds[bounds <= place - c.STRETCH * usual]
+        after = bounds[bounds >= place + usual / 2]
+        if len(before) < 3 or len(after) < 2:
+            continue
+        last = before[-1] if abs(before[-1] - before[-2] - usual) <= 2 * c.NEAR * usual else before[-2] + usual
+        anew, through = (after[0] - place) / usual, (after[0] - last) / usual
+        if abs(anew - round(anew)) > 4 * c.NEAR or abs(through - round(through)) <= 4 * c.NEAR:
+            continue
+        ended = last + usual * np.arange(int((place - last) / usual) + 1)
+        first = len(before) - 1
+        bounds = np.concatenate([before[:-1], ended, [place], after])
+        kept = whole[len(whole) - len(after) + 1 :]
+        whole = np.concatenate([whole[:first], np.ones(len(ended) - 1, np.bool_), [False, True], kept])
+    return bounds, whole
+
+
+def _steady(voices: Voices, times: Floats) -> Mask:
+    """Signals that come equally often in most steps: a scalar reduction; a monitor's come when they come."""
+    n = len(times) - 1
+    found = np.clip(np.searchsorted(times, voices.start, "right") - 1, 0, n - 1)
+    moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
+    usual = np.median(moved, axis=1)
+    return np.asarray(voices.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
+
+
+def _concluding(voices: Voices, rests: Floats, *, cut: bool) -> Mask:
+    """Voices of signals that come after the payload of a step, in the rest that ends it: no credits, nor who is ready for more.
+
+    Who is ready says so before the first payload that it waits for. Where the recording was `cut`, so that nobody knows what
+    came first, signals are nearer to what they follow.
+    """
+    place = np.maximum(np.searchsorted(rests[:, 0], voices.start, "right") - 1, 0)
+    begin, end = rests[place].T
+    inside = (voices.start > begin) & (voices.end < end)
+    many = 2 * np.bincount(voices.of, inside, len(voices)) > voices.count
+    early = voices.start - begin < end - voices.end
+    near = 2 * np.bincount(voices.of, inside & early, len(voices)) > np.bincount(voices.of, inside, len(voices))
+    first = voices.start[voices.begins[:-1]]
+    pair, back = voices.src * (1 << 32) + voices.dst, voices.dst * (1 << 32) + voices.src
+    answered = np.array([first[~voices.signals & (pair == own)].min(initial=voices.life) for own in back.tolist()])
+    asks = (first < answered) & (answered < voices.life)
+    return np.asarray((many | voices.bursts) & ~asks & (near | (not cut)))
+
+
+def _within(voices: Voices, clock: Clock, bins: float) -> Mask:
+    """Records that hold less than a step: bursts of TCP that were not cut at rests may hold several."""
+    if not voices.bursts:
+        return np.ones(len(voices.of), np.bool_)
+    place = [np.interp(at, clock.edges, np.arange(c.BINS + 1)) for at in (voices.start, voices.end)]
+    return np.asarray(place[1] - place[0] < bins)
+
+
+def _concluded(rests: Floats, signals: Ints) -> Floats:
+    """Times of bounds, ns: where signals come in most of the rests that end steps, a step ends after the last of them."""
+    last = signals[np.maximum(np.searchsorted(signals, rests[:, 1]) - 1, 0)] if len(signals) else rests[:, 0]
+    inside = (last > rests[:, 0]) & (last < rests[:, 1])
+    inside &= 2 * inside[1:-1].sum() > len(rests) - 2
+    return np.asarray(np.where(inside, last + rests[:, 1], rests.sum(1)) / 2)
+
+
+def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, kinds: Ints) -> Floats:
+    """Begin and end of the rest of each bound, ns: the longest within `near` bins; float64[bounds, 2].
+
+    A rest that is longer than usual, because the job hung in it, counts as a usual one. Where steps end with operations of some
+    `kinds`, it is a rest after one of these. Where no rest is seen, both are the time of the bound.
+    """
+    order = np.argsort(voices.start[told], kind="stable")
+    start = voices.start[told][order]
+    until = np.maximum.accumulate(voices.end[told][order])
+    rest = np.append(start[1:] - until[:-1], 0)
+    if len(kinds):
+        ends = np.isin(voices.kind[voices.of[told][order]], kinds)
+        latest = np.maximum.accumulate(np.where(voices.end[told][order] == until, np.arange(len(until)), 0))
+        rest[~ends[latest]] //= 1 << 20
+    out = np.tile(np.interp(at, np.arange(c.BINS + 1), clock.edges), (2, 1)).T
+    if not told.any():
+        return out
+    low = np.interp(at - near, np.arange(c.BINS + 1), clock.edges)
+    high = np.interp(at + near, np.arange(c.BINS + 1), clock.edges)
+    first = np.maximum(np.searchsorted(until, low) - 1, 0)
+    last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
+    longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
+    usual = float(np.quantile(longest[1:-1], 0.1)) if len(at) > 2 else 0.0
+    silent = c.SILENT * float(np.median(np.diff(np.interp(at, np.arange(c.BINS + 1), clock.edges))))
+    for k in range(1, len(at) - 1):
+        own = slice(int(first[k]), int(last[k]) + 1)
+        off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
+        fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
+        i = own.start + int(np.argmax(fit))
+        if rest[i] > silent:  # who began the next step before it fell silent rested as usual before that
+            before = np.interp(at[k] - 4 * near, np.arange(c.BINS + 1), clock.edges)
+            since = min(int(np.searchsorted(until, before)), i)
+            i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
+        if fit.max() > 0 and rest[i] > 0:
+            out[k] = until[i], start[i + 1]
+    out[0], out[-1] = -1.0, float(voices.life) + 1
+    return np.maximum.accumulate(out)
+
+
+def segment_of(voices: Voices, steps: Steps) -> Ints:
+    """The segment of each record: that in which it began; where a step's messages are counted, the one it counts to."""
+    n = len(steps.whole)
+    found = np.clip(np.searchsorted(steps.times, voices.start, "right") - 1, 0, n - 1)
+    if voices.bursts:  # one that goes on into the next step ends there
+        return np.clip(np.searchsorted(steps.times, voices.end) - 1, 0, n - 1)
+    if n < 5:
+        return found
+    moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
+    inner = moved[:, 1:-1]
+    each = np.median(inner, axis=1)
+    steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as the work of experts does
+    odd = steady & ((inner != each[:, None]) & steps.whole[None, 1:-1]).any(1)
+    if not odd.any():
+        return found
+    through = np.cumsum(moved[odd], axis=1)
+    ahead = through - each[odd, None] * np.arange(1, n + 1)
+    padded = np.pad(ahead, ((0, 0), (2, 2)), mode="edge")
+    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5, axis=1), axis=2)
+    close = np.abs(ahead - usual) <= 0.5 * each[odd, None]
+    through = np.where(close, usual + each[odd, None] * np.arange(1, n + 1), through)
+    for voice, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):
+        own = voices.records(voice)
+        found[own] = np.minimum(np.searchsorted(ends[:-1], np.arange(own.stop - own.start), "right"), n - 1)
+    return found
+
+
+def rank_steps(voices: Voices, steps: Steps, ends: int) -> list[Ints]:
+    """Begin and end of each whole step at each of some endpoints, ns since the epoch; int64[n, 2] each.
+
+    A step ends with the last payload that the endpoint sent or received in it; the next begins there.
+    """
+    n = len(steps.whole)
+    segment = segment_of(voices, steps)
+    last = np.full((ends, n), -1, np.int64)
+    told = steps.told
+    for side in (voices.src, voices.dst):
+        np.maximum.at(last.reshape(-1), (side[voices.of] * n + segment)[told], voices.end[told])
+    last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
+    out = []
+    for own in last:
+        whole = np.flatnonzero((own >= 0) & steps.whole)
+        since = np.maximum(steps.times[whole], 0).astype(np.int64)
+        begins = np.where((whole > 0) & (own[whole - 1] >= 0), own[whole - 1], since)
+        out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + voices.origin)
+    return out

@@ -1,0 +1,243 @@
+"""Where in the word of a job a step ends: at the phase in which its operations rest longest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.steps import constants as c
+from prism.steps.record_sequences import Floats, Ints, Mask, Voices
+from prism.steps.traffic_clock import Clock
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """The mean step in equal parts of its traffic (phases), a circle.
+
+    `spent`: share of the step's time that each phase takes; `moved`: share of each voice's traffic in it, float64[voices,
+    phases]; `reduced` and `others`: shares of the gradients' octets and of other payload in it.
+    """
+
+    spent: Floats
+    moved: Floats
+    kind: Ints  # class of each voice
+    small: Mask  # voices of scalars and signals
+    reduced: Floats
+    others: Floats
+    begins: int = -1  # the phase of the first record, where the traffic is a whole number of steps
+
+    def turned(self, phases: int) -> Mean:
+        """The same, begun later by some phases."""
+        spent, reduced, others = (np.roll(own, -phases) for own in (self.spent, self.reduced, self.others))
+        return Mean(spent, np.roll(self.moved, -phases, axis=1), self.kind, self.small, reduced, others)
+
+
+def folded(clock: Clock, places: Ints, voices: Voices) -> Mean:
+    """The mean of the steps between consecutive places on the clock.
+
+    The time of a phase is the median over steps, which slow steps and pauses do not move.
+    """
+    apart = float(np.median(np.diff(places)))
+    phases = min(c.PHASES, max(int(apart), 8))
+    knots = np.concatenate([[places[0] - apart], places, [places[-1] + apart]])
+
+    def phase_of(at: NDArray[np.floating[Any]]) -> tuple[Ints, Ints]:
+        place = np.interp(at, knots, np.arange(len(knots)))
+        step = np.minimum(place.astype(np.int64), len(knots) - 2)
+        return step, np.minimum(((place - step) * phases).astype(np.int64), phases - 1)
+
+    middle = np.arange(c.BINS) + 0.5
+    step, phase = phase_of(middle)
+    inside = (middle >= places[0]) & (middle < places[-1])
+    spent = np.full((len(knots) - 1) * phases, np.nan)
+    at = (step * phases + phase)[inside]
+    spent[np.unique(at)] = 0
+    np.add.at(spent, at, clock.spent[inside])
+    usual = spent.reshape(-1, phases)[1:-1]
+    usual = median_known(usual)
+    raw = np.stack([np.bincount(phase[inside], own[inside], phases) for own in clock.density])
+    moved = np.asarray(raw / np.maximum(raw.sum(1, keepdims=True), 1e-300), np.float64)
+    by_kind = np.bincount(voices.kind, np.bincount(voices.of, voices.octets, len(voices)))
+    heavy = by_kind >= c.SMALL * by_kind.sum()
+    some = slice(None, None, max(1, len(voices.of) // c.RECORDS))
+    place = np.interp(voices.end[some], clock.edges, np.arange(c.BINS + 1))
+    own = heavy[voices.kind[voices.of[some]]] & (place >= places[0]) & (place < places[-1])
+    _, phase = phase_of(place[own])
+    octets, reduces = voices.octets[some][own], voices.reduces[voices.of[some][own]]
+    reduces = reduces if voices.labelled else ~reduces
+    reduced, others = (np.bincount(phase[which], octets[which], phases) for which in (reduces, ~reduces))
+    if others.sum() < c.SMALL * reduced.sum():
+        others[:] = 0
+    count = c.BINS / apart
+    begins = int(phase_of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
+    return Mean(
+        usual / max(usual.sum(), 1e-300), moved, clock.kind, ~heavy[clock.kind],
+        reduced / max(reduced.sum(), 1.0), others / max(others.sum(), 1.0), begins,
+    )  # fmt: skip
+
+
+def median_known(spent: Floats) -> Floats:
+    """The median of each column over what is known, 0 where nothing is."""
+    known = ~np.isnan(spent)
+    out = np.zeros(spent.shape[1])
+    some = known.any(0)
+    out[some] = np.nanmedian(spent[:, some], axis=0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """The phase, 0 ... 1, at which a step ends, and the classes of operations that end it; none where any may."""
+
+    phase: float
+    kinds: Ints
+
+
+def end_of(mean: Mean) -> End:
+    """Where in the mean step a step ends."""
+    phases, signal, small = len(mean.spent), _signalled(mean), np.unique(mean.kind[mean.small])
+    if mean.begins >= 0:  # the job was seen from its first step to its last
+        near = (mean.begins + np.arange(-2, 3)) % phases
+        at = int(near[np.argmax(mean.spent[near])])
+        if mean.spent[at] >= 1 / phases:
+            told = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+            return End((at + 0.5) / phases, small if told else small[:0])
+    if signal is not None:
+        more = _gathered(mean.turned(signal[0] + 1), signal[1])
+        return End(((signal[0] + more) % phases + 0.5) / phases, small[:0] if more else small)
+    fit, after = _fit(mean), _reduced(mean)
+    at = _fetched(mean, int(np.argmax(np.where(after, fit, -np.inf) if after.any() else fit)))
+    return End((at + 0.5) / phases, small[:0])
+
+
+def _fit(mean: Mean) -> Floats:
+    """How long voices rest around each phase: the mean logarithm over classes, and that of the job's own rest."""
+    rests = np.stack([_rest(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
+    rests = np.maximum.reduce([np.roll(rests, k, axis=1) for k in (-1, 0, 1)])  # a voice may end in the phase itself
+    least = 1e-3
+    every = [np.log(rests[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
+    return np.asarray(np.sum(every, axis=0) + 0.3 * np.log(mean.spent + least))
+
+
+def _rest(active: Mask, spent: Floats) -> Floats:
+    """How long the rest lasts in which each phase of a circle is; an active phase's own time."""
+    if active.all() or not active.any():
+        return spent.copy()
+    first = int(np.argmax(active))
+    turned, own = np.roll(active, -first), np.roll(spent, -first)
+    number = np.cumsum(turned)
+    total = np.bincount(number, np.where(turned, 0.0, own))
+    return np.roll(np.where(turned, own, total[number]), first)
+
+
+def _signalled(mean: Mean) -> tuple[int, int] | None:
+    """The phase in which the last small operation ends that comes once in a step, and phases until the next one; or None.
+
+    Such are the loss, the norm of gradients, the check for overflow: all ranks take part when gradients are reduced.
+    """
+    heavy = mean.reduced + mean.others
+    heavy /= max(heavy.sum(), 1e-300)
+    active = np.zeros(len(mean.spent), np.bool_)
+    for kind in np.unique(mean.kind[mean.small]).tolist():
+        own = mean.moved[mean.kind == kind].mean(0)
+        own = own > 0.25 * own.max()  # of most steps
+        clusters = _clusters(own, heavy)
+        brief = all(np.roll(mean.spent, -first)[: last - first].sum() <= 1 / 16 for first, last in clusters)
+        if len(clusters) <= 3 and heavy[own].sum() <= 0.1 and brief:
+            active |= own
+    found = _clusters(active, heavy)
+    if not found or len(found) > 3:
+        return None
+    times = np.concatenate([[0.0], np.cumsum(np.tile(mean.spent, 2))])
+    begins = [first for first, _ in found] + [found[0][0] + len(mean.spent)]
+    until = [float(times[begin] - times[last]) for (_, last), begin in zip(found, begins[1:], strict=True)]
+    best = int(np.argmax(until))
+    return found[best][1] % len(mean.spent), begins[best + 1] - found[best][1]
+
+
+def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
+    """First and last phase of each cluster of active ones on a circle; between two, other voices move 2 % of a step."""
+    at = np.flatnonzero(active)
+    if not len(at):
+        return []
+    moved = np.concatenate([[0.0], np.cumsum(np.tile(heavy, 2))])
+    after = np.append(at[1:], at[0] + len(active))
+    cut = np.flatnonzero(moved[after] - moved[at + 1] > c.SMALL)
+    if not len(cut):
+        return [(int(at[0]), int(at[-1]))] if len(at) == len(active) else [_widest(at, len(active))]
+    firsts, lasts = np.roll(after[cut], 1), at[cut]
+    firsts = np.where(firsts > lasts, firsts - len(active), firsts)
+    shift = len(active) if firsts[0] < 0 else 0
+    return [(int(a) + shift, int(b) + shift) for a, b in zip(firsts, lasts, strict=True)]
+
+
+def _widest(at: Ints, phases: int) -> tuple[int, int]:
+    """The one cluster of active phases: it begins after the widest hole."""
+    hole = np.diff(np.append(at, at[0] + phases))
+    k = int(np.argmax(hole))
+    first, last = int(at[(k + 1) % len(at)]), int(at[k])
+    return (first, last) if first <= last else (first, last + phases)
+
+
+def _gathered(mean: Mean, until: int) -> int:
+    """Phases from the signal on until parameters are gathered that the optimizer made (ZeRO-1), which ends the step; else 0.
+
+    Gathering moves half of what a group reduces and gathers in a step, at once and alone, and the job rests longer after it
+    (forward) than before (optimizer).
+    """
+    moved, others = np.cumsum(mean.reduced), np.cumsum(mean.others)
+    fits = (np.abs(moved - 0.5) <= 0.08) & (others <= 0.03)
+    fits[max(until - 1, 0) :] = False
+    rest = np.where(fits, mean.spent, 0)
+    at = int(np.argmax(rest))
+    first = int(np.searchsorted(moved, 0.05))
+    before = max(mean.spent[-1], float(mean.spent[: first + 1].max()))
+    inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * rest[at]]
+    fetched = (np.abs(inside - 1 / 3) < 0.05).any()  # by ZeRO-3 for the forward pass
+    return at + 1 if rest[at] > before and len(inside) < 2 and not fetched else 0
+
+
+def _reduced(mean: Mean) -> Mask:
+    """Phases that follow a reduction of gradients before anything else moves; none where nothing else moves at all.
+
+    Phases between two reductions count only if other work follows after none of them.
+    """
+    phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
+    if not mean.others.any() or not mean.reduced.any():
+        return np.zeros(phases, np.bool_)
+    busy = mean.reduced > c.ACTIVE * mean.reduced.max()
+    rest = _rest(busy, mean.spent)
+    rest[busy] = 0
+    others = np.tile(mean.others, 2)
+    for last in np.flatnonzero(busy & ~np.roll(busy, -1)).tolist():
+        if rest[(last + 1) % phases] < 0.5 * rest.max():
+            continue
+        until = last
+        while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
+            until += 1
+        out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
+    return np.asarray(out[0] if out[0].any() else out[1])
+
+
+def _fetched(mean: Mean, at: int) -> int:
+    """The phase before parameters are fetched for the whole forward pass (ZeRO-3), where they were before `at`; else `at`.
+
+    They are a third of what moves, without a rest between them; what follows comes layer by layer.
+    """
+    if mean.others.any():
+        return at
+    turned = mean.turned(at + 1)
+    moved = np.cumsum(turned.reduced)
+    near = np.flatnonzero(np.abs(moved - 2 / 3) <= 0.02)
+    if not len(near):
+        return at
+    begin = int(near[np.argmax(turned.spent[near])])
+    long = 0.1 * turned.spent[-1]
+    cuts = np.flatnonzero(turned.spent[:begin] > long)
+    pieces = np.diff(np.concatenate([[0.0], moved[cuts], moved[begin : begin + 1]]))
+    if (turned.spent[begin + 1 : -1] > long).any() or pieces.max() > 0.25:
+        return at
+    return (at + 1 + begin) % len(mean.spent)

@@ -1,0 +1,112 @@
+"""The word of a job: how much traffic one step holds, and where in it the step ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.record_sequences import Floats
+from prism.steps.traffic_clock import Clock
+
+
+@dataclass(frozen=True, eq=False)
+class Period:
+    """A step's length in bins of the clock, and how well the traffic repeats after it, 0 ... 1."""
+
+    bins: float
+    regular: float
+
+
+def found_on(clock: Clock) -> tuple[Clock, Period | None]:
+    """The period, and the clock on which it shows.
+
+    Rests between bursts are weighed by the lowest power by which they repeat nearly as well as by any: a link that became slow
+    makes transfers uneven; then the rests must stand out more.
+    """
+    if not clock.bursts:
+        return clock, period_of(clock)
+    clocks = [clock.resting(power) for power in c.POWERS]
+    found = [period_of(own) for own in clocks]
+    best = max((one.regular for one in found if one is not None), default=0.0)
+    told = ((own, one) for own, one in zip(clocks, found, strict=True) if one and one.regular >= c.NEAR_BEST * best)
+    return next(told, (clock, None))
+
+
+def period_of(clock: Clock) -> Period | None:
+    """The shortest lag at which all channels repeat nearly as well as at any lag; None where nothing repeats.
+
+    Channels are the voices, by class, and the pace, so that rests count as parts of the word. They are weighed by how much they
+    vary, for an operation that comes once in a step varies most, and by how well they repeat at best: what is drawn anew in
+    each step, such as the order of partners, tells nothing. Equal buckets repeat after each (`grouped`).
+    """
+    power, groups = _spectra(clock)
+    found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)
+    found = found[found[:, 0] * clock.records >= c.BINS]  # a step holds a record of each voice
+    if not len(found):
+        return None
+    lags, voices, pace, weight = found.T
+    ever = [max(float(own.max()), 0.1) ** 2 for own in (voices, pace)]
+    weight = weight * ever[0] / (weight * ever[0] + (1 - weight) * ever[1])
+    common = weight * voices + (1 - weight) * pace
+    best = float(common.max())
+    if best < c.LEAST:
+        return None
+    at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, lags, np.inf)))
+    return Period(_sharpened(power, float(lags[at]), float(weight[at])), float(common[lags == lags[at]].max()))
+
+
+def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
+    """Lags at which the traffic repeats, smoothed by so many bins: how well voices do, and the pace, and the voices' weight."""
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
+    again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2]
+    again /= 1 - np.arange(c.BINS // 2) / c.BINS
+    every, pace = again[:-1], again[-1]
+    if pace[0] <= 0 or every[:, 0].sum() <= 0:
+        return []
+    varied = float((every[:, 0] / groups).mean())
+    weight = float(np.clip(varied / (varied + pace[0]), 0.1, 0.75))
+    voices, pace = every.sum(0) / every[:, 0].sum(), pace / pace[0]
+    common = weight * voices + (1 - weight) * pace
+    peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
+    most = 64 * scale if scale < c.SCALES[-1] else 0.45 * c.BINS
+    peaks = peaks[(peaks >= 8 * scale) & (peaks < most)]
+    return [(float(p), float(voices[p]), float(pace[p]), weight) for p in peaks.tolist()]
+
+
+def _spectra(clock: Clock) -> tuple[Floats, Floats]:
+    """Power spectra by class of voices, the pace last, and how many voices are in each class."""
+    kinds = np.unique(clock.kind)
+    voices = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
+    pace = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
+    groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
+    return np.stack([*(voices[clock.kind == k].sum(0) for k in kinds), pace]), groups
+
+
+def _sharpened(power: Floats, lag: float, weight: float) -> float:
+    """The lag to a fraction of a bin: from where the traffic repeats after twice, four times, ... as long.
+
+    `weight` is that of the voices beside the pace. After an interruption a multiple may not be a peak: then it says nothing.
+    """
+    frequency, scale = np.arange(c.BINS + 1) / (2 * c.BINS), max(1.0, lag / 48)
+    passed = np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
+    common = (power * passed) / np.maximum((power * passed).sum(1, keepdims=True), 1e-300)
+    again = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[: c.BINS]
+    again /= 1 - np.arange(c.BINS) / c.BINS
+    times, near = 1, max(2, round(lag / 6))
+    out = lag
+    while 2 * times * out < 0.75 * c.BINS:
+        times *= 2
+        middle = round(times * out)
+        part = again[middle - near : middle + near + 1]
+        at = int(np.argmax(part))
+        if 0 < at < len(part) - 1:
+            out = (middle - near + at) / times
+    return out
+
+
+def _detrended(frequency: Floats, scale: float) -> Floats:
+    """What of the power is no trend: it changes within `TREND` times the scale, in bins."""
+    return np.asarray((1 - np.exp(-0.5 * (2 * np.pi * frequency * scale * c.TREND) ** 2)) ** 2)

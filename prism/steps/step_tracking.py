@@ -1,0 +1,195 @@
+"""Follow the word of a job from step to step on the traffic clock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.record_sequences import Floats, Ints, Mask
+from prism.steps.step_ends import median_known
+from prism.steps.traffic_clock import Clock
+
+
+def tracked(clock: Clock, bins: float) -> Ints:
+    """Places of one moment of each step, in bins of the clock: those at which the traffic around is most like the mean step.
+
+    Consecutive ones are about a step apart, unless other traffic (an evaluation, a restart in the middle of a step) is between.
+    """
+    channels = _channels(clock, bins)
+    at = _rest(clock, bins)
+    half = max(int(bins / 2), 1)
+    begins = np.round(np.arange(at, c.BINS - half, bins)).astype(np.int64)
+    begins = begins[begins >= half]
+    if len(begins) < 2:
+        begins = np.array([min(max(round(at), half), c.BINS - half)])
+    around = begins[:, None] + np.arange(-half, half)[None, :]
+    pattern = channels[:, np.clip(around, 0, c.BINS - 1)].mean(1)
+    pattern -= pattern.mean(1, keepdims=True)
+    size = 2 * c.BINS
+    spectrum = np.fft.rfft(channels, size) * np.conj(np.fft.rfft(pattern, size))
+    like = np.fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
+    return _followed(np.roll(like, half)[: c.BINS], bins)
+
+
+def grouped(places: Ints, clock: Clock) -> Ints:
+    """Places at which steps end where buckets or layers of one size were taken for steps; else the same places.
+
+    After the last bucket of a step the forward pass follows: each so-manieth rests longer than all in between. Layers that are
+    gathered for the forward pass rest otherwise than those of the backward pass: then the rests repeat after as many as a step
+    holds. Buckets may consist of equal rounds themselves.
+    """
+    if len(places) < 6:
+        return places
+    near = max(int(np.median(np.diff(places))) // 2, 1)
+    lasts = float(np.median(np.diff(np.interp(places, np.arange(c.BINS + 1), clock.edges))))
+    shifts = np.arange(-near, near + 1)
+    around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)]
+    inside = places + shifts[np.argmax(around.mean(0))]
+    inside = inside[(inside >= near) & (inside <= c.BINS - near)]
+    if len(inside) < 6:
+        return places
+    number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
+    number = number.astype(np.int64)  # a place may have been missed
+    own = np.array([clock.spent[p - near : p + near + 1].max() for p in inside.tolist()])
+    longer = _longer(own, number, lasts)
+    if longer.any():
+        return grouped(inside[longer], clock)
+    rest = np.full(number[-1] + 1, np.nan)
+    rest[number] = own
+    count = _repeated(rest)
+    if not count:
+        return places
+    usual = median_known(rest[: len(rest) // count * count].reshape(-1, count))
+    return grouped(inside[number % count == int(usual.argmax())], clock)
+
+
+def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
+    """Which rests stand out from all others and come after equal numbers of operations, but for a crash or two; else none.
+
+    Of several levels that whose distances are equal most often, then that which comes most often. They come from the first to
+    the last: pauses come when they come. An operation `lasts` so long, rest included. Backward passes work as long between
+    reductions, a forward pass half as long as all of them.
+    """
+    order = np.sort(rest)
+    best, found = 1 - c.BROKEN, np.zeros(len(rest), np.bool_)
+    for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
+        longer = rest > order[m]
+        at = number[longer]
+        if len(at) < 3:
+            break
+        apart = np.diff(at)
+        count = int(np.median(apart))
+        equal = float(np.mean(apart == count))
+        through = at[0] <= number[0] + count and at[-1] >= number[-1] - count
+        forward = float(np.median(rest[longer])) <= c.OTHERS * (1 + count / 2) * lasts
+        if count >= 2 and through and forward and equal >= best and not (found.any() and equal == best):
+            until = np.append(at[1:], number[-1] + 1) - np.append(at[0] - count, at[:-1])
+            hung = (until <= count) & (np.append(count, apart) < count)  # the step goes on after it
+            longer[np.flatnonzero(longer)[hung]] = False
+            best, found = equal, longer
+    return found
+
+
+def _repeated(rest: Floats) -> int:
+    """The least number of operations after which the rests repeat, as they do not after fewer; 0 without any."""
+    ratio = np.log(np.maximum(rest, np.nanmedian(rest) / 1000))
+    most = len(rest) // c.GROUPS
+    unlike = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, most + 2)]
+    for k in range(1, most):
+        top = max(unlike[:k])
+        if top > c.UNLIKE and unlike[k] <= 0.5 * top and unlike[k] <= unlike[k + 1]:
+            return k + 1
+    return 0
+
+
+def settled(places: Ints, clock: Clock, bins: float) -> Ints:
+    """Places moved to where the job usually rests near them: evenly spaced ones together, then each by itself.
+
+    Steps hold the same traffic, so their places are even unless something came between. What waits for a late rank in the
+    middle of a transfer rests there in some steps, between steps in all.
+    """
+    near = max(int(c.NEAR * bins), 1)
+    shifts = np.arange(-near, near + 1)
+    longest = float(np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)])
+    capped = np.minimum(clock.pace, longest)
+    even, rests = _even(capped, bins)
+    around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
+    off = np.median(places - even[np.abs(places[:, None] - even[None, :]).argmin(1)]) if len(even) else np.inf
+    same = abs(len(even) - len(places)) <= 1 and abs(off) <= c.STRETCH / 4 * bins  # not another rest of the step
+    if len(places) > 2 and same and rests >= capped[around].max(1).mean():
+        places = even
+        around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
+    pace = clock.pace[around]
+    usual = float(np.quantile(pace.max(1), 0.1))  # nine of ten rests are as long: then the nearest counts
+    if usual - np.median(clock.pace) < 3:
+        return np.unique(np.clip(places, 0, c.BINS - 1))
+    pace = np.minimum(pace, usual) - np.abs(shifts) / near
+    return np.unique(around[np.arange(len(places)), pace.argmax(1)])
+
+
+def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
+    """The evenly spaced places, a bin more or less, at which a job rests longest, and how long it does: the mean pace.
+
+    Their distance is within a fiftieth of `bins`.
+    """
+    wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
+    best, found = -np.inf, np.zeros(0, np.int64)
+    for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
+        number = np.arange(int(c.BINS / apart))
+        at = np.arange(0.0, apart)[:, None] + number[None, :] * apart
+        mean = wide[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
+        if mean.max() > best:
+            best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
+    return np.minimum(found, c.BINS - 1), best
+
+
+def _channels(clock: Clock, bins: float) -> Floats:
+    """What each class of voices moves, and the pace: smoothed, of mean 0 and variance 1.
+
+    No rest counts as longer than those of nine in ten steps are, so that a hang is a rest as any.
+    """
+    kinds, smooth = np.unique(clock.kind), max(1.0, bins / 64)
+    longest = np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)]
+    raw = np.stack([*(clock.density[clock.kind == k].mean(0) for k in kinds), np.minimum(clock.pace, longest)])
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    kernel = np.exp(-0.5 * (2 * np.pi * frequency * smooth) ** 2)
+    raw -= raw.mean(1, keepdims=True)
+    out = np.fft.irfft(np.fft.rfft(raw, 2 * c.BINS) * kernel, 2 * c.BINS)[:, : c.BINS]
+    return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
+
+
+def _rest(clock: Clock, bins: float) -> float:
+    """The first place at which the job usually rests longest, in bins."""
+    phases = min(c.PHASES, max(int(bins), 8))
+    place = ((np.arange(c.BINS) + 0.5) / bins) % 1
+    phase = np.minimum((place * phases).astype(np.int64), phases - 1)
+    usual = np.bincount(phase, clock.pace, phases) / np.maximum(np.bincount(phase, minlength=phases), 1)
+    return (int(np.argmax(usual)) + 0.5) / phases * bins
+
+
+def _followed(like: Floats, bins: float) -> Ints:
+    """The sequence of places that are most alike in sum; a step may hold `STRETCH` more or less traffic than usual.
+
+    Dynamic programming; places less than the shortest step apart do not depend on each other.
+    """
+    low, high = max(int((1 - c.STRETCH) * bins), 1), int((1 + c.STRETCH) * bins) + 1
+    apart = np.arange(low, high + 1, max(1, int(bins / c.PHASES)))
+    cost = ((apart / bins - 1) / (c.STRETCH / 4)) ** 2
+    total, before = like.copy(), np.full(len(like), -1)
+    for begin in range(low, len(like), low):
+        at = np.arange(begin, min(begin + low, len(like)))
+        source = at[:, None] - apart[None, :]
+        value = np.where(source >= 0, total[np.maximum(source, 0)], -np.inf) - cost
+        best = value.argmax(1)
+        gain, origin = value[np.arange(len(at)), best], at - apart[best]
+        other = int(np.argmax(total[: begin - low + 1]))  # after an interruption
+        broken = total[other] - 1.0
+        origin = np.where(broken > gain, other, origin)
+        gain = np.maximum(gain, broken)
+        total[at] += np.maximum(gain, 0)
+        before[at] = np.where(gain > 0, origin, -1)
+    out, place = [], int(np.argmax(total))
+    while place >= 0:
+        out.append(place)
+        place = int(before[place])
+    return np.array(out[::-1], np.int64)

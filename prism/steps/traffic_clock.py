@@ -1,0 +1,115 @@
+"""The traffic clock: it advances with what a job moves, not with time.
+
+All steps of a job last equally long on it, whether the job paused, was slow or hung in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.record_sequences import Floats, Ints, Voices
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """`edges`: the time, ns, at which each of `BINS` equal parts of the traffic begins, and the end; float64[BINS + 1].
+
+    `density`: what each voice moved in each part, relative to its mean; float64[voices, BINS]. `pace`: logarithm of the time
+    that each part took: high where the job rests.
+    """
+
+    edges: Floats
+    density: Floats
+    pace: Floats
+    kind: Ints  # class of each voice
+    bursts: bool = False
+    records: int = 1 << 62  # of the voice that has most
+
+    @property
+    def spent(self) -> Floats:
+        """Time that each part of the traffic took, ns."""
+        return np.diff(self.edges)
+
+    def resting(self, power: float) -> Clock:
+        """The same whose pace is the time of each part, relative to the mean, to a power: rests stand out from slow transfers.
+
+        No rest counts as longer than that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
+        """
+        spent = np.minimum(self.spent, np.sort(self.spent)[-c.LONGEST])
+        return replace(self, pace=np.log1p(spent / spent.mean()) ** power)
+
+
+def clock_of(voices: Voices, picked: Ints) -> Clock:
+    """The clock of some voices: connections drive it for as long as they last, messages as the root of their number."""
+    grid, shares = _bursts(voices, picked) if voices.bursts else _messages(voices, picked)
+    told = _lifetimes(voices, picked) @ np.stack(shares) if voices.bursts else shares[0]
+    edges = np.interp(np.arange(c.BINS + 1) / c.BINS, told, grid)
+    if voices.bursts:
+        density = np.stack([np.diff(np.interp(edges, grid, own)) * c.BINS for own in shares])
+    else:
+        density = _counted(voices, picked)
+    spent, even = np.diff(edges), voices.life / c.BINS
+    common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other rests
+    # in bursts, what follows at once does not rest
+    pace = np.log(spent + even / 100) if voices.bursts else np.log1p(common / even) ** 2
+    return Clock(edges, density, pace, voices.kind[picked], voices.bursts, int(voices.count[picked].max()))
+
+
+def _messages(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
+    """Times at which messages end, and what the clock shows before and after each: it jumps then, and stands in between."""
+    at, share, of = _ended(voices, picked)
+    told = np.cumsum(share * _weight(voices, picked)[of])
+    return np.repeat(at, 2), [np.stack([np.append(0.0, told[:-1]), told], axis=1).ravel()]
+
+
+def _lifetimes(voices: Voices, picked: Ints) -> Floats:
+    """How much each connection drives the clock: for as long as it lasts. A job that starts anew opens others."""
+    own = [voices.records(v) for v in picked.tolist()]
+    lasts = np.array([voices.end[one].max() - voices.start[one.start] for one in own], np.float64)
+    return np.asarray(lasts / max(lasts.sum(), 1.0))
+
+
+def _weight(voices: Voices, picked: Ints) -> Floats:
+    """How much each voice drives the clock: as the root of its messages, for few tell less evenly how far a step is."""
+    weight = np.sqrt(voices.count[picked])
+    return np.asarray(weight / weight.sum())
+
+
+def _ended(voices: Voices, picked: Ints) -> tuple[Floats, Floats, Ints]:
+    """When messages of some voices end, ns, in order; each one's share of its voice, and which voice that is."""
+    parts = [voices.records(v) for v in picked.tolist()]
+    at = np.concatenate([voices.end[own] for own in parts]).astype(np.float64)
+    share = np.concatenate([voices.weight[own] / voices.weight[own].sum() for own in parts])
+    of = np.repeat(np.arange(len(picked)), [own.stop - own.start for own in parts])
+    order = np.argsort(at, kind="stable")
+    return at[order], share[order], of[order]
+
+
+def _counted(voices: Voices, picked: Ints) -> Floats:
+    """What each voice moved in each part of the clock, relative to its mean."""
+    _, share, of = _ended(voices, picked)
+    share_of_clock = share * _weight(voices, picked)[of]
+    told = np.cumsum(share_of_clock) - share_of_clock / 2
+    place = of * c.BINS + np.minimum((told * c.BINS).astype(np.int64), c.BINS - 1)
+    moved: Floats = np.bincount(place, share * c.BINS, len(picked) * c.BINS).astype(np.float64)
+    return moved.reshape(len(picked), c.BINS)
+
+
+def _bursts(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
+    """Times at which bursts begin or end, and each voice's share that had moved by then: a burst moves at an even rate."""
+    knots, moved = [], []
+    for v in picked.tolist():
+        own = voices.records(v)
+        begin, end = voices.start[own], np.maximum(voices.end[own], voices.start[own] + 1)
+        rate = voices.weight[own] / voices.weight[own].sum() / (end - begin)
+        at = np.concatenate([begin, end])
+        order = np.argsort(at, kind="stable")
+        at = at[order].astype(np.float64)
+        level = np.cumsum(np.concatenate([rate, -rate])[order])
+        knots.append(at)
+        moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(at))]))
+    grid = np.unique(np.concatenate(knots))
+    return grid, [np.interp(grid, at, own) for at, own in zip(knots, moved, strict=True)]

@@ -1,0 +1,166 @@
+"""Histories of jobs in the store (`job_history`): only what changed is written, within a bound, and read again after a restart.
+
+A job has one head and at most `SLOTS` parts; a newer part takes the slot of one that is older than what is kept. So a history
+takes bounded room in the store however long a job runs. What does not fit into the bound now is written with a later window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from collectors.clickhouse.drivers import Database, Table, TableColumn
+from prism.storage import job_history
+from prism.tracking.case_tracking import Trail
+from prism.tracking.job_tracking import Followed
+
+DAY = 86_400
+SECOND = 1_000_000_000
+EVERY_NS = 10 * SECOND  # how old a history may become before it is saved again
+RATE, BURST = 1 << 20, 64 << 20  # octets before compression: of all histories per second in the long run, and at once
+SLOTS = 160
+OPEN = 3  # the newest parts, which windows may still change
+
+HISTORY = Table(
+    name="job_history",
+    columns=(
+        TableColumn("id", "String"),
+        TableColumn("slot", "Int32"),
+        TableColumn("version", "UInt64"),
+        TableColumn("begun_ns", "Int64"),
+        TableColumn("told", "String", codec="ZSTD(1)"),
+    ),
+    order=("id", "slot"),
+    time="begun_ns",
+    keep_s=90 * DAY,
+    replacing="version",
+)
+HEAD = -1  # its slot
+
+
+@dataclass
+class _Known:
+    """What is in the store of a job: its cases when it was saved, when all of it was, and the digest of each part."""
+
+    cases: frozenset[tuple[str, str]] | None = None
+    at_ns: int = 0
+    members: str = ""
+    width_ns: int = 0
+    parts: dict[int, bytes] = field(default_factory=dict)
+
+
+class Histories:
+    """The histories of a database. Methods raise StoreError; `unread` counts texts that cannot be read."""
+
+    def __init__(self, database: Database, *, rate: int = RATE, burst: int = BURST) -> None:
+        self._database, self._rate, self._burst = database, rate, burst
+        self._room, self._at = float(burst), 0
+        self._known: dict[str, _Known] = {}
+        self.unread = self.octets = 0  # `octets` were written, before compression
+        database.create(HISTORY)
+
+    def save(self, jobs: Iterable[Followed], trails: Iterable[Trail], at_ns: int) -> None:
+        """Keep what changed of each job: when a case of it opens or closes, and else every `EVERY_NS`; while there is room."""
+        self._room = min(self._burst, self._room + self._rate * max(at_ns - self._at, 0) / SECOND if self._at else self._burst)
+        self._at = at_ns
+        cases: dict[str, set[tuple[str, str]]] = {}
+        for trail in trails:
+            if trail.told:
+                cases.setdefault(trail.case.finding.job, set()).add((trail.case.id, trail.case.state))
+        due = []
+        for one in jobs:
+            known, own = self._known.setdefault(one.id, _Known()), frozenset(cases.get(one.id, ()))
+            ended = one.state == "ended" and known.at_ns > one.talked_ns
+            now = own != known.cases or (not ended and at_ns - known.at_ns >= EVERY_NS)
+            if one.found is not None and one.trusted and now:
+                due.append((own == known.cases, known.at_ns, one.id, one, own))
+        for _, _, _, one, own in sorted(due, key=lambda row: row[:3]):
+            if self._room <= 0:
+                return
+            if self._put(one, self._known[one.id], at_ns):
+                self._known[one.id].cases, self._known[one.id].at_ns = own, at_ns
+
+    def _put(self, one: Followed, known: _Known, at_ns: int) -> bool:
+        """Write what changed of a job, the newest first; whether all of it was written."""
+        assert one.found is not None
+        members, width = job_history.members(one.found), job_history.width(one.step_ns, known.width_ns)
+        if (members, width) != (known.members, known.width_ns):
+            known.members, known.width_ns, known.parts = members, width, {}
+        numbers = job_history.blocks(one.found.timeline, width)[-SLOTS:]
+        known.parts = {block: digest for block, digest in known.parts.items() if block in numbers}
+        rows = [(HEAD, job_history.written(job_history.head(one.found, width)))]
+        self._spend(len(rows[0][1]))
+        written: dict[int, bytes] = {}
+        whole = True
+        for block in reversed(numbers):
+            if block in known.parts and block < numbers[-1] - OPEN:
+                continue
+            if self._room <= 0:
+                whole = False
+                break
+            part = job_history.part(one.found, width, block)
+            digest = part.digest()
+            if known.parts.get(block) != digest:
+                rows.append((block % SLOTS, job_history.written(part)))
+                written[block] = digest
+                self._spend(part.octets)
+        columns: Mapping[str, list[Any]] = {
+            "id": [one.id] * len(rows),
+            "slot": [slot for slot, _ in rows],
+            "version": [at_ns] * len(rows),
+            "begun_ns": [one.job.start_ns] * len(rows),
+            "told": [text for _, text in rows],
+        }
+        self._database.insert(HISTORY, columns, token=f"{HISTORY.name} {at_ns} {one.id}", again=False)
+        known.parts |= written
+        return whole
+
+    def _spend(self, octets: int) -> None:
+        self._room -= octets
+        self.octets += octets
+
+    def load(self, one: Followed) -> Followed:
+        """A job with what was known of its past, where that can be read and is of the same members."""
+        heads = [
+            head for text in self._texts(one.id, newest=1, parts=False) if (head := self._read(job_history.read_head, text))
+        ]
+        if not heads or heads[0].found.job.endpoints != one.job.endpoints:
+            return one
+        (head,), octets, parts = heads, 0, list[job_history.Part]()
+        for text in self._texts(one.id, newest=SLOTS, parts=True):
+            part = self._read(job_history.read_part, text)
+            octets += part.octets if part else 0
+            if octets > job_history.OCTETS:
+                break
+            parts += [part] if part else []
+        try:
+            found = job_history.joined(head, parts)
+        except ValueError:
+            self.unread += 1
+            return one
+        self._known[one.id] = _Known(
+            members=job_history.members(found),
+            width_ns=head.width_ns,
+            parts={part.block: part.digest() for part in job_history.own(head, parts)},
+        )
+        job = replace(one.job, end_ns=found.job.end_ns)
+        return replace(one, job=job, found=replace(found, job=job), talked_ns=found.job.end_ns)
+
+    def _texts(self, name: str, *, newest: int, parts: bool) -> Iterator[str]:
+        """The head of a job, or its parts, those written last first: one at a time, for they may be large."""
+        sign = ">=" if parts else "<"
+        own = f"FROM {HISTORY.name} WHERE id = {{id:String}}"
+        sql = f"SELECT slot, max(version) AS newest {own} AND slot {sign} 0 GROUP BY slot"
+        known = self._database.query(f"{sql} ORDER BY newest DESC LIMIT {{most:UInt64}}", {"id": name, "most": newest})
+        for slot, version in zip(known["slot"].tolist(), known["newest"].tolist(), strict=True):
+            sql = f"SELECT told {own} AND slot = {{slot:Int32}} AND version = {{version:UInt64}} LIMIT 1"
+            found = self._database.query(sql, {"id": name, "slot": slot, "version": version})
+            yield from map(str, found["told"])
+
+    def _read(self, made: Any, text: str) -> Any:
+        try:
+            return made(text)
+        except ValueError:
+            self.unread += 1
+            return None

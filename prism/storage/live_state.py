@@ -1,0 +1,264 @@
+"""What the live analysis must know after a restart, in the store: jobs, cases, windows, gaps in collection. The rest it sees in
+the records again.
+
+Jobs and cases are rows with what is searched in columns and the whole as JSON; of an id the newest version counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+from collectors.clickhouse.drivers import Database, Table, TableColumn
+from prism.model import Finding, Isolation, Job, Severity
+from prism.report.json_report import finding_json
+from prism.storage.history_store import Histories
+from prism.tracking.board import Case, Gap, Window
+from prism.tracking.case_tracking import Trail
+from prism.tracking.job_tracking import LAYOUTS, Followed, favoured
+from prism.tracking.outages import MOST as GAPS_KEPT
+
+DAY = 86_400
+
+
+def _table(name: str, *, days: int) -> Table:
+    return Table(
+        name=name,
+        columns=(
+            TableColumn("id", "String"),
+            TableColumn("version", "UInt64"),
+            TableColumn("begun_ns", "Int64"),
+            TableColumn("state", "LowCardinality(String)", "String"),
+            TableColumn("told", "String", codec="ZSTD(1)"),
+        ),
+        order=("id",),
+        time="begun_ns",
+        keep_s=days * DAY,
+        replacing="version",
+    )
+
+
+JOBS, CASES = _table("jobs", days=90), _table("cases", days=90)
+WINDOWS = Table(
+    name="windows",
+    columns=(
+        TableColumn("start_ns", "Int64"),
+        TableColumn("end_ns", "Int64"),
+        TableColumn("flows", "UInt64"),
+        TableColumn("late", "UInt64"),
+        TableColumn("took_s", "Float64"),
+    ),
+    order=("end_ns",),
+    time="end_ns",
+    keep_s=14 * DAY,
+)
+GAPS = Table(
+    name="gaps",
+    columns=(
+        TableColumn("begin_ns", "Int64"),
+        TableColumn("version", "UInt64"),
+        TableColumn("end_ns", "Int64"),
+        TableColumn("reason", "LowCardinality(String)", "String"),
+    ),
+    order=("begin_ns",),
+    time="begin_ns",
+    keep_s=14 * DAY,
+    replacing="version",
+)
+WINDOWS_KEPT = 600  # that are read again, the newest
+
+
+class Saved(NamedTuple):
+    """What was known when it was saved last; windows and gaps the newest first.
+
+    `until_ns`: up to when records had been analysed, 0 without any.
+    """
+
+    jobs: tuple[Followed, ...]
+    trails: tuple[Trail, ...]
+    until_ns: int
+    windows: tuple[Window, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+class State:
+    """Jobs, cases, windows and gaps of a database. Methods raise StoreError; `unread` counts rows that are neither."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._saved: dict[str, dict[str, str]] = {}
+        self.unread: Counter[str] = Counter()
+        self._until = 0  # windows that end by then are saved
+        self._gaps: tuple[Gap, ...] = ()
+        for table in (JOBS, CASES, WINDOWS, GAPS):
+            database.create(table)
+        self.histories = Histories(database)
+
+    def save(
+        self,
+        jobs: Iterable[Followed],
+        trails: Iterable[Trail],
+        windows: Iterable[Window],
+        at_ns: int,
+        gaps: Iterable[Gap] = (),
+    ) -> None:
+        """Keep what has changed, also of each job's history; `at_ns`, the end of the newest window, is its version."""
+        jobs, trails = tuple(jobs), tuple(trails)
+        told = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
+        self._put(JOBS, told, at_ns)
+        cases = [(t.case.id, t.case.opened_ns, t.case.state, trail_json(t)) for t in trails if t.told]
+        self._put(CASES, cases, at_ns)
+        self.histories.save(jobs, trails, at_ns)
+        self._put_plain(WINDOWS, [row for row in windows if row.end_ns > self._until], [])
+        self._until = max(self._until, at_ns)
+        kept = tuple(gaps)
+        new = [gap for gap in kept if gap not in self._gaps]
+        self._put_plain(GAPS, new, [at_ns] * len(new))
+        self._gaps = kept
+
+    def load(self) -> Saved:
+        """What was known last. What is loaded is not saved again."""
+        jobs = [one for told in self._newest(JOBS) if (one := self._read(JOBS.name, told, job_from)) is not None]
+        jobs = [self.histories.load(one) for one in jobs]
+        self.unread["history"] = self.histories.unread
+        trails = [one for told in self._newest(CASES) if (one := self._read(CASES.name, told, trail_from)) is not None]
+        windows = tuple(Window(*row) for row in self._newest_rows(WINDOWS, "end_ns", WINDOWS_KEPT))
+        self._gaps = tuple(Gap(*row) for row in self._newest_rows(GAPS, "begin_ns", GAPS_KEPT))
+        self._until = windows[0].end_ns if windows else 0
+        return Saved(tuple(jobs), tuple(trails), self._until, windows, self._gaps)
+
+    def cases(self, since_ns: int) -> list[Case]:
+        """The cases that went on at a time or later, each as it was last."""
+        told = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
+        return [one.case for one in told if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
+
+    def _put_plain(self, table: Table, rows: Sequence[Window] | Sequence[Gap], versions: Sequence[int]) -> None:
+        """Insert rows whose fields are the columns of a table."""
+        times = [int(getattr(row, table.time)) for row in rows]
+        for day in _partitions(table, times):
+            columns = {
+                column.name: [versions[i] if column.name == table.replacing else getattr(rows[i], column.name) for i in day]
+                for column in table.columns
+            }
+            self._database.insert(table, columns, token=f"{table.name} {times[day[0]]} {versions}", again=False)
+
+    def _newest_rows(self, table: Table, order: str, most: int) -> Iterator[tuple[Any, ...]]:
+        """The newest rows of a table as plain values, without the version; of rows at one time the newest version."""
+        names = [column.name for column in table.columns if column.name != table.replacing]
+        newest = f", {table.replacing} DESC LIMIT 1 BY {order}" if table.replacing else ""
+        sql = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order} DESC{newest} LIMIT {{most:UInt64}}"
+        found = self._database.query(sql, {"most": most})
+        yield from zip(*(found[name].tolist() for name in names), strict=True)
+
+    def _put(self, table: Table, rows: Sequence[tuple[str, int, str, dict[str, Any]]], at_ns: int) -> None:
+        texts = {name: json.dumps(told, allow_nan=False) for name, _, _, told in rows}
+        before = self._saved.get(table.name, {})
+        rows = [row for row in rows if before.get(row[0]) != texts[row[0]]]
+        for day in _partitions(table, [begun for _, begun, _, _ in rows]):
+            own = [rows[i] for i in day]
+            columns: Mapping[str, list[Any]] = {
+                "id": [name for name, _, _, _ in own],
+                "version": [at_ns] * len(own),
+                "begun_ns": [begun for _, begun, _, _ in own],
+                "state": [state for _, _, state, _ in own],
+                "told": [texts[name] for name, _, _, _ in own],
+            }
+            self._database.insert(table, columns, token=f"{table.name} {at_ns} {own[0][0]}", again=False)
+        self._saved[table.name] = texts
+
+    def _newest(self, table: Table) -> list[str]:
+        sql = f"SELECT argMax(told, version) AS newest FROM {table.name} GROUP BY id"
+        return [str(told) for told in self._database.query(sql).get("newest", ())]
+
+    def _read(self, name: str, told: str, made: Any) -> Any:
+        try:
+            return made(json.loads(told))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            self.unread[name] += 1
+            return None
+
+
+def _partitions(table: Table, times: list[int]) -> list[list[int]]:
+    """Places of rows by the partition that each is in."""
+    out: dict[int, list[int]] = {}
+    for i, time in enumerate(times):
+        out.setdefault(time // table.partition_ns, []).append(i)
+    return list(out.values())
+
+
+def job_json(one: Followed) -> dict[str, Any]:
+    """A job as it is followed, without what the records show again."""
+    job = one.job
+    return {
+        "job": {"id": job.id, "endpoints": job.endpoints, "hosts": job.hosts, "start_ns": job.start_ns, "name": job.name},
+        "met_ns": one.met_ns,
+        "step_ns": _roughly(one.step_ns),
+        "state": one.state,
+        "layouts": _agreed(one),
+        "told_by": one.told_by,
+    }
+
+
+def _agreed(one: Followed) -> list[tuple[tuple[int, ...], float]]:
+    """The layout that windows agree on, if any, and how sure they are, in tenths: what wavers by less is not saved again."""
+    layout = favoured(one.layouts)
+    sure = [sure for told, sure in one.layouts if told == layout]
+    return [(layout, max(round(sum(sure) / len(sure), 1), 0.1))] if layout else []
+
+
+def _roughly(step_ns: float) -> float:
+    """To one part in twenty: what wavers by less is not saved again and again."""
+    return float(round(1.05 ** round(math.log(step_ns, 1.05)))) if step_ns > 0 else 0.0
+
+
+def job_from(told: Mapping[str, Any]) -> Followed:
+    """The job of `job_json`. Raises ValueError, TypeError or KeyError where it is none."""
+    job = told["job"]
+    start = int(job["start_ns"])
+    return Followed(
+        Job(str(job["id"]), tuple(job["endpoints"]), tuple(job["hosts"]), start, start, name=str(job.get("name", ""))),
+        int(told["met_ns"]),
+        step_ns=float(told["step_ns"]),
+        talked_ns=start,
+        state=told["state"],
+        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]) * LAYOUTS,
+        told_by=int(told.get("told_by", 0)),
+    )
+
+
+def trail_json(trail: Trail) -> dict[str, Any]:
+    """A case as it is followed."""
+    case = {name: value for name, value in asdict(replace(trail.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
+    rest = {
+        name: getattr(trail, name)
+        for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns", "seen_ns")
+    }
+    finding = {name: value for name, value in finding_json(trail.case.finding).items() if name != "title"}
+    return {"case": case, "finding": finding, **rest}
+
+
+def trail_from(told: Mapping[str, Any]) -> Trail:
+    """The trail of `trail_json`. Raises ValueError, TypeError or KeyError where it is none."""
+    rest = {name: value for name, value in told.items() if name not in ("case", "finding")}
+    return Trail(Case(finding=finding_from(told["finding"]), **told["case"]), **rest)
+
+
+def finding_from(told: Mapping[str, Any]) -> Finding:
+    """The finding of `prism.report.json_report.finding_json`. Raises ValueError, TypeError or KeyError where it is none."""
+    fields = {name: value for name, value in told.items() if name != "title"}
+    subject, isolate, lost = fields.pop("subject"), fields.pop("isolate"), float(fields.pop("lost_gpu_seconds"))
+    alternatives = tuple((tuple(one["ids"]), float(one["probability"])) for one in isolate["alternatives"])
+    return Finding(
+        **{
+            **fields,
+            "severity": Severity(fields["severity"]),
+            "subject": subject["type"],
+            "ids": tuple(subject["ids"]),
+            "lost_gpu_s": lost,
+            "isolate": Isolation(tuple(isolate["hosts"]), tuple(isolate["parts"]), float(isolate["confidence"]), alternatives),
+        }
+    )

@@ -1,0 +1,85 @@
+"""Notifications in the store: before anybody hears of one it is here, with its id, and so is how far it came.
+
+A row is a notification at one try; the newest of an id counts. Kept for 30 days after it was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from collectors.clickhouse.drivers import Database, Table, TableColumn
+from prism.alerts.notifications import Notification, from_json
+
+DAYS = 30
+OUTBOX = Table(
+    name="outbox",
+    columns=(
+        TableColumn("id", "String"),
+        TableColumn("version", "UInt64"),
+        TableColumn("made_ns", "Int64"),
+        TableColumn("receiver", "LowCardinality(String)", "String"),
+        TableColumn("state", "LowCardinality(String)", "String"),
+        TableColumn("told", "String", codec="ZSTD(1)"),
+    ),
+    order=("id",),
+    time="made_ns",
+    keep_s=DAYS * 86_400,
+    replacing="version",
+)
+
+
+class Outbox:
+    """The notifications of a database. Methods raise StoreError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.unread = 0  # rows that are no notifications
+        database.create(OUTBOX)
+
+    def load(self) -> list[Notification]:
+        """All that is kept, each as it was last, in the order they were made."""
+        sql = "SELECT argMax(told, version) AS newest FROM outbox GROUP BY id"
+        found = []
+        for told in self._database.query(sql).get("newest", ()):
+            try:
+                found.append(from_json(json.loads(told)))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                self.unread += 1
+        return sorted(found, key=lambda one: (one.made_ns, one.number, one.id))
+
+    def newest(self, most: int) -> list[Notification]:
+        """What was made last, at most so many, the newest first."""
+        sql = "SELECT argMax(told, version) AS newest, max(made_ns) AS made FROM outbox GROUP BY id"
+        sql += " ORDER BY made DESC, id LIMIT {most:UInt64}"
+        found = []
+        for told in self._database.query(sql, {"most": most}).get("newest", ()):
+            try:
+                found.append(from_json(json.loads(told)))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                self.unread += 1
+        return found
+
+    def save(self, told: Iterable[Notification]) -> None:
+        """Keep notifications as they are now; what is kept already stays as it is."""
+        days: dict[int, list[Notification]] = {}
+        for one in told:
+            days.setdefault(one.made_ns // OUTBOX.partition_ns, []).append(one)
+        for batch in days.values():
+            columns: dict[str, Sequence[Any]] = {
+                "id": [one.id for one in batch],
+                "version": [version(one) for one in batch],
+                "made_ns": [one.made_ns for one in batch],
+                "receiver": [one.receiver for one in batch],
+                "state": [one.state for one in batch],
+                "told": [json.dumps(one.to_json(), separators=(",", ":")) for one in batch],
+            }
+            token = " ".join(f"{one.id}:{version(one)}" for one in batch).encode()
+            self._database.insert(OUTBOX, columns, token=hashlib.blake2s(token).hexdigest())
+
+
+def version(told: Notification) -> int:
+    """Which of two states of a notification is newer: the one after more tries, and the last one after that."""
+    return 2 * told.tries + (told.state != "waiting")

@@ -1,0 +1,184 @@
+"""Transfers on the wire: when each begins and ends, given readiness, rates, shares of links and what is wrong with them.
+
+Transfers that are handed over together share the links they cross while they overlap (processor sharing); those handed over
+apart are taken not to meet, but for what their callers put in order. Within a host nothing is on the wire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.synth.scenario.cluster import Ints, Plant
+from prism.synth.scenario.specification import Fault, Job
+
+Floats = NDArray[np.float64]
+SEGMENT = {"rdma": 4096, "tcp": 1448}  # octets of payload in a full packet
+NEVER = 1e15  # ns; what is as late does not happen
+
+
+@dataclass
+class Window:
+    """A fault of the network and when it holds, ns since the simulation's start; `endpoints` where it is about NICs."""
+
+    fault: Fault
+    endpoints: Ints
+    leaf: int
+    begin: float
+    end: float = NEVER
+
+
+@dataclass
+class Batch:
+    """Transfers as they were on the wire; times in ns, arrays of one length. A `lane` has connections of its own."""
+
+    start: Floats
+    end: Floats
+    src: Ints
+    dst: Ints
+    octets: Ints
+    lane: int
+    again: Ints
+    spine: Ints
+    queue: Floats  # ns waited at the leaf's uplink, and at the spine's downlink: float64[n, 2]
+    turn: Ints  # how many messages the pair had sent before, modulo its queue pairs
+
+
+@dataclass
+class Fabric:
+    """What carries one job's transfers. `windows` holds the faults of the network, open or closed.
+
+    `epoch` is added to lanes: the connections of a job that came back are new ones.
+    """
+
+    plant: Plant
+    job: Job
+    rng: np.random.Generator
+    windows: list[Window] = field(default_factory=list)
+    sent: list[Batch] = field(default_factory=list)
+    told: list[Batch] = field(default_factory=list)
+    epoch: int = 0
+    turns: dict[tuple[int, int, int], int] = field(default_factory=dict)
+
+    def move(self, lane: int, src: Ints, dst: Ints, octets: Ints, ready: Floats) -> tuple[Floats, Floats]:
+        """Begin and end, ns, of transfers between endpoints that are ready at `ready`; octets of each."""
+        plant, cluster = self.plant, self.plant.cluster
+        inside = plant.host[src] == plant.host[dst]
+        spine = plant.spine(src, dst, np.full(len(src), lane))
+        nic = cluster.nic_gbit * self._noise(len(src), 0.01)
+        out = nic / self._at_once(src, octets, ready, nic)
+        into = nic / self._at_once(dst, octets, ready, nic)
+        slow, lossy = np.ones(len(src)), np.zeros(len(src))
+        for window in self.windows:
+            out, into, slow, lossy = self._troubled(window, (src, dst, ready), (out, into, slow, lossy))
+        rate = np.minimum(out, into)
+        up, down = self._uplinks(src, dst, spine, octets, ready, rate)
+        bound = np.minimum(np.minimum(rate, up), down)
+        bound = np.where(inside, cluster.nvlink_gbit, bound)
+        wait = cluster.latency_us * 1e3 * (1 + (spine >= 0)) * (0.8 + self.rng.exponential(0.2, len(src)))
+        start = ready + np.where(inside, 1e3, wait)
+        end = start + octets * 8 / bound * slow
+        real = ~inside & (end < NEVER)
+        packets = octets // SEGMENT[self.job.transport] + 1
+        again = self.rng.binomial(packets, np.minimum(lossy + self.job.retransmit, 0.5))
+        queue = np.stack([self._queued(up, rate, octets), self._queued(down, rate, octets)], axis=1)
+        turn = self._turns(lane, src[real], dst[real], octets[real])
+        whole = (
+            start[real],
+            end[real],
+            src[real],
+            dst[real],
+            octets[real],
+            lane + self.epoch,
+            again[real],
+            spine[real],
+            queue[real],
+        )
+        self.sent.append(Batch(*whole, turn))
+        return start, end
+
+    def tell(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
+        """Send small messages; when they arrive."""
+        arrives = when + self.plant.cluster.latency_us * 1e3 * (1 + self.rng.exponential(0.3, len(src)))
+        real = (self.plant.host[src] != self.plant.host[dst]) & (when < NEVER / 2)
+        n = int(real.sum())
+        sizes, none = np.full(n, octets, np.int64), np.zeros(n, np.int64)
+        spine = self.plant.spine(src, dst, np.full(len(src), lane))
+        idle = np.full((n, 2), 1e3)
+        self.told.append(
+            Batch(when[real], when[real], src[real], dst[real], sizes, lane + self.epoch, none, spine[real], idle, none)
+        )
+        return np.asarray(arrives)
+
+    def _turns(self, lane: int, src: Ints, dst: Ints, octets: Ints) -> Ints:
+        """Whose turn it is of each pair's queue pairs, counted in messages."""
+        turn = np.zeros(len(src), np.int64)
+        if self.job.queues > 1:
+            many = -(-octets // self.job.message_octets)
+            for i, (a, b, n) in enumerate(zip(src.tolist(), dst.tolist(), many.tolist(), strict=True)):
+                turn[i] = self.turns.get((lane, a, b), 0)
+                self.turns[lane, a, b] = (int(turn[i]) + n) % (self.job.channels * self.job.queues)
+        return turn
+
+    def _noise(self, n: int, spread: float) -> Floats:
+        return np.asarray(np.exp(self.rng.normal(-spread, spread, n)))
+
+    def _troubled(
+        self, window: Window, who: tuple[Ints, Ints, Floats], rates: tuple[Floats, Floats, Floats, Floats]
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Rates out and in, how much slower, and the share lost, with a fault of NICs in force."""
+        (src, dst, ready), (out, into, slow, lossy) = who, rates
+        fault = window.fault
+        now = (ready >= window.begin) & (ready < window.end)
+        at_src = now & np.isin(src, window.endpoints) & (fault.way != "in")
+        at_dst = now & np.isin(dst, window.endpoints) & (fault.way != "out")
+        if fault.kind == "nic_throttle":
+            out, into = np.where(at_src, out / fault.factor, out), np.where(at_dst, into / fault.factor, into)
+        elif fault.kind == "nic_loss":
+            hit = at_src | at_dst
+            slow, lossy = np.where(hit, slow * fault.factor, slow), np.where(hit, lossy + fault.loss, lossy)
+        return out, into, slow, lossy
+
+    def _uplinks(self, src: Ints, dst: Ints, spine: Ints, octets: Ints, ready: Floats, rate: Floats) -> tuple[Floats, Floats]:
+        """What the leaf–spine links leave to each transfer, Gbit/s up and down; infinite where it is no bottleneck."""
+        plant, cluster = self.plant, self.plant.cluster
+        full = cluster.uplink_gbit or cluster.nic_gbit * cluster.hosts_per_leaf * (1 if cluster.rails else cluster.gpus)
+        shares = []
+        for leaf in (plant.leaf[src], plant.leaf[dst]):
+            crossing = np.flatnonzero((spine >= 0) & (leaf < plant.leaves))
+            share = np.full(len(src), np.inf)
+            capacity = np.full(len(src), full)
+            for window in self.windows:
+                if window.fault.kind == "uplink_throttle":
+                    hit = (leaf == window.leaf) & (ready >= window.begin) & (ready < window.end)
+                    capacity = np.where(hit, capacity / window.fault.factor, capacity)
+            if len(crossing):
+                link = leaf[crossing] * cluster.spines + spine[crossing] - plant.leaves
+                alone = np.minimum(rate[crossing], capacity[crossing])
+                crowd = self._at_once(link, octets[crossing], ready[crossing], alone)
+                crowd = self._at_once(link, octets[crossing] * crowd, ready[crossing], alone)
+                share[crossing] = capacity[crossing] / crowd
+            shares.append(share)
+        return shares[0], shares[1]
+
+    @staticmethod
+    def _at_once(where: Ints, octets: Ints | Floats, ready: Floats, rate: Floats) -> Floats:
+        """How many of the transfers that go through one place overlap each one, itself included."""
+        if len(where) < 2 or np.bincount(where).max() < 2:
+            return np.ones(len(where))
+        longest = 1 << 40
+        span = np.minimum(octets * 8 / rate, longest).astype(np.int64) + 1
+        when = np.minimum(ready - ready.min(), longest).astype(np.int64)
+        place = where * (longest << 2)
+        order = np.argsort(place + when, kind="stable")
+        key = (place + when)[order]
+        behind = np.searchsorted(key, place + when + span, "left") - np.searchsorted(key, place + when - span, "right")
+        return np.asarray(np.maximum(behind, 1), dtype=np.float64)
+
+    def _queued(self, share: Floats, rate: Floats, octets: Ints) -> Floats:
+        """How long the last packets of a transfer queue before a hop, ns: a full buffer where the hop is the bottleneck."""
+        idle = self.rng.exponential(600.0, len(rate)) + 700.0
+        full = np.minimum(self.plant.cluster.buffer_octets, octets) * 8 / np.where(np.isfinite(share), share, 1.0)
+        return np.asarray(idle + np.where(share < 0.95 * rate, full * (0.6 + 0.3 * self.rng.random(len(rate))), 0.0))

@@ -1,0 +1,91 @@
+"""How long work takes: jitter, spikes, uneven ranks, other load, and ranks that are slow or stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from prism.synth.scenario.cluster import Ints
+from prism.synth.scenario.specification import Fault, Job
+from prism.synth.training.fabric import NEVER, Floats
+
+
+@dataclass
+class Stall:
+    """A rank that stops in the middle of a step, and when it did, ns (unknown before it has)."""
+
+    fault: Fault
+    pending: bool = True
+    begin: float = NEVER
+
+    @property
+    def length(self) -> float:
+        """For how long, ns."""
+        return NEVER if self.fault.kind == "crash" else self.fault.seconds * 1e9
+
+
+@dataclass
+class Work:
+    """Durations of the pieces of work of one job's ranks. Arrays are over ranks."""
+
+    job: Job
+    rng: np.random.Generator
+    faults: tuple[Fault, ...]
+    host: Ints
+    step: int = 0
+    stalls: list[Stall] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        job = self.job
+        self.usual = np.exp(self.rng.normal(0, job.uneven_ranks, job.world))
+        self.usual = self.usual[np.arange(job.world) // job.tp * job.tp]  # TP partners share each piece of work
+        self.factor = self.usual
+        self.length = 1.0  # of the step's sequences, against the usual
+        self.stalls = [Stall(f) for f in self.faults if f.kind in ("hang", "crash")]
+
+    def begin(self, step: int) -> None:
+        """Settle how fast each rank is in this step."""
+        self.step = step
+        factor = self.usual.copy()
+        for fault in self.faults:
+            if fault.kind == "compute_slow" and fault.first <= step < (NEVER if fault.stop is None else fault.stop):
+                factor[list(fault.ranks)] *= fault.factor
+        if self.job.foreign:
+            loaded = np.unique(self.host)[self.rng.random(len(np.unique(self.host))) < self.job.foreign]
+            factor = np.where(np.isin(self.host, loaded), factor * (1 + 0.5 * self.rng.random()), factor)
+        self.factor = factor
+        if self.job.lengths:
+            self.length = float(np.exp(self.rng.normal(0, self.job.lengths)))
+
+    def lengths(self, n: int) -> Floats:
+        """How long the sequences of n micro-batches are, against the usual."""
+        spread = self.job.micro_lengths
+        return np.asarray(self.length * np.exp(self.rng.normal(0, spread, n)) if spread else np.full(n, self.length))
+
+    def loaded(self) -> Floats:
+        """How long each rank waits for its data, ns."""
+        took, job = self.took(np.arange(self.job.world), self.job.load_ms), self.job
+        if not job.stall_chance:
+            return took
+        late = self.rng.random(job.world) < job.stall_chance
+        return np.asarray(took + late * job.stall_ms * 1e6 * self.rng.uniform(0.5, 1.5, job.world))
+
+    def took(self, ranks: Ints, ms: Floats | float) -> Floats:
+        """How long a piece of `ms` of undisturbed work takes each of the given ranks, ns."""
+        n, job = len(ranks), self.job
+        noise = np.exp(self.rng.normal(0, job.jitter, n))
+        noise = np.where(self.rng.random(n) < job.spike_chance, noise * job.spike_factor, noise)
+        return np.asarray(np.asarray(ms) * 1e6 * noise * self.factor[ranks])
+
+    def stalled(self, ranks: Ints, begun: Floats, ended: Floats) -> tuple[Floats, float]:
+        """What pieces of work last longer because a rank stops in them, ns, and after which share of its piece it does."""
+        extra, at = np.zeros(len(ranks)), 1.0
+        for stall in self.stalls:
+            if stall.pending and stall.fault.first == self.step:
+                hit = np.isin(ranks, stall.fault.ranks)
+                if hit.any():
+                    at = float(self.rng.uniform(0.2, 0.8))
+                    stall.pending, stall.begin = False, float((begun + at * (ended - begun))[hit].min())
+                    extra[hit] = stall.length
+        return extra, at

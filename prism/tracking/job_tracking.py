@@ -1,0 +1,311 @@
+"""Jobs as they are followed from window to window: who they are, how long their steps take, whether they go on.
+
+What a short look shows of a job may be wrong: half of its ranks have not spoken, parts of steps are taken for steps. So a
+job is believed once several windows in a row agree on its members and on its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from collectors.columns.record import Flows
+from prism.jobs import rows_of
+from prism.model import Job, JobDiagnosis, Spans, Timeline
+from prism.tracking.board import JobState
+from prism.tracking.identity import Marks, distinct, marks, recognised
+from prism.tracking.record_windows import SECOND, steps_back
+from prism.tracking.substeps import asked, may_rest, others, reach
+from prism.tracking.timeline_stitching import job_ends, stitched
+
+AGREE, LAYOUTS = 3, 9  # windows
+KNOWN_S = 4.0  # for so long its members are known before windows agree on anything
+FULL = 24  # steps of a window that tells a layout as well as any
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A job that is followed, first seen with its members in a window that ended at `met_ns`.
+
+    `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before. `lately` are the steps that
+    the newest windows told, `other` the members that they saw instead of the job's, `missed` how often in a row it was not
+    recognised.
+    """
+
+    job: Job
+    met_ns: int
+    found: JobDiagnosis | None = None
+    step_ns: float = 0.0
+    lately: tuple[float, ...] = ()
+    other: tuple[Job, ...] = ()
+    missed: int = 0
+    talked_ns: int = 0
+    state: JobState = "running"
+    layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
+    told_by: int = 0  # how many steps the fullest of those windows had
+    doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
+    doubted_ns: int = 0  # when that was so first, unless enough windows since are not doubted; 0 where none is
+    sure: int = 0  # windows in a row that are not
+    looked_ns: int = 0  # when its newest window ended
+    asked_ns: float = 0.0  # rests that come back within so long were in windows, and steps are no parts of what is between them
+    anew_ns: int = 0  # when windows agreed on steps of which those before were parts, or that were parts of those before
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.job.id
+
+    @property
+    def unclear(self) -> bool:
+        """Whether the newest window says nothing: its layout is another one, and not sure."""
+        return self.doubtful and not self.doubted_ns
+
+    @property
+    def trusted(self) -> bool:
+        """Whether windows have agreed on its step."""
+        return self.step_ns > 0
+
+    def since(self, now_ns: int, search_ns: int, most_ns: int, held_ns: int = 0) -> int:
+        """When its next window begins, ns: with a step that was seen, so many back; `search_ns` ago where none are known.
+
+        It grows up to `most_ns` where so long a window shows too few steps or is doubted. It begins sooner where what was taken
+        for steps may be parts of them (`substeps.reach`), if records are held since `held_ns`: one window that holds all it
+        asks for is enough.
+        """
+        ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
+        if not self.trusted:
+            shown = self.lately[-1] if self.lately else 0.0
+            enough = 0 < steps_back(shown) * shown <= search_ns
+            return now_ns - (search_ns if enough else min(search_ns + now_ns - self.met_ns, most_ns))
+        back = steps_back(self.step_ns)
+        begin = now_ns - int(back * self.step_ns)
+        if len(ends) > 1:
+            begin = int(ends[-1 - back]) if len(ends) > back else int(self.job.start_ns)
+        if self.doubted_ns:
+            begin = min(begin, max(self.doubted_ns - int(back * self.step_ns), now_ns - most_ns))
+        sooner = reach(ends, now_ns, self.asked_ns, search_ns, most_ns)
+        return min(begin, sooner) if sooner >= held_ns else begin
+
+    def can_wait(self, now_ns: int, search_ns: int, most_ns: int, *, parts: int = 32) -> bool:
+        """Whether its next window can wait, for it would show little more than the one before, of all that it has grown to.
+
+        One that is `search_ns` long cannot; one for each of so many `parts` of what it has grown by is enough.
+        """
+        grown = now_ns - self.since(now_ns, search_ns, most_ns) - search_ns
+        unsure = not self.trusted or self.doubted_ns > 0
+        return unsure and 0 <= now_ns - self.looked_ns < grown / parts
+
+
+class Wanted(NamedTuple):
+    """Records that start in [since, until), ns; of `endpoints` those between them, of all without any."""
+
+    since_ns: int
+    until_ns: int
+    endpoints: tuple[str, ...] = ()
+
+
+def past(followed: Iterable[Followed], until_ns: int, search_ns: int, most_ns: int) -> Iterator[Wanted]:
+    """The records before a time with which windows go on there: of all as far back as jobs are sought, before that of those
+    jobs whose windows are longer, up to `most_ns`. Who is gone needs none.
+    """
+    since = until_ns - search_ns
+    yield Wanted(since, until_ns)
+    for one in followed:
+        begin = max(one.since(until_ns, search_ns, most_ns), until_ns - most_ns)
+        if one.trusted and one.state != "ended" and begin < since:
+            yield Wanted(begin, since, one.job.endpoints)
+
+
+def going(followed: Iterable[Followed]) -> tuple[Followed, ...]:
+    """Jobs that have not ended: who has the endpoints of one that has is another job."""
+    return tuple(one for one in followed if one.state != "ended")
+
+
+def over_lately(followed: Iterable[Followed], *, most: int = 200) -> tuple[Followed, ...]:
+    """The jobs that ended last, at most so many."""
+    over = sorted((one for one in followed if one.state == "ended"), key=lambda one: one.talked_ns)
+    return tuple(over[-most:])
+
+
+def known_as(
+    followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int, *, taken: Sequence[str] = ()
+) -> tuple[Followed, ...]:
+    """Those followed, after a look at who trains: new ones are added; names and members are kept until several looks agree.
+
+    No new one has a name that is `taken`.
+    """
+    whole = [set(job.endpoints) for job in jobs]
+    followed = [one for one in followed if not any(set(one.job.endpoints) < members for members in whole) or one.trusted]
+    before = {one.id: marks(one.found) if one.found else Marks(frozenset(one.job.endpoints)) for one in followed}
+    names = recognised(before, [Marks(frozenset(job.endpoints)) for job in jobs])
+    sighted = {name: job for name, job in zip(names, jobs, strict=True) if name is not None}
+    out = [_seen(one, sighted.get(one.id), now_ns) for one in followed]
+    fresh = [job for name, job in zip(names, jobs, strict=True) if name is None]
+    return tuple(one for one in out if one is not None) + tuple(
+        Followed(job, now_ns) for job in distinct(fresh, (*taken, *(one.id for one in followed)))
+    )
+
+
+def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
+    """A job after a look that saw it as `job`, or did not; None where it is forgotten."""
+    if job is None:
+        silent = one.trusted and one.state != "running"  # who says nothing cannot be recognised
+        return replace(one, missed=0 if silent else one.missed + 1) if one.missed < AGREE else None
+    if job.endpoints == one.job.endpoints:
+        return replace(one, missed=0, other=())
+    other = (*one.other, job) if not one.other or one.other[-1].endpoints == job.endpoints else (job,)
+    if one.trusted and len(other) < AGREE:
+        return replace(one, missed=0, other=other)
+    moved = replace(job, id=one.id)
+    found = None if one.found is None else replace(one.found, job=moved, timeline=placed(one.found.timeline, one.job, moved))
+    met = one.met_ns if one.trusted else now_ns
+    return replace(one, job=moved, met_ns=met, found=found, missed=0, other=(), lately=(), layouts=(), told_by=0)
+
+
+def analysed(jobs: Iterable[Followed]) -> dict[str, JobDiagnosis]:
+    """What is known of the jobs whose steps are trusted, by id."""
+    return {one.id: one.found for one in jobs if one.found is not None and one.trusted}
+
+
+def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
+    """A timeline by the ranks of a job whose members have changed; who is new has no steps yet."""
+    place = {address: i for i, address in enumerate(now.endpoints)}
+    to = np.array([place.get(address, -1) for address in before.endpoints] or [-1], np.int32)
+    steps = [np.zeros((0, 2), np.int64)] * len(place)
+    for i, own in enumerate(timeline.steps):
+        if to[i] >= 0:
+            steps[to[i]] = own
+    spans, phases = timeline.spans, timeline.phases
+    rows, slots = to[spans.rank] >= 0, to[phases.rank] >= 0
+    peer = np.where(spans.peer >= 0, to[spans.peer], -1).astype(np.int32)
+    octets = spans.octets[rows] if len(spans.octets) == len(spans) else spans.octets
+    moved = Spans(spans.start_ns[rows], spans.end_ns[rows], to[spans.rank][rows], spans.phase[rows], peer[rows], octets)
+    columns: dict[str, Any] = {name: getattr(phases, name)[slots] for name in ("start_ns", "end_ns", "step", "phase")}
+    placed = replace(phases, rank=to[phases.rank][slots], **columns)
+    return replace(timeline, steps=tuple(steps), spans=moved, phases=placed)
+
+
+def around(flows: Flows, job: Job) -> np.ndarray:
+    """Places of the records of which an end is a member."""
+    members = np.isin(np.array(flows.endpoints), job.endpoints)
+    return np.flatnonzero(members[flows.src] | members[flows.dst]) if len(members) else np.zeros(0, np.intp)
+
+
+def sighted(job: Job, flows: Flows) -> Job | None:
+    """The job with the time in which it moves payload in `flows`; None where it does not."""
+    rows = rows_of(flows, job) if len(flows) else np.zeros(0, np.intp)
+    rows = rows[~flows.control()[rows]] if len(rows) else rows
+    if not len(rows):
+        return None
+    return replace(job, start_ns=int(flows.start_ns[rows].min()), end_ns=int(flows.end_ns[rows].max()))
+
+
+def after(
+    one: Followed,
+    found: JobDiagnosis,
+    now_ns: int,
+    *,
+    kept: int,
+    apart: float = 0.4,
+    known_s: float = KNOWN_S,
+    last: bool = False,
+    whole: float = 0.75,
+    half: float = 0.5,
+) -> Followed:
+    """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
+
+    A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
+    not heard from a window of far fewer steps, as the first ones after a restart are; and a window that is less than `half` as
+    sure of it, as one may be that ends in the middle of a step, says nothing.
+
+    Nothing is agreed on before its members have been known for `known_s`, or while steps may be parts (`substeps.may_rest`);
+    but the `last` window of all is believed of a job of which no other was.
+    """
+    ends = job_ends(found.timeline)
+    step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
+    lately = (*one.lately, step)[-AGREE:]
+    talked = max(one.talked_ns, found.job.end_ns)
+    agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
+    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_rest(ends, talked, now_ns))
+    if last and not one.trusted and step > 0 and len(ends) > AGREE:
+        agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
+    strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
+    if strange and agreed:  # layouts of other steps tell nothing of these, of which a window has fewer
+        one = replace(one, layouts=(), told_by=0)
+    layout = marks(found).layout
+    layouts = one.layouts
+    if len(ends) >= whole * one.told_by or layout == favoured(layouts):
+        layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
+    if one.trusted and not strange:
+        known = asked(ends, now_ns - found.job.start_ns, one.asked_ns)
+        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL), asked_ns=known)
+    sure = max((sure for known, sure in layouts if known == favoured(layouts)), default=0.0)
+    unsure = favoured(layouts) != layout and found.parallelism.layout.confidence < half * sure
+    if unsure and one.trusted and not strange and not one.doubted_ns:
+        return replace(one, job=_lasting(one, found), layouts=layouts, talked_ns=talked, doubtful=True)
+    if (strange and not agreed) or favoured(layouts) != layout:
+        unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
+        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
+        job = _lasting(one, found)
+        return doubted(replace(one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, job=job), now_ns)
+    timeline = found.timeline
+    before = one.found.timeline if one.found is not None and one.trusted else None
+    if before is not None and strange and others(job_ends(before), ends, apart):
+        one = replace(one, anew_ns=now_ns, asked_ns=0.0)  # what it was taken for is no past of it
+    elif before is not None:
+        timeline = stitched(before, timeline, kept=kept)
+    trusted = float(np.median([s for s in lately if s > 0])) if agreed else one.step_ns
+    job = _lasting(one, found)
+    return replace(
+        one,
+        job=job,
+        found=replace(found, job=job, timeline=timeline),
+        step_ns=trusted,
+        lately=lately,
+        layouts=layouts,
+        talked_ns=talked,
+        doubtful=False,
+        doubted_ns=one.doubted_ns if one.sure + 1 < AGREE else 0,
+        sure=one.sure + 1,
+    )
+
+
+def doubted(one: Followed, now_ns: int) -> Followed:
+    """A job after a window that is doubted."""
+    return replace(one, doubtful=True, doubted_ns=one.doubted_ns or now_ns, sure=0)
+
+
+def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
+    """The layout that most of the windows told, each counted as sure as it was; of equals the newest."""
+    votes: dict[tuple[int, ...], float] = {}
+    for layout, sure in layouts:
+        votes[layout] = votes.get(layout, 0.0) + sure
+    return max(reversed([layout for layout, _ in layouts]), key=lambda layout: votes[layout], default=())
+
+
+def _lasting(one: Followed, found: JobDiagnosis) -> Job:
+    """The job over all its windows."""
+    start = one.job.start_ns if one.found is not None else found.job.start_ns
+    return replace(found.job, start_ns=min(start, found.job.start_ns), end_ns=max(one.job.end_ns, found.job.end_ns))
+
+
+def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
+    """Share of the payload in `flows` that is not between two members of one job that is followed."""
+    octets = np.where(flows.control(), 0, flows.octets) if len(flows) else np.zeros(0)
+    if not octets.any():
+        return 0.0
+    inside = np.zeros(len(flows), np.bool_)
+    names = np.array(flows.endpoints)
+    for one in followed:
+        if one.trusted and not one.other:
+            members = np.isin(names, one.job.endpoints)
+            inside |= members[flows.src] & members[flows.dst]
+    return float(1 - octets[inside].sum() / octets.sum())
+
+
+def by_id(followed: Iterable[Followed]) -> Mapping[str, Followed]:
+    """Jobs by id."""
+    return {one.id: one for one in followed}

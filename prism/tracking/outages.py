@@ -1,0 +1,109 @@
+"""Gaps in collection: times in which Prism itself collected nothing, as between a crash and the next start.
+
+A gap follows from Prism's own clock and records: from up to when it had analysed or stored records to the first record after
+it went on. That a job is silent makes none. Whatever a job seems to do in one is not known: it is no evaluation, no stop, and
+a step that reaches into it has no duration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Flows
+from prism.model import Event, Phases, Timeline
+from prism.tracking.board import Gap, GapReason
+from prism.tracking.timeline_stitching import changed
+
+SECOND = 1_000_000_000
+MOST = 100  # gaps that are kept, the newest
+WORDS: dict[GapReason, str] = {"restart": "Prism was not running", "paused": "Prism was paused"}
+
+Stretches = tuple[tuple[int, int], ...]  # begin and end, ns
+
+
+def begun(gaps: Sequence[Gap], at_ns: int, reason: GapReason) -> tuple[Gap, ...]:
+    """The gaps, the newest first, when another one begins; one that is not over yet goes on instead."""
+    if gaps and not gaps[0].end_ns:
+        return tuple(gaps)
+    return (Gap(at_ns, 0, reason), *gaps)[:MOST]
+
+
+def over(gaps: tuple[Gap, ...], taken: Flows) -> tuple[Gap, ...]:
+    """The gaps when these records have come: one that is not over ends with the first record that is newer than its begin."""
+    if not gaps or gaps[0].end_ns:
+        return gaps
+    newer = taken.end_ns[taken.end_ns > gaps[0].begin_ns]
+    return (replace(gaps[0], end_ns=int(newer.min())), *gaps[1:]) if len(newer) else gaps
+
+
+def words(gap: Gap) -> str:
+    """A gap that is over, for people to read."""
+    begin, end = (datetime.fromtimestamp(time / SECOND, UTC).strftime("%H:%M:%S") for time in (gap.begin_ns, gap.end_ns))
+    lasted = (gap.end_ns - gap.begin_ns) / SECOND
+    return f"no records were collected from {begin} to {end} UTC ({lasted:.1f} s): {WORDS[gap.reason]}"
+
+
+def cleared(timeline: Timeline, stretches: Iterable[tuple[int, int]], step_ns: float) -> Timeline:
+    """A timeline that knows the stretches in which nothing was collected, and claims nothing for them.
+
+    Events are cut there (`step_ns` is the usual step of the job), phases of steps that reach into one are left out. The same
+    object comes back where nothing changes.
+    """
+    ends = [(int(steps[0, 0]), int(steps[-1, 1])) for steps in timeline.steps if len(steps)]
+    first, last = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
+    unseen = _union((low, high) for low, high in (*timeline.unseen, *stretches) if low < last and first < high)
+    events = tuple(part for event in timeline.events for part in _outside(event, unseen, step_ns))
+    line = timeline if unseen == timeline.unseen else changed(timeline, unseen=unseen)
+    phases = _seen(line)
+    if line is timeline and events == timeline.events and phases is timeline.phases:
+        return timeline
+    return changed(line, events=events, phases=phases)
+
+
+def _union(stretches: Iterable[tuple[int, int]]) -> Stretches:
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(stretches):
+        if out and low <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], high))
+        else:
+            out.append((low, high))
+    return tuple(out[-MOST:])
+
+
+def _outside(event: Event, unseen: Stretches, step_ns: float, *, least: float = 3.0) -> Iterator[Event]:
+    """What is left of an event outside some stretches: a start or a stop within a step of one was not seen; of a pause, parts
+    of `least` steps, since the steps at both ends of a stretch are not seen whole.
+    """
+    if event.kind in ("start", "stop"):
+        if not any(low - step_ns <= event.start_ns <= high + step_ns for low, high in unseen):
+            yield event
+        return
+    begin, touched = event.start_ns, [one for one in unseen if one[0] < event.end_ns and one[1] > event.start_ns]
+    if not touched:
+        yield event
+        return
+    for low, high in (*touched, (event.end_ns, event.end_ns)):
+        if low - begin >= least * step_ns:
+            yield replace(event, start_ns=begin, end_ns=low)
+        begin = max(begin, high)
+
+
+def _seen(timeline: Timeline) -> Phases:
+    """The phases of steps that were seen whole."""
+    phases = timeline.phases
+    if not len(phases) or not timeline.partly_unseen(phases.start_ns, phases.end_ns).any():
+        return phases
+    wide = max(map(len, timeline.steps))
+    hidden = np.zeros((len(timeline.steps), wide), np.bool_)
+    for row, own in zip(hidden, timeline.steps, strict=True):
+        row[: len(own)] = timeline.partly_unseen(own[:, 0], own[:, 1])
+    return _rows(phases, ~hidden[phases.rank, phases.step])
+
+
+def _rows(phases: Phases, rows: NDArray[np.bool_]) -> Phases:
+    return Phases(*(getattr(phases, name)[rows] for name in ("start_ns", "end_ns", "rank", "step", "phase")))

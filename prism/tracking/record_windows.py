@@ -1,0 +1,197 @@
+"""Records as they come in: kept by time for a while, and up to when they are all there.
+
+Records come late, out of order, and from clocks that are wrong. Up to when they are there (the watermark) is told from how long
+after their end records usually arrive: no record's own time moves it, so that no exporter's clock can.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Flows, Ints, Transits, concatenated
+from collectors.exports.evidence_store import DELAYS, together
+
+SECOND = 1_000_000_000
+NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
+LOSSES = 1 << 16  # rows that are kept
+EXPORTERS = 4096  # known by name; names can be forged
+FUTURE, FORGOTTEN = "timestamp in the future", "too old for the window"
+
+
+class Delays:
+    """How long after their end records arrive: of the newest `batches`, weighted by their records."""
+
+    def __init__(self, *, share: float = 0.99, batches: int = 256, most_s: float = 30.0) -> None:
+        self._share, self._most = share, int(most_s * SECOND)
+        self._seen: deque[tuple[int, int]] = deque(maxlen=batches)
+
+    def add(self, ended_ns: NDArray[np.int64], arrived_ns: int) -> None:
+        """A batch of records arrived."""
+        if len(ended_ns):
+            self._seen.append((int(arrived_ns - np.quantile(ended_ns, 1 - self._share)), len(ended_ns)))
+
+    @property
+    def lag_ns(self) -> int:
+        """Within what time after their end nearly all records are there, ns, bounded."""
+        if not self._seen:
+            return 0
+        delay, count = (np.array(column) for column in zip(*self._seen, strict=True))
+        order = np.argsort(delay)
+        at = int(np.searchsorted(np.cumsum(count[order]), self._share * count.sum()))
+        return int(np.clip(delay[order][min(at, len(delay) - 1)], 0, self._most))
+
+
+class Shelf:
+    """The newest records, by time, in bounded memory; `skipped` counts what was not taken, by reason."""
+
+    def __init__(self, *, most_rows: int = 20_000_000, ahead_s: float = 2.0) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.ahead: dict[str, float] = {}  # exporters whose records come from the future, and by how much, s
+        self.heard_ns = 0  # when the newest record of all ended
+        self.newest_by: dict[str, int] = {}  # when that of each exporter did
+        self._flows, self._parts = NO_FLOWS, list[Flows]()
+        self._transits = Transits.empty()
+        self._most, self._ahead = most_rows, int(ahead_s * SECOND)
+        self._since = 0
+
+    def __len__(self) -> int:
+        return len(self._flows) + sum(map(len, self._parts))
+
+    def add(self, flows: Flows, arrived_ns: int) -> Flows:
+        """Take records in any order; those that were taken. Records that end after they arrived are of a wrong clock."""
+        future = flows.end_ns > arrived_ns + self._ahead
+        forgotten = ~future & (flows.end_ns < self._since)
+        self.skipped[FUTURE] += int(future.sum())
+        self.skipped[FORGOTTEN] += int(forgotten.sum())
+        if future.any():
+            for code in np.unique(flows.exporter[future]).tolist():
+                own = flows.end_ns[future & (flows.exporter == code)]
+                name = flows.exporters[code] if code < len(flows.exporters) else "?"
+                self.ahead[name] = float(np.median(own) - arrived_ns) / SECOND
+        if future.any() or forgotten.any():
+            flows = flows.take(~(future | forgotten))
+        if len(flows):
+            self._parts.append(flows)
+            self.heard_ns = max(self.heard_ns, int(flows.end_ns.max()))
+            for name, at in zip(flows.exporters, newest(flows).tolist(), strict=True):
+                self.newest_by[name] = max(self.newest_by.get(name, 0), at)
+            if len(self.newest_by) > EXPORTERS:
+                self.newest_by = dict(sorted(self.newest_by.items(), key=lambda known: -known[1])[:EXPORTERS])
+        return flows
+
+    def left_out(self) -> Iterator[str]:
+        """Whose records are not taken, in words."""
+        for name, ahead in self.ahead.items():
+            yield f"the clock of exporter {name} is {ahead:.1f} s ahead, so its records are skipped; synchronise it (NTP)"
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest record ended, ns; 0 without any."""
+        return max((int(part.end_ns.max()) for part in (self._flows, *self._parts) if len(part)), default=0)
+
+    @property
+    def since_ns(self) -> int:
+        """Records from before this have been forgotten, ns."""
+        return self._since
+
+    def replace(self, since_ns: int) -> int:
+        """Give up all records that start from a time on: how many."""
+        flows = self._merged()
+        kept = int(np.searchsorted(flows.start_ns, since_ns))
+        self._flows = flows.take(np.arange(kept))
+        return len(flows) - kept
+
+    def add_transits(self, transits: Transits) -> None:
+        """Take delays between switches, and losses, of which the newest `LOSSES` rows are kept."""
+        both = together([self._transits, transits])
+        self._transits = replace(both, losses=both.losses.take(slice(-LOSSES, None)))
+
+    def transits(self, start_ns: int, end_ns: int) -> Transits:
+        """The delays in [start, end), and losses that may have been in it."""
+        kept, lost = self._transits, self._transits.losses
+        rows = (kept.start_ns >= start_ns) & (kept.start_ns + kept.bin_ns <= end_ns)
+        return taken(kept, rows, (lost.end_ns > start_ns) & (lost.end_ns <= end_ns))
+
+    def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
+        """See `prism.tracking.flow_sources.Records`."""
+        flows = self._merged()
+        rows = np.arange(*np.searchsorted(flows.start_ns, (start_ns, end_ns)))
+        if endpoints:
+            asked = np.isin(np.array(flows.endpoints), list(endpoints))
+            rows = rows[asked[flows.src[rows]] & asked[flows.dst[rows]]]
+        return flows.take(rows[:limit])
+
+    def forget(self, before_ns: int) -> None:
+        """Drop records that start before a time, and the oldest ones above the bound."""
+        flows = self._merged()
+        first = max(int(np.searchsorted(flows.start_ns, before_ns)), len(flows) - self._most)
+        if first > len(flows) // 8:  # now and then, so that dropping costs little
+            self._flows = trimmed(flows.take(np.arange(first, len(flows))))
+            self._since = max(before_ns, int(flows.start_ns[min(first, len(flows) - 1)]))
+            kept = self._transits
+            self._transits = taken(kept, kept.start_ns >= before_ns, kept.losses.end_ns > before_ns)
+
+    def _merged(self) -> Flows:
+        if self._parts:
+            self._flows, self._parts = concatenated([self._flows, *self._parts]), []
+            if np.any(self._flows.start_ns[1:] < self._flows.start_ns[:-1]):
+                self._flows = self._flows.take(np.argsort(self._flows.start_ns, kind="stable"))
+        return self._flows
+
+
+def trimmed(flows: Flows) -> Flows:
+    """The same records with no names in their dictionaries that none of them uses."""
+    columns: dict[str, Any] = {}
+    for dictionary, used, first in (
+        ("endpoints", ("src", "dst"), ()),
+        ("exporters", ("exporter",), ()),
+        ("paths", ("path",), (0,)),
+    ):
+        known = getattr(flows, dictionary)
+        if not known:
+            continue
+        kept = np.unique(np.concatenate([np.array(first, np.int32), *(getattr(flows, column) for column in used)]))
+        place = np.zeros(max(len(known), int(kept.max(initial=0)) + 1), np.int32)
+        place[kept] = np.arange(len(kept), dtype=np.int32)
+        columns |= {column: place[getattr(flows, column)] for column in used}
+        columns[dictionary] = tuple(known[code] for code in kept.tolist())
+    return replace(flows, **columns)
+
+
+def newest(flows: Flows) -> Ints:
+    """When the newest record of each exporter ended, ns; 0 where there is none. int64[exporters]."""
+    out = np.zeros(len(flows.exporters), np.int64)
+    if len(out):
+        np.maximum.at(out, flows.exporter, flows.end_ns)
+    return out
+
+
+def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: float = 10.0) -> int:
+    """How many steps a window has: `steps`, more where that is less than `least_s`, but at most `most`."""
+    return int(np.clip(np.ceil(least_s * SECOND / max(step_ns, 1.0)), steps, most))
+
+
+def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 4.0) -> int:
+    """How long to wait for the next window: the shortest step of the jobs, in bounds; `urgent`: at most 0.5 s."""
+    hop = int(np.clip(min(steps_ns, default=0.0), least_s * SECOND, most_s * SECOND))
+    return min(hop, 2 * SECOND) // 4 if urgent else hop
+
+
+def rest_ns(steps_ns: Iterable[float], *, least_s: float = 1.0) -> int:
+    """For how long no window follows another one, though a step is over, where nobody is suspected."""
+    return max(hop_ns(steps_ns) // 2, int(least_s * SECOND))
+
+
+Rows = NDArray[np.bool_] | NDArray[np.intp]
+
+
+def taken(transits: Transits, rows: Rows, losses: Rows | slice = slice(None)) -> Transits:
+    """The given rows of delays and of losses, of these all by default."""
+    columns: dict[str, Any] = {name: getattr(transits, name)[rows] for name in DELAYS}
+    return replace(transits, losses=transits.losses.take(losses), **columns)

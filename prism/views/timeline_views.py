@@ -1,0 +1,249 @@
+"""What has one entry per rank and step: the heat of steps and the timeline, in as much detail as fits; see `board_views`.
+
+An answer stays small however large the job is. Where there is too much, neighbours are put into bins and the slowest of a bin
+is shown, since it is what somebody looks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.model import PHASES, JobDiagnosis, Phases, Spans
+from prism.topology import Topology
+from prism.tracking.board import Case
+from prism.views import usual_step_times
+from prism.views.board_views import NOWHERE, Json, finite, membership, ns
+from prism.views.step_cells import ALL, EVER, Floats, Ints, Stretch, gridded, measured
+from prism.views.step_sums import sums
+
+Level = Literal["spans", "phases", "steps"]
+MAX_CELLS, MAX_SPANS = 40_000, 20_000
+
+
+def steps(
+    found: JobDiagnosis,
+    asked: Stretch = ALL,
+    *,
+    max_cells: int = MAX_CELLS,
+    measure: str = "duration",
+    cases: Collection[Case] = (),
+    finding: str | None = None,
+) -> Json:
+    """How long each step of each rank took, ms, and each step of the job.
+
+    `measure`: `duration`, or the word of a phase, or `work` for all that a rank did itself: how long it spent in that in each
+    step. Rows are ranks, columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps, of
+    which the greatest value is shown. `usual` is what a step and a cell took before the case `finding`, one of the job's
+    `cases`, or before another one of them (`usual_step_times.told`), whatever is asked for. A step that was not seen whole has
+    no time. Raises ValueError where there is no such measure.
+    """
+    first, last = _ranks(found, asked)
+    grid = gridded(found.timeline, range(first, last), asked)
+    many, wide = grid.there.shape
+    values = measured(found.timeline, first, last, grid, measure)
+    by_rank, by_step = _bins(many, wide, max_cells)
+    zero = _zero(found, asked)
+    number, starts, durations = _job_steps(found, asked)
+    usual = usual_step_times.told(found, cases, measure, finding)
+    return {
+        "zero_ns": ns(zero),
+        "measure": measure,
+        "job": {"first": number, "start_ms": _ms(starts - zero), "duration_ms": _tenths(durations)},
+        "heat": {
+            "ranks": _spans_of(first, many, by_rank),
+            "steps": _spans_of(grid.first, wide, by_step),
+            "value": [_tenths(row) for row in _greatest(values, by_rank, by_step)],
+            "binned": {"ranks": by_rank, "steps": by_step},
+        },
+        "usual": {
+            "step_ms": None if usual.step_ms is None else finite(usual.step_ms),
+            "value_ms": None if usual.value_ms is None else finite(usual.value_ms),
+            "finding": usual.case,
+        },
+    }
+
+
+def _ranks(found: JobDiagnosis, asked: Stretch) -> tuple[int, int]:
+    most = len(found.job.endpoints)
+    first = min(asked.first, most)
+    return first, most if asked.last is None else max(min(asked.last, most), first)
+
+
+def _zero(found: JobDiagnosis, asked: Stretch) -> int:
+    """From when times are counted: the begin of what is shown."""
+    return max(int(found.job.start_ns), asked.start_ns)
+
+
+def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
+    """How many ranks and steps make a bin, so that at most `most` bins are left: both sides alike, as far as they can."""
+    by_rank = by_step = 1
+    while -(-ranks // by_rank) * -(-wide // by_step) > most:
+        if -(-ranks // by_rank) >= -(-wide // by_step):
+            by_rank += 1
+        else:
+            by_step += 1
+    return by_rank, by_step
+
+
+def _greatest(values: Floats, by_rank: int, by_step: int) -> Floats:
+    """The greatest value of every bin; NaN where it has none."""
+    if values.size == 0:
+        return values
+    if by_rank > 1:
+        values = np.fmax.reduceat(values, np.arange(0, values.shape[0], by_rank), axis=0)
+    if by_step > 1:
+        values = np.fmax.reduceat(values, np.arange(0, values.shape[1], by_step), axis=1)
+    return values
+
+
+def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
+    """Numbers, or first and last number of every bin."""
+    if each == 1:
+        return list(range(first, first + many))
+    return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
+
+
+def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
+    """The number of the first step of the job in the time asked for; when each began, ns, and how long it took, ms."""
+    known = sums(found)
+    inside = (known.end_ns > asked.start_ns) & (known.start_ns < asked.end_ns)
+    first = int(np.argmax(inside)) if inside.any() else 0
+    return found.timeline.first + first, known.start_ns[inside], known.duration_ms[inside]
+
+
+def timeline(
+    found: JobDiagnosis,
+    asked: Stretch = ALL,
+    *,
+    topology: Topology | None = None,
+    max_spans: int = MAX_SPANS,
+    level: Level | None = None,
+) -> Json:
+    """What ranks did when, in the finest level that fits into `max_spans`; not finer than `level` where that is given.
+
+    `spans`: every stretch of communication with its peer, which may overlap; `phases`: all through the steps, without overlap;
+    `steps`: the steps alone. Where even these are too many, neighbours in time are joined and of neighbouring ranks the one
+    whose steps take longest is shown: `truncated` says so.
+    """
+    first, last = _ranks(found, asked)
+    rows = np.arange(first, last)
+    cut = _chosen(found, asked, first, last, max_spans, level)
+    truncated = cut is None
+    if cut is None:
+        rows, cut = _few(found, asked, first, last, max_spans)
+    zero = _zero(found, asked)
+    row = np.searchsorted(rows, cut.rank)
+    return {
+        "zero_ns": ns(zero),
+        "level": cut.level,
+        "phases": list(PHASES),
+        "rows": _rows(found, topology, rows),
+        "ranks_total": len(found.job.endpoints),
+        "spans": {
+            "row": row.tolist(),
+            "start_ms": _ms(cut.start - zero),
+            "end_ms": _ms(cut.end - zero),
+            "phase": cut.phase.tolist(),
+            "peer": cut.peer.tolist(),
+        },
+        "truncated": truncated,
+    }
+
+
+class _Cut(NamedTuple):
+    """Bars of a timeline; `phase` is -1 where a bar is a step."""
+
+    level: Level
+    start: Ints
+    end: Ints
+    rank: NDArray[Any]
+    phase: NDArray[Any]
+    peer: NDArray[Any]
+
+
+def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
+    """The bars of the finest level that fits; None where no level does."""
+    line = found.timeline
+    if level in (None, "spans") and len(line.spans):
+        rows = _inside(line.spans, slice(0, None), asked, (first, last), most)
+        if rows is not None:
+            s = line.spans
+            return _Cut("spans", s.start_ns[rows], s.end_ns[rows], s.rank[rows], s.phase[rows], s.peer[rows])
+    if level != "steps" and len(line.phases):
+        p = line.phases
+        own = slice(*np.searchsorted(p.rank, np.array((first, last), p.rank.dtype)))
+        rows = _inside(p, own, asked, None, most)
+        if rows is not None:
+            return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
+    grid = gridded(line, range(first, last), asked)
+    if np.count_nonzero(grid.there) > most:
+        return None
+    rank, _ = np.nonzero(grid.there)
+    none = np.full(len(rank), -1)
+    return _Cut("steps", grid.begin[grid.there], grid.end[grid.there], first + rank, none, none)
+
+
+def _inside(
+    bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
+) -> NDArray[np.intp] | None:
+    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they exceed `most`."""
+    start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
+    inside = np.ones(len(start), np.bool_)
+    if asked[:2] != EVER:
+        inside = (end > asked.start_ns) & (start < asked.end_ns)
+    if ranks is not None:
+        inside &= (rank >= ranks[0]) & (rank < ranks[1])
+    return np.flatnonzero(inside) + part.start if np.count_nonzero(inside) <= most else None
+
+
+def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
+    """Steps of so few ranks, and so few joined steps of each, that they are at most `most`."""
+    slow = np.nan_to_num(sums(found).median_ms[first:last])
+    wide = max(map(len, found.timeline.steps[first:last]))
+    by_rank = max(_bins(last - first, wide, most)[0], 1)
+    shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
+    grid = gridded(found.timeline, (first + shown).tolist(), asked)
+    by_step = 1
+    while len(shown) * -(-grid.there.shape[1] // by_step) > most:
+        by_step += 1
+    cuts = np.arange(0, grid.there.shape[1], by_step)
+    start = np.minimum.reduceat(np.where(grid.there, grid.begin, EVER[1]), cuts, axis=1)
+    end = np.maximum.reduceat(np.where(grid.there, grid.end, 0), cuts, axis=1)
+    rank, _ = np.nonzero(end)
+    none = np.full(len(rank), -1)
+    return first + shown, _Cut("steps", start[end > 0], end[end > 0], first + shown[rank], none, none)
+
+
+def _rows(found: JobDiagnosis, topology: Topology | None, ranks: NDArray[np.intp]) -> list[Json]:
+    """Which rank a row is, and where it stands. `group`: which DP group it is in, None in none."""
+    stages, names = found.parallelism.stages, found.job.endpoints
+    member = membership(found, "dp")
+    unknown = 0 if found.parallelism.layout.pp == 1 else None
+    places = topology.endpoints if topology else {}
+    shown = [(rank, names[rank], places.get(names[rank], NOWHERE)) for rank in ranks.tolist()]
+    return [
+        {
+            "rank": rank,
+            "endpoint": name,
+            "host": place.host,
+            "rail": place.rail,
+            "stage": stages.get(name, unknown),
+            "group": member.get(name, {}).get("dp"),
+        }
+        for rank, name, place in shown
+    ]
+
+
+def _ms(times_ns: Ints) -> list[float]:
+    """Times since zero as ms to a microsecond."""
+    out: list[float] = (np.round(times_ns / 1e3) / 1e3).tolist()
+    return out
+
+
+def _tenths(durations_ms: Floats) -> list[float | None]:
+    """Durations with a digit behind the comma of a tenth of a percent; None where there is none."""
+    return [None if value != value else value for value in np.round(durations_ms, 3).tolist()]

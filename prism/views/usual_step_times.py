@@ -1,0 +1,103 @@
+"""Compute what steps of a job took before a finding: the usual times of charts and heat strips, ms.
+
+They are medians over the newest steps before the finding's first one, without steps of other claims. A case keeps them from
+when it opens (`Case.usual`): neither the fault nor time moves what it is compared with. Without a claim all known steps count.
+Unknown where fewer than three steps came before, as in a job that is slow from its first step on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.findings.same_finding import loud
+from prism.model import PHASES, Finding, JobDiagnosis
+from prism.tracking.board import Case
+from prism.tracking.case_tracking import Trail
+from prism.views.step_cells import OWN_WORK, Stretch, gridded, measured
+from prism.views.step_sums import sums
+
+STEP = "step"  # the measure of the job's own steps
+MOST, LEAST = 64, 3  # steps
+
+
+class Usual(NamedTuple):
+    """Usual times of a step of the job and of a cell of a measure, ms, None where unknown; the id of the case they precede."""
+
+    step_ms: float | None
+    value_ms: float | None
+    case: str | None
+
+
+def frozen(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[Trail, ...]:
+    """The trails with the usual times of those whose cases are open and have none yet; `jobs` by id."""
+    trails = tuple(trails)
+    return tuple(
+        replace(trail, case=replace(case, usual=before(found, case, [other.case for other in trails])))
+        if trail.told and not case.usual and case.state == "open" and found is not None
+        else trail
+        for trail in trails
+        for case in (trail.case,)
+        for found in (jobs.get(trail.case.finding.job),)
+    )
+
+
+def told(found: JobDiagnosis, cases: Collection[Case], measure: str, asked: str | None = None) -> Usual:
+    """The usual times of a job for a measure: those before the case `asked`, else before the first open claim, else before the
+    newest one that closed, else of all its steps. `cases` are the job's.
+    """
+    claims = sorted((case for case in cases if loud(case.finding)), key=lambda case: case.finding.start_ns)
+    going = [case for case in claims if case.state == "open"]
+    chosen = next((case for case in cases if case.id == asked), going[0] if going else claims[-1] if claims else None)
+    if chosen is None:
+        values = _medians(found, np.arange(1, len(sums(found).start_ns)), (measure,))
+    else:
+        values = dict(chosen.usual) or before(found, chosen, claims, (measure,))
+    return Usual(values.get(STEP), values.get(measure), chosen.id if chosen else None)
+
+
+def before(found: JobDiagnosis, case: Case, cases: Iterable[Case], measures: Iterable[str] | None = None) -> dict[str, float]:
+    """The usual times before a case, by measure (all of the job's where none are named); empty where too few steps are known.
+
+    Ranks end a step at slightly different times, so a step is before a time if three quarters of it are.
+    """
+    known, finding = sums(found), case.finding
+    most = known.start_ns + 0.75e6 * known.duration_ms
+    quiet: NDArray[np.bool_] = most <= _begin(finding)
+    quiet[:1] = False  # its begin was not seen
+    for other in cases:
+        if other.id != case.id and other.finding.job == finding.job and loud(other.finding):
+            quiet &= (most <= _begin(other.finding)) | (most > other.finding.end_ns + 0.5e6 * known.duration_ms)
+    return _medians(found, np.flatnonzero(quiet)[-MOST:], measures)
+
+
+def _begin(finding: Finding) -> float:
+    """When its first step began, ns: a pause may have delayed what it says."""
+    return finding.start_ns - 1e6 * float(finding.evidence.get("paused_ms", 0.0))
+
+
+def _medians(found: JobDiagnosis, places: NDArray[np.intp], measures: Iterable[str] | None = None) -> dict[str, float]:
+    """The median of each measure over those of some steps of a job, by place, that were seen whole."""
+    known, line, ranks = sums(found), found.timeline, len(found.job.endpoints)
+    places = places[np.isfinite(known.duration_ms[places])]
+    if len(places) < LEAST:
+        return {}
+    words = [word for word, spent in zip(PHASES, known.spent.sum(axis=0), strict=True) if spent > 0]
+    every = ["duration", *words, *(["work"] if set(words) & set(OWN_WORK) else [])]
+    first, last = int(places[0]), int(places[-1])
+    begin = int(known.start_ns[first] + 0.25e6 * known.duration_ms[first])
+    end = int(known.start_ns[last] + 0.75e6 * known.duration_ms[last])
+    grid = gridded(line, range(ranks), Stretch(begin, end))
+    columns = places + line.first - grid.first
+    columns = columns[(columns >= 0) & (columns < grid.there.shape[1])]
+    out = {STEP: float(np.median(known.duration_ms[places]))}
+    for measure in every if measures is None else set(every) & set(measures):
+        values = measured(line, 0, ranks, grid, measure)[:, columns]
+        values = values[np.isfinite(values)]
+        if len(values):
+            out[measure] = round(float(np.median(values)), 6)
+    return out

@@ -1,5 +1,0 @@
-from prism.api.schemas_feedback import NewSilence
-
-
-def test_a_silence_lasts_two_hours_by_default():
-    assert NewSilence(matchers=["host=a"]).minutes == 120

@@ -1,0 +1,100 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from prism import topology
+from prism.analysis import diagnose
+from prism.detectors.straggler import laggard
+from prism.diagnosis.assessment.isolation import chosen, isolation
+from prism.model import Severity, Source
+from prism.synth.scenario.presets import FAST
+from prism.synth.scenario.specification import Fault, Job, Spec
+from prism.synth.simulation import simulate
+from tests.prism.diagnosis.assessment.test_cost import claims_of
+from tests.prism.faults import BAD, NIC, RANK, TOPOLOGY, case
+from tests.prism.traffic import Wire, seen, training
+
+GROUP = tuple(f"host{i}" for i in range(6))
+
+
+def pick(weights, make_finding, asked=0.9):
+    return chosen({(host,): weight for host, weight in weights.items()}, GROUP, make_finding(), asked=asked, most=8)
+
+
+def test_a_clear_culprit_is_isolated_alone(make_finding):
+    found = pick({"host0": 9.0, "host1": 0.0, "host2": 0.0}, make_finding)
+    assert found.hosts == ("host0",)
+    assert found.confidence > 0.99
+
+
+def test_of_two_that_may_be_it_both_go(make_finding):
+    found = pick({"host0": 9.0, "host1": 9.0, "host2": 0.0}, make_finding)
+    assert found.hosts == ("host0", "host1")
+    assert [p for _, p in found.alternatives[:2]] == pytest.approx([0.5, 0.5], abs=0.01)
+    assert pick({"host0": 9.0, "host1": 9.0}, make_finding, asked=0.5).hosts == ("host0",)
+
+
+def test_the_whole_group_when_in_doubt(make_finding):
+    found = pick(dict.fromkeys(GROUP[:5], 1.0), make_finding)
+    assert found.hosts == GROUP
+
+
+def test_nobody_is_isolated_without_suspects(make_finding):
+    assert pick({}, make_finding).hosts == ()
+
+
+def test_who_lost_most_time_not_whose_little_work_grew_most():
+    grown = {RANK: (20.0, 40.0), 2: (1.0, 4.0)}
+    work = lambda step, rank: grown.get(rank, (5.0, 5.0))[step in BAD]  # noqa: E731
+    view = seen(training(dp=8, wire=Wire(tcp=True), work=work).flows(TOPOLOGY), TOPOLOGY)
+    (claim,) = laggard(view)
+    found = isolation(view, claim)
+    assert found.alternatives[0][0] == (f"host{RANK}",)
+    assert found.confidence > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("slow rank", RANK), ("rank always slow", RANK), ("slow NIC", NIC), ("NIC always slow", NIC), ("lossy NIC", NIC),
+        ("hang", RANK), ("crash", RANK),
+    ],
+)  # fmt: skip
+def test_the_culprit_s_host(name, host):
+    view = case(name)
+    (claim,) = claims_of(view)
+    found = isolation(view, claim)
+    assert f"host{host}" in found.hosts
+    assert len(found.hosts) <= 2
+    assert found.alternatives[0][0] == (f"host{host}",)
+
+
+def test_a_link_between_switches_is_named_with_the_hosts_behind_it():
+    view = case("slow uplink")
+    (claim,) = claims_of(view)
+    found = isolation(view, claim)
+    assert found.parts == ("leaf1", "spine0")
+    assert found.hosts == ()
+    assert set(found.alternatives[-1][0]) <= {f"host{i}" for i in range(12)}
+
+
+@pytest.mark.parametrize("leaf", ["leaf0", "leaf1"])
+def test_of_two_leaves_the_one_at_whose_uplinks_packets_queue(leaf):
+    """All that crosses one crosses the other, and either spine."""
+    cluster = replace(FAST, hosts=8, hosts_per_leaf=4, spines=2)
+    job = Job(dp=8, algorithm="halving", gradient_octets=100_000_000, forward_ms=20, backward_ms=40, steps=16)
+    made = simulate(Spec("a", cluster, (job,), (Fault("uplink_throttle", switch=leaf, first=6, stop=12, factor=15.0),)), 1)
+    source = Source((), 0, len(made.flows), {}, *made.flows.window)
+    found = diagnose(made.flows, source, topology=topology.parse(json.dumps(made.topology), "t.json"), transits=made.transits)
+    (one,) = [f for f in found.findings if f.severity is not Severity.INFO]
+    assert leaf in one.ids
+
+
+def test_who_alone_was_last_is_isolated_whoever_seems_to_work(make_finding):
+    view = case("slow rank", tcp=False)
+    told = replace(
+        make_finding(), detector="lately", ids=(view.job.endpoints[NIC],), evidence={"steps": [6, 11], "alone": True}
+    )
+    assert isolation(view, told).hosts == (f"host{NIC}",)
+    assert f"host{NIC}" not in isolation(view, replace(told, evidence={"steps": [6, 11]})).hosts

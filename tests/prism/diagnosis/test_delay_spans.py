@@ -1,0 +1,30 @@
+"""From when to when something was slow."""
+
+import pytest
+
+from prism.diagnosis.comparisons import Case
+from prism.diagnosis.delay_spans import stretches
+from tests.prism.faults import BAD, case
+
+
+def told(name):
+    one = Case(case(name))
+    return stretches(one.view, one.lately.delays, one.lately.gone)
+
+
+@pytest.mark.parametrize("name", ["slow rank", "slow NIC", "slow uplink", "slower all"])
+def test_the_clearest_stretch_is_that_of_the_fault(name):
+    best = told(name)[0]
+    assert (best.start, best.stop) == (BAD.start, BAD.stop)
+    assert best.chance < 0.01
+
+
+def test_a_healthy_job_has_none():
+    assert told("nothing") == []
+
+
+def test_of_stretches_that_share_their_steps_one_is_told():
+    found = told("slow rank")
+    spans = [set(range(one.start, one.stop)) for one in found]
+    for i, one in enumerate(spans):
+        assert all(2 * len(one & other) <= max(len(one), len(other)) for other in spans[:i])

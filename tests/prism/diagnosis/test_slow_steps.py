@@ -1,0 +1,51 @@
+"""Verdicts on what made steps slow."""
+
+import pytest
+
+from prism.diagnosis.comparisons import Case
+from prism.diagnosis.slow_steps import verdicts
+from tests.prism.faults import BAD, NIC, RANK, case
+from tests.prism.traffic import address, placed, seen, training
+
+
+@pytest.mark.parametrize("tcp", [True, False])
+@pytest.mark.parametrize(
+    ("name", "cause", "ids"),
+    [
+        ("slow rank", "work", (address(RANK),)),
+        ("slow NIC", "network", (address(NIC),)),
+        ("slow uplink", "network", ("leaf1", "spine0")),
+    ],
+)
+def test_the_culprit_and_when_it_was(name, cause, ids, tcp):
+    (one,) = verdicts(Case(case(name, tcp=tcp)))
+    assert (one.candidate.cause, one.candidate.ids, one.start, one.stop) == (cause, ids, BAD.start, BAD.stop)
+    assert one.probability > 0.5
+    assert not one.always
+    assert all(other.ids != ids for other, _ in one.others)
+
+
+def test_the_slowdown_is_that_against_the_counterfactual():
+    view = case("slow rank")
+    (one,) = verdicts(Case(view))
+    usual = view.period
+    assert one.slowdown == pytest.approx((usual + 45e6) / usual, rel=0.05)
+    assert one.lost == pytest.approx(45e6 * len(BAD), rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "cause", "who"), [("rank always slow", "work", RANK), ("NIC always slow", "network", NIC)])
+def test_what_was_always_slow_is_told_against_its_peers(name, cause, who):
+    (one,) = verdicts(Case(case(name, tcp=False)))
+    assert (one.candidate.cause, one.candidate.ids, one.always) == (cause, (address(who),), True)
+
+
+@pytest.mark.parametrize("name", ["nothing", "evaluation", "slower all"])
+def test_where_nobody_is_slow_nobody_is_blamed(name):
+    assert verdicts(Case(case(name))) == []
+
+
+def test_of_two_who_always_begin_together_one_is_told():
+    work = lambda step, rank: 40.0 if rank == 1 and step in BAD else 20.0  # noqa: E731
+    view = seen(training(dp=2, work=work).flows(placed(2)), placed(2))
+    found = verdicts(Case(view))
+    assert all(set(one.candidate.ids) <= {address(0), address(1)} for one in found)

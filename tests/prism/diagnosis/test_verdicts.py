@@ -1,0 +1,67 @@
+"""What a verdict says to an operator."""
+
+import pytest
+
+from prism.diagnosis.assessment.confidence import Completeness, completeness
+from prism.diagnosis.comparisons import Case
+from prism.diagnosis.verdicts import GRAPH, findings
+from prism.model import Severity
+from tests.prism.faults import BAD, NIC, RANK, RANKS, case
+from tests.prism.traffic import address
+
+
+def told(name):
+    view = case(name)
+    return findings(Case(view), completeness(view))
+
+
+def test_network_or_machine_first_then_who_and_what_it_costs():
+    (one,) = told("slow rank")
+    assert (one.detector, one.kind, one.subject, one.ids) == (GRAPH, "slow_rank", "endpoint", (address(RANK),))
+    classes = one.evidence["verdict"]
+    assert max(classes, key=classes.get) == "machine"
+    assert sum(classes.values()) == pytest.approx(1.0, abs=0.01)
+    assert one.evidence["steps"] == [BAD.start, BAD.stop]
+    assert one.evidence["lost_ms_per_step"] == pytest.approx(45, rel=0.1)
+    assert one.evidence["gpu_hours_per_hour"] == pytest.approx(RANKS * (1 - 1 / one.slowdown), abs=0.02)
+    assert one.lost_gpu_s == pytest.approx(RANKS * len(BAD) * 0.045, rel=0.1)
+    assert " ms per step, usually " in one.message
+    assert one.isolate.hosts == (f"host{RANK}",)
+
+
+def test_rates_in_bits_beside_the_usual_ones():
+    (one,) = told("slow NIC")
+    assert one.kind == "slow_link"
+    assert one.evidence["gbit_s"] == pytest.approx(3.0, rel=0.1)
+    assert one.evidence["usual_gbit_s"] == pytest.approx(10.0, rel=0.1)
+    assert "Gbit/s, usually" in one.message
+    assert all(address(NIC) in edge for edge in one.evidence["edges"])
+
+
+def test_a_link_between_switches_is_a_part_to_take_out_not_a_host():
+    (one,) = told("slow uplink")
+    assert (one.kind, one.isolate.hosts, one.isolate.parts) == ("slow_link", (), ("leaf1", "spine0"))
+
+
+def test_why_this_rank_has_an_answer():
+    (one,) = told("slow rank")
+    first, *others = one.evidence["candidates"]
+    assert first["ids"] == [address(RANK)]
+    assert first["class"] == "machine"
+    assert others
+    assert all(first["explains"] > other["explains"] for other in others)
+    assert all(first["probability"] > other["probability"] for other in others)
+
+
+def test_what_was_always_so_is_told_against_comparable_ones():
+    (one,) = told("NIC always slow")
+    assert "on comparable connections" in one.message
+    assert "without it steps would take" in one.message
+
+
+def test_records_that_do_not_tell_all_make_it_less_sure():
+    view = case("slow rank")
+    (one,) = findings(Case(view), Completeness(0.4, ("traffic is sampled",)))
+    assert one.severity is Severity.INFO
+    assert one.confidence < 0.5
+    assert one.evidence["incomplete"] == ["traffic is sampled"]

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from prism.evidence.host_lockstep import lockstep_of
+from tests.prism.evidence.made import Wire, evidence
+
+HOSTS = [0, 0, 0, 1, 1, 1]
+
+
+def sent_by_three(offsets, jitters):
+    """Members 0, 1 and 2 of a host send 20 messages each to a member of their own in another host."""
+    wire = Wire(["a0", "a1", "a2", "b0", "b1", "b2"])
+    for step in range(10):
+        late = [offset + float(wire.rng.normal(0, jitter)) for offset, jitter in zip(offsets, jitters, strict=True)]
+        for k in range(2):
+            for member in range(3):
+                wire.send(member, member + 3, step * 100 + 20 + 10 * k + late[member], 1_000_000)
+    _, steps, found, _ = evidence(wire, HOSTS)
+    seen = lockstep_of(found, HOSTS, steps.period)
+    return {
+        (a, b): values
+        for a, b, *values in zip(seen.first.tolist(), seen.second.tolist(), seen.offset, seen.jitter, strict=True)
+    }
+
+
+def test_twins_of_a_host_jitter_less_than_replicas():
+    seen = sent_by_three(offsets=[0, 0.01, 0], jitters=[0, 0.01, 3])
+    assert seen[0, 1][1] * 10 < min(seen[0, 2][1], seen[1, 2][1])
+
+
+def test_the_offset_of_a_stage_is_a_share_of_the_step():
+    seen = sent_by_three(offsets=[0, 0, 5], jitters=[0.01, 0.01, 0.01])
+    assert seen[0, 1][0] < 0.001
+    assert seen[0, 2][0] == pytest.approx(0.05, rel=0.1)
+
+
+def test_neighbours_in_a_ring_are_peers():
+    wire = Wire([f"h{i}" for i in range(4)])
+    for step in range(8):
+        wire.ring(list(range(4)), step * 100 + 10 + float(wire.rng.normal(0, 0.01)), 1_000_000)
+    _, steps, found, _ = evidence(wire)
+    assert lockstep_of(found, range(4), steps.period).peers == pytest.approx(0, abs=1e-6)
+
+
+def test_nothing_comparable_is_no_evidence():
+    seen = lockstep_of([], [0, 0], 1.0)
+    assert not len(seen.first)
+    assert np.isnan(seen.peers)

@@ -1,0 +1,15 @@
+from prism.evidence.member_graphs import connected, imbalance, weighted_median
+
+
+def test_connected_numbers_each_member_by_the_lowest_of_its_component():
+    assert connected(6, [(4, 2), (2, 5), (0, 1)]).tolist() == [0, 0, 2, 3, 2, 2]
+
+
+def test_the_weighted_median_is_where_half_of_the_weight_is_reached():
+    assert weighted_median([1.0, 2.0, 9.0], [1, 1, 10]) == 9.0
+
+
+def test_what_enters_and_does_not_leave_is_out_of_balance():
+    assert imbalance({(0, 1): 5.0, (1, 0): 5.0}) == 0
+    assert imbalance({(0, 1): 5.0}) == 1
+    assert imbalance({(0, 1): 5.0, (2, 0): 5.0}, [0, 1, 1]) == 0  # 1 and 2 are in one host

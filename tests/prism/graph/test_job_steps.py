@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.loops.arrays.edges import Edge
+from tests.prism.faults import BAD, NIC, RANKS, TOPOLOGY, case
+from tests.prism.traffic import MS, T0, Wire, seen, shifted, training
+
+
+def test_steps_follow_one_another():
+    view = case("nothing")
+    assert len(view.ends) == 14
+    assert (view.begins[1:] == view.ends[:-1]).all()
+    assert T0 <= view.begins[0] < view.ends[0]
+    assert np.isnan(view.durations[0])
+    assert (view.durations[1:] == np.diff(view.ends)).all()
+    assert view.period == pytest.approx(np.median(np.diff(view.ends)))
+    assert view.during(2, 5) == (view.ends[1], view.ends[4])
+
+
+def test_the_times_of_steps_are_exact_to_the_nanosecond():
+    flows = training(dp=4).flows()
+    assert (seen(shifted(flows, -T0)).ends + T0 == seen(flows).ends).all()
+
+
+def test_a_time_lies_in_the_step_that_ends_with_it():
+    view = case("nothing")
+    assert view.step_of(view.ends).tolist() == list(range(14))
+    assert view.step_of(view.ends + 1).tolist() == list(range(1, 15))
+
+
+def test_columns_by_step_sum_up_to_the_edge():
+    view = case("nothing")
+    for edge in view.edges.values():
+        sums = view.per_step(edge, view.flows.octets)
+        assert sums == pytest.approx(np.full(14, edge.volume / 14), rel=1e-6)
+
+
+def test_a_record_is_of_the_step_of_its_sender():
+    """Some ranks end their steps sooner than most of the job, others later."""
+    view = case("nothing")
+    apart = [np.int64(40 * MS), -np.int64(40 * MS), *[np.int64(0)] * (len(view.job.endpoints) - 2)]
+    steps = tuple(own + later for own, later in zip(view.timeline.steps, apart, strict=True))
+    moved = replace(view, timeline=replace(view.timeline, steps=steps))
+    for rank, own in enumerate(steps[:2]):
+        sent = view.flows.src == view.code[view.job.endpoints[rank]]
+        assert (moved._step[sent] == np.searchsorted(own[:, 1], view.flows.end_ns[sent])).all()
+    assert (moved._step != view._step).any()
+    shorter = replace(view.timeline, steps=(steps[0][1:], *steps[1:]))
+    unseen = replace(view, timeline=shorter)  # as most ranks' steps are
+    sent = view.flows.src == view.code[view.job.endpoints[0]]
+    assert (unseen._step[sent] == unseen.step_of(view.flows.end_ns[sent])).all()
+
+
+def test_only_pairs_that_come_back_are_edges():
+    wire = training(dp=4)
+    for k in range(5):
+        wire.send(0, 2, 1_000_000, T0 + 10 * k * MS)
+    assert set(seen(wire.flows()).edges) == {(a, (a + 1) % 4) for a in range(4)}
+
+
+def test_rates_are_those_while_sending():
+    view = case("slow NIC")
+    keys, rates = view.rates
+    assert keys == sorted((a, (a + 1) % RANKS) for a in range(RANKS))
+    for key, own in zip(keys, rates, strict=True):
+        slow = np.array([NIC in key and step in BAD for step in range(14)])
+        assert own[slow] == pytest.approx(3e9, rel=0.05)
+        assert np.median(own[~slow]) == pytest.approx(10e9, rel=0.01)
+
+
+def test_slowdown_is_against_the_other_steps():
+    view = case("slower all")
+    assert view.slowdown(BAD.start, BAD.stop) == pytest.approx(1.37, abs=0.05)
+    assert view.slowdown(0, 14) == view.slowdown(0, 3) == 1.0
+
+
+def test_a_path_is_the_one_most_octets_took_else_the_topology_s():
+    view = case("nothing")
+    assert view.paths[0, 1] == ("leaf0",)
+    assert view.paths[3, 4] == ("leaf0", "spine0", "leaf1")
+    flows = training(dp=RANKS).flows()
+    view = seen(flows, TOPOLOGY)
+    assert view.paths[3, 4] == ("leaf0", "leaf1")
+    assert seen(flows).paths[3, 4] == ()
+    assert isinstance(view.edges[3, 4], Edge)
+
+
+def test_no_steps_no_numbers():
+    wire = Wire()
+    for src in range(4):
+        for k in range(6):
+            wire.send(src, (src + 1) % 4, int(np.exp(10 + (7 * k + src) % 5)), T0 + k * k * 100 * MS)
+    view = seen(wire.flows())
+    if not len(view.ends):
+        assert (len(view.begins), len(view.durations), view.period, view.edges) == (0, 0, 0.0, {})

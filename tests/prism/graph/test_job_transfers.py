@@ -1,0 +1,48 @@
+"""Transfers by lane and step, with their places in what a lane moves."""
+
+import numpy as np
+
+from prism.graph.job_transfers import transfers_of
+from tests.prism.faults import RANK, RANKS, TOPOLOGY, case
+from tests.prism.traffic import seen, training
+
+
+def test_each_lane_moves_all_it_moves_in_a_step_once():
+    found = transfers_of(case("nothing"))
+    assert len(found.lanes) == RANKS
+    cell = found.lane.astype(int) * found.steps + found.step
+    assert np.all(np.diff(cell) >= 0)
+    for lane in range(RANKS):
+        for step in range(found.steps):
+            mine = slice(*found.begin[lane * found.steps + step :][:2])
+            assert np.all(found.lane[mine] == lane)
+            assert np.all(found.step[mine] == step)
+            assert np.allclose(found.low[mine][1:], found.high[mine][:-1])
+            assert (found.low[mine][0], found.high[mine][-1]) == (0.0, 1.0)
+
+
+def test_times_are_counted_from_when_the_step_began_for_all():
+    view = case("nothing")
+    found = transfers_of(view)
+    at = found.at((view.begins - view.begins[0]).astype(float))
+    assert np.allclose(at[0] + view.begins[0], view.flows.start_ns[found.rows])
+    assert np.allclose(at[1] + view.begins[0], view.flows.end_ns[found.rows])
+
+
+def test_an_end_comes_before_what_begins_at_that_moment():
+    view = case("nothing")
+    found = transfers_of(view)
+    begins = (view.begins - view.begins[0]).astype(float)
+    order, n = found.order(begins), len(found.rows)
+    time = np.concatenate([*found.at(begins)])[order]
+    assert np.all(np.diff(time) >= 0)
+    same = np.flatnonzero(np.diff(time) == 0)
+    assert not np.any((order[same] < n) & (order[same + 1] >= n))
+
+
+def test_what_a_slow_rank_sends_late_belongs_to_the_step_of_its_volume():
+    """In a pipeline the replica of a slow rank ends its steps long after the others."""
+    wire = training(dp=4, pp=2, work=lambda step, rank: 35.0 if rank == RANK and step in range(6, 11) else 20.0)
+    found = transfers_of(seen(wire.flows(TOPOLOGY), TOPOLOGY))
+    moved = found.moved
+    assert np.all(moved == moved[:, :1])

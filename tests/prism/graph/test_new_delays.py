@@ -1,0 +1,96 @@
+"""New delays: where they are born, who only inherits them, and what steps took without them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from prism.graph.job_transfers import transfers_of
+from prism.graph.new_delays import against_peers, against_steps, mates_of
+from tests.prism.faults import BAD, NIC, RANK, RANKS, case
+from tests.prism.traffic import placed, seen, training
+
+
+def delays_of(name):
+    view = case(name)
+    return view, against_steps(view, transfers_of(view))
+
+
+def born(delays, side):
+    """New delays by lane and step, ms."""
+    t = delays.transfers
+    out = np.zeros((len(t.lanes), t.steps))
+    np.add.at(out, (t.lane, t.step), np.maximum(np.nan_to_num(delays.new[side]), 0) / 1e6)
+    return out
+
+
+def test_the_quick_steps_say_what_is_usual_though_most_are_slow():
+    view = seen(
+        training(dp=8, work=lambda step, rank: 35.0 if rank == RANK and step >= 4 else 20.0).flows(placed(8)), placed(8)
+    )
+    delays = against_steps(view, transfers_of(view))
+    assert set(delays.model.tolist()) <= {1, 2, 3}
+    assert np.all(delays.more[5:] > 10e6)
+
+
+def test_a_slow_ranks_delay_is_born_where_it_sends_and_receives_and_nowhere_else():
+    _, delays = delays_of("slow rank")
+    new = born(delays, 0)[:, list(BAD)].mean(axis=1)
+    touches = (delays.transfers.lanes == RANK).any(axis=1)
+    assert new[touches].sum() > 0.8 * new.sum()
+    assert new[touches].max() == pytest.approx(45, rel=0.15)  # 15 ms forward, twice that backward
+
+
+def test_a_slow_nics_delay_is_born_while_its_transfers_last():
+    _, delays = delays_of("slow NIC")
+    new = born(delays, 1)[:, list(BAD)].mean(axis=1)
+    touches = (delays.transfers.lanes == NIC).any(axis=1)
+    assert new[touches].sum() > 0.9 * new.sum()
+
+
+def test_nothing_new_is_born_in_a_healthy_job_but_noise():
+    view, delays = delays_of("nothing")
+    assert np.median(born(delays, 0).max(axis=0)) < 0.1 * view.period / 1e6
+
+
+@pytest.mark.parametrize(("name", "who", "side"), [("slow rank", RANK, 0), ("slow NIC", NIC, 1)])
+def test_without_the_delays_of_the_culprit_steps_take_what_they_usually_do(name, who, side):
+    view, delays = delays_of(name)
+    t = delays.transfers
+    own = (t.lanes[t.lane] == who).any(axis=1)
+    gone = np.zeros((2, len(own)), bool)
+    gone[: side + 1] = own
+    saved = delays.saved(gone)[list(BAD)]
+    assert saved.sum() == pytest.approx(delays.more[list(BAD)].sum(), rel=0.2)
+    other = (t.lanes[t.lane] == (who + 6) % RANKS).any(axis=1)
+    assert delays.saved(np.stack([other, other]))[list(BAD)].sum() < 0.3 * saved.sum()
+    assert view.period > 0
+
+
+def test_nothing_gone_saves_nothing():
+    _, delays = delays_of("slow rank")
+    assert not delays.saved(np.zeros((2, len(delays.transfers.rows)), bool)).any()
+
+
+def test_what_was_always_slow_is_late_against_its_peers():
+    view = case("NIC always slow")
+    delays = against_peers(view, transfers_of(view), None)
+    touches = (delays.transfers.lanes[delays.transfers.lane] == NIC).any(axis=1)
+    assert delays.slower[touches].sum() > 0.9 * delays.slower.sum()
+
+
+def test_too_few_steps_say_nothing():
+    view = seen(training(dp=8, steps=3).flows(placed(8)), placed(8))
+    assert against_steps(view, transfers_of(view)) is None
+
+
+def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
+    view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
+    who, begins = mates_of(view)
+    assert [who[a:b].tolist() for a, b in pairwise(begins)] == [[r - r % 2, r - r % 2 + 1] for r in range(8)]
+
+
+def test_receivers_that_announce_themselves_are_waited_for():
+    told, untold = (case("nothing", tcp=tcp) for tcp in (True, False))
+    waits = [against_steps(view, transfers_of(view)).receivers(view) for view in (told, untold)]
+    assert waits[0] > waits[1]

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from prism.jobs.cluster_periods import beat_of, constant, locked, parts_by_size
+from tests.prism.jobs.made import MS, edge, steps
+
+
+def beat(count=12, period=100.0, *, jitter=0.01, seed=0, bursts=(0.0, 5.0, 40.0), later=0.0):
+    times, _ = steps(count, period, jitter=jitter, seed=seed, bursts=bursts)
+    return beat_of([edge(k, (k + 1) % 4, times + later + 0.1 * k) for k in range(4)])
+
+
+def test_marks_are_the_ends_of_steps():
+    found = beat()
+    assert len(found.marks) == 12
+    assert np.median(np.diff(found.marks)) == pytest.approx(100 * MS, rel=0.1)
+    assert found.clear > 0.6
+    assert found.constant == 1
+    assert found.quality > 0.6
+
+
+def test_parts_of_one_job_are_locked_whatever_they_send():
+    assert locked(beat(), beat(bursts=(20.0, 60.0), later=3.0))
+
+
+def test_strangers_are_not_locked():
+    assert not locked(beat(), beat(period=83.0, seed=1))
+    assert not locked(beat(40, jitter=0.03), beat(40, jitter=0.03, seed=1)), "twins drift"
+
+
+def test_without_steps_nothing_is_locked():
+    chance = np.random.default_rng(0)
+    noise = beat_of([edge(0, 1, np.sort(chance.uniform(0, 1000, 30)), chance.integers(1000, 10**6, 30))])
+    assert noise.quality < 0.5
+    assert not locked(noise, beat())
+
+
+def test_messages_of_one_size_are_constant_where_others_vary():
+    times, begins = steps(12)
+    chance = np.random.default_rng(0)
+    sizes = np.where(np.arange(len(times)) % 3 == 0, 1_000_000, chance.integers(2_000, 900_000, len(times)))
+    mixed = edge(0, 1, times, sizes)
+    (part,) = parts_by_size(mixed)
+    assert len(part.rows) == 12
+    marks = ((begins - 1) * MS).astype(np.int64)
+    assert 0 < constant([mixed], marks) < 1
+    assert constant([edge(0, 1, times)], marks) == 1
+    assert parts_by_size(edge(0, 1, times)) == []
+
+
+def test_few_equal_edges_among_many_say_nothing():
+    times, begins = steps(12)
+    chance = np.random.default_rng(0)
+    varying = [edge(k, k + 1, times, chance.integers(1000, 10**6, len(times))) for k in range(2, 9)]
+    assert constant([edge(0, 1, times), *varying], ((begins - 1) * MS).astype(np.int64)) == 0

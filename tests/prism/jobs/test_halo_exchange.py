@@ -1,0 +1,62 @@
+import pytest
+
+from prism.jobs.cluster_periods import beat_of
+from prism.jobs.clusters import clusters_of, sampled, talk_of
+from prism.jobs.halo_exchange import only_exchanges
+from tests.prism.traffic import MS, T0, Wire, placed
+
+
+def judged(wire, ranks):
+    flows, topology = wire.flows(), placed(ranks)
+    _, steady = talk_of(flows, topology)
+    clusters = clusters_of(steady, len(flows.endpoints))
+    beats = [beat_of(edges) for edges in sampled(flows, steady, clusters)]
+    return only_exchanges(flows, clusters, beats, steady)
+
+
+def swaps(rounds, *, steps=20, ranks=16):
+    """Messages between partners in rounds, one round after the other, in each step."""
+    wire = Wire()
+    for step in range(steps):
+        for k, partner in enumerate(rounds):
+            for rank in range(ranks):
+                other = partner(rank)
+                if other is not None:
+                    wire.send(rank, other, 1_000_000, T0 + (step * 100 + 10 * k) * MS)
+    return wire
+
+
+def up(rank):
+    return (rank + 1) % 16
+
+
+def down(rank):
+    return (rank - 1) % 16
+
+
+def test_neighbours_that_swap_borders_only_exchange():
+    wire = Wire()
+    for step in range(20):
+        for rank in range(16):
+            for other in (up(rank), down(rank)):
+                wire.send(rank, other, 1_000_000, T0 + step * 100 * MS)
+    assert judged(wire, 16)
+
+
+def test_transposed_rows_and_columns_only_exchange():
+    rows = [lambda r, k=k: r // 4 * 4 + (r + k) % 4 for k in (1, 2, 3)]
+    columns = [lambda r, k=k: (r + 4 * k) % 16 for k in (1, 2, 3)]
+    assert judged(swaps(rows + columns), 16)
+
+
+@pytest.mark.parametrize("rounds", [[lambda r, k=k: r ^ (1 << k) for k in range(4)]])
+def test_doubling_adds_up(rounds):
+    assert not judged(swaps(rounds), 16)
+
+
+def test_a_ring_adds_up():
+    assert not judged(swaps([up] * 30), 16)
+
+
+def test_few_members_say_nothing():
+    assert not judged(swaps([lambda r: r ^ 1, lambda r: r ^ 2], ranks=4), 4)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from prism.jobs.cluster_periods import beat_of
+from prism.jobs.training_programs import constant_share, lopsided, verdict
+from tests.prism.jobs.made import carried, edge
+from tests.prism.jobs.test_cluster_periods import beat
+
+RING = carried(*((k, (k + 1) % 4, 10**6) for k in range(4)))
+FOUR = [frozenset(range(4))]
+
+
+def sides(steady, host):
+    return lopsided(steady.src, steady.dst, steady.volume.astype(float), host)
+
+
+def test_a_ring_with_steps_trains():
+    assert verdict(FOUR, [beat()], RING, np.arange(4), 4) == "training"
+    assert verdict(FOUR, [beat()], RING, None, 4) == "training"
+
+
+def test_without_repetitions_nobody_knows():
+    few = beat_of([edge(0, 1, [0, 5, 100, 105])])
+    assert verdict(FOUR, [few], RING, np.arange(4), 4) == "unknown"
+    assert constant_share([few]) == 0
+
+
+@pytest.mark.parametrize("host", [np.arange(8), None])
+def test_a_broadcast_is_lopsided(host):
+    assert sides(carried(*((0, k, 10**6) for k in range(1, 8))), host)
+
+
+def test_a_chain_ends_somewhere():
+    assert sides(carried(*((k, k + 1, 10**6) for k in range(7))), np.arange(8))
+
+
+def test_a_ring_through_hosts_is_balanced_at_hosts_and_where_they_are_unknown():
+    ring = carried((1, 2, 10**6), (3, 4, 10**6), (5, 0, 10**6))
+    assert not sides(ring, np.array([0, 0, 1, 1, 2, 2]))
+    assert not sides(ring, None)
+
+
+def test_servers_of_parameters_serve():
+    pairs = [(w, s, 10**6) for w in range(2, 10) for s in (0, 1)]
+    steady = carried(*pairs, *((d, s, o) for s, d, o in pairs))
+    assert verdict([frozenset(range(10))], [beat()], steady, np.arange(10), 10) == "other"

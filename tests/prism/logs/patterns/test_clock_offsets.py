@@ -1,0 +1,19 @@
+from prism.logs.parsing.iterations import Mark
+from prism.logs.patterns.clock_offsets import offsets, said
+
+S = 10**9
+
+
+def marks(ahead, n=6):
+    return [Mark(i, i, i * S + ahead) for i in range(n)]
+
+
+def test_clocks_that_differ_by_more_than_a_step():
+    found = offsets({"a": marks(0, 8), "b": marks(3600 * S), "c": marks(S // 10), "d": marks(50 * S, 2)})
+    assert found == {"a": 0, "b": 3600 * S, "c": 0, "d": 0}
+    assert offsets({}) == {}
+
+
+def test_words():
+    assert "time zone (+1 h)" in said("b", 3600 * S)
+    assert "by -7.0 s" in said("b", -7 * S)

@@ -1,0 +1,111 @@
+"""Grouping by counting and hashing, against sorts that are slow and obvious."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.loops.arrays.group_sums import (
+    counted,
+    distinct,
+    highest,
+    last_before,
+    numbered,
+    places_in,
+    preceding,
+    ranges,
+    spans,
+    tallied,
+    totals,
+)
+
+keys = st.lists(st.integers(0, 9), max_size=60)
+
+
+@given(keys)
+def test_counting_sorts_stably(some):
+    values = np.array(some, np.int32)
+    order, begins = counted(values, 10, np.arange(len(values)))
+    assert order.tolist() == np.argsort(values, kind="stable").tolist()
+    assert begins.tolist() == [int((values < k).sum()) for k in range(11)]
+
+
+def test_an_order_is_sorted_on():
+    order, _ = counted(np.array([1, 0, 1, 0]), 2, np.array([3, 2, 1, 0]))
+    assert order.tolist() == [3, 1, 2, 0]
+
+
+@given(st.lists(st.tuples(st.integers(-(1 << 60), 1 << 60) | st.integers(0, 3), st.integers(0, 2)), max_size=80))
+def test_keys_are_numbered_as_they_appear(some):
+    one, other = (np.array([pair[side] for pair in some], np.int64) for side in (0, 1))
+    number, first = numbered(one, other, room=4)
+    known = list(dict.fromkeys(some))
+    assert number.tolist() == [known.index(pair) for pair in some]
+    assert first.tolist() == [some.index(pair) for pair in known]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=6, max_size=80), st.booleans())
+def test_small_keys_are_numbered_as_they_appear(some, short):
+    one, other = (np.array([pair[side] for pair in some], np.int32 if short else np.int64) for side in (0, 1))
+    number, first = numbered(one, other)
+    known = list(dict.fromkeys(some))
+    assert number.tolist() == [known.index(pair) for pair in some]
+    assert first.tolist() == [some.index(pair) for pair in known]
+
+
+@given(keys)
+def test_groups_are_summed(some):
+    number, start = np.array(some, np.int32), np.arange(len(some))[::-1].astype(np.int64)
+    total, first, last = np.zeros(10, np.int64), np.full(10, 99), np.zeros(10, np.int64)
+    totals(number, start, total)
+    spans(number, start, start + 5, first, last)
+    most = np.full(10, 3.0)
+    highest(number, start, most)
+    for k in range(10):
+        own = start[number == k]
+        assert (total[k], first[k], last[k]) == (own.sum(), own.min(initial=99), own.max(initial=-5) + 5)
+        assert most[k] == own.max(initial=3)
+
+
+@given(keys)
+def test_distinct_values(some):
+    assert distinct(np.array(some, np.int64)).tolist() == sorted(set(some))
+
+
+moments = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=30)
+
+
+@given(moments, moments)
+def test_the_last_of_a_group_before(given, asked):
+    (group, time), (ask, at) = (np.array(some, np.int64).reshape(-1, 2).T for some in (given, asked))
+    found = last_before(group, time, ask, at)
+    assert found.tolist() == [max((t for h, t in given if h == g and t < when), default=0) for g, when in asked]
+
+
+@given(st.lists(st.lists(st.integers(0, 20)), min_size=1, max_size=4), st.lists(st.integers(0, 21)))
+def test_places_in_rows_of_their_own(rows, times):
+    which = np.arange(len(times)) % len(rows)
+    found = places_in([np.array(sorted(row), np.int64) for row in rows], which, np.array(times, np.int64))
+    assert found.tolist() == [sum(t < when for t in rows[i]) for i, when in zip(which, times, strict=True)]
+
+
+@given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 21)), st.booleans())
+def test_places_that_precede_moments(places, moments, same):
+    found = preceding(np.array(sorted(places), np.int64), np.array(moments, np.int64), same)
+    assert found.tolist() == [sum(t <= when if same else t < when for t in places) for when in moments]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 3), st.integers(0, 99)), max_size=40))
+def test_values_are_summed_by_number_and_part(some):
+    rows, number, part, values = (np.array([one[side] for one in some], np.int64) for side in range(4))
+    part, values = np.resize(part, 10).astype(np.int32), np.resize(values, 10)
+    total, naive = np.zeros((3, 4)), np.zeros((3, 4))
+    tallied(rows, number, part, values, total)
+    for row, one in zip(rows.tolist(), number.tolist(), strict=True):
+        naive[one, part[row]] += values[row]
+    assert (total == naive).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=8))
+def test_ranges_on_end(some):
+    low, length = np.array(some, np.int64).reshape(-1, 2).T
+    assert ranges(low, low + length).tolist() == [i for a, n in some for i in range(a, a + n)]

@@ -1,0 +1,169 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.loops.arrays.edges import edge_from
+from prism.loops.detection.equal_transfers import NEAR, SHARE, WHOLE, _is_unit, borders, continued, gone_on, rested, unit_of
+
+WINDOW, REST = 4_194_304, 11_805_696
+UNIT = WINDOW + REST
+
+
+def stream(transfers, *, steps=4, seed=0, long=100, short=20):
+    """Records of so many transfers a step: whole where the receiver was ready (True), else parted after what may be sent."""
+    rng = np.random.default_rng(seed)
+    begin, octets, bounds, at = [], [], [0], 0
+    for _ in range(steps):
+        for whole in transfers:
+            at += long + int(rng.integers(9))
+            for part in (WINDOW, REST):
+                begin.append(at)
+                octets.append(part)
+                at += 4 if whole else short + int(rng.integers(9))
+        bounds.append(len(begin))
+    begins = np.array(begin, np.int64)
+    return begins, begins + 4, np.array(octets, np.float64), np.stack([bounds[:-1], bounds[1:]], axis=1)
+
+
+def naive_rested(begin, end):
+    wide = np.median(end - begin)
+    return [i > 0 and begin[i] - end[:i].max() > wide for i in range(len(begin))]
+
+
+def naive_unit(octets, rests, bounds, most=16, share=0.7, whole=0.05):
+    runs, totals = [], []
+    for a, b in bounds.tolist():
+        if b - a > 1:
+            cuts = [a, *(i for i in range(a + 1, b) if rests[i]), b]
+            runs += [octets[i:j].sum() for i, j in pairwise(cuts)]
+            totals.append(octets[a:b].sum())
+    groups: list[list[float]] = []
+    for run in sorted(runs):
+        if groups and run <= groups[-1][0] * (1 + NEAR):
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+    least = sorted((len(g) for g in groups), reverse=True)[:most][-1:]
+    sizes = [float(np.median(g)) for g in groups if least and len(g) >= least[0]]
+    for size in sizes:
+        times = np.median(totals) / size
+        if round(times) >= 2 and abs(times - round(times)) <= whole:
+            parts = [
+                abs(size - run) <= NEAR * size
+                or any(abs(size - run - p) <= NEAR * size and abs(size - 2 * run) > NEAR * size for p in sizes)
+                for run in runs
+            ]
+            if np.mean(parts) >= share:
+                return float(np.median(totals) / round(times))
+    return 0.0
+
+
+def naive_continued(octets, rests, bounds, unit):
+    out = [False] * len(octets)
+    for a, b in bounds.tolist():
+        for i in range(a, b):
+            out[i] = bool(rests[i]) and SHARE < octets[a:i].sum() / unit % 1.0 < 1 - SHARE
+    return out
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_as_the_plain_way_says(seed):
+    rng = np.random.default_rng(seed)
+    begin, end, octets, bounds = stream(rng.random(12) < rng.random(), seed=seed)
+    octets = np.where(rng.random(len(octets)) < 0.1 * (seed % 3), octets / 2, octets)  # lost records
+    rests = rested(begin, end)
+    assert rests.tolist() == naive_rested(begin, end)
+    unit = unit_of(octets, rests, bounds)
+    assert unit == naive_unit(octets, rests, bounds)
+    if unit:
+        assert continued(octets, rests, bounds, unit).tolist() == naive_continued(octets, rests, bounds, unit)
+
+
+@pytest.mark.parametrize("ready", [(True, True, True, True), (True, False, True, False), (False, False, False, True)])
+def test_what_goes_on_is_the_rest_of_a_transfer(ready):
+    begin, end, octets, bounds = stream(ready)
+    rests = rested(begin, end)
+    assert unit_of(octets, rests, bounds) == UNIT
+    on = continued(octets, rests, bounds, UNIT)
+    assert octets[on].tolist() == [REST] * (4 * ready.count(False))
+
+
+def test_where_all_are_parted_others_tell_the_unit():
+    begin, end, octets, bounds = stream((False,) * 6)
+    rests = rested(begin, end)
+    assert unit_of(octets, rests, bounds) == 0.0
+    assert [_is_unit(octets, bounds, unit, WHOLE) for unit in (UNIT, 2 * UNIT, 6 * UNIT, WINDOW, REST)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert octets[continued(octets, rests, bounds, UNIT)].tolist() == [REST] * 24
+
+
+def test_halves_are_transfers_of_their_own():
+    """Whether two like parts belong together does not show."""
+    begin, end, octets, bounds = stream((False,) * 6)
+    rests = rested(begin, end)
+    assert unit_of(np.full(len(octets), WINDOW), rests, bounds) == WINDOW
+    some = stream((True, False, True, True))
+    assert unit_of(np.full(len(some[2]), WINDOW), rested(*some[:2]), some[3]) == 0.0
+
+
+def test_of_transfers_of_any_size_there_is_no_unit():
+    begin, end, octets, bounds = stream((False,) * 8)
+    sizes = octets * np.random.default_rng(3).uniform(0.3, 3, len(octets))
+    assert unit_of(sizes, rested(begin, end), bounds) == 0.0
+    assert unit_of(octets[:1], np.zeros(1, bool), np.array([[0, 1]])) == 0.0
+
+
+def test_a_step_begins_at_the_rest_beside_its_border():
+    begin = np.array([0, 10, 20, 500, 510, 520, 1000, 1010])
+    end = begin + 5
+    assert borders(begin, end, np.array([-1, 495, 505, 995]), 2000, 50.0).tolist() == [0, 3, 3, 6]
+    assert borders(begin, end, np.array([505]), 400, 50.0).tolist() == [4]  # that rest was not over
+    assert borders(begin, end, np.array([505]), 2000, 0.0).tolist() == [4]
+
+
+def naively_at_border(begin, end, time, until, reach):
+    """The first record after a time, or the one after the longest rest near it, if that is twice as long."""
+    n = len(begin)
+    rest = [reach if i in (0, n) else min(begin[i] - end[:i].max(), reach) for i in range(n + 1)]
+    at = out = sum(begin <= time)
+    for i in range(sum(begin < time - int(reach)), sum(begin <= min(time + int(reach), until))):
+        out = i if rest[i] > max(2 * rest[at], rest[out]) else out
+    return out
+
+
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=10).map(sorted),
+    st.lists(st.integers(1, 9), min_size=10, max_size=10),
+    st.lists(st.integers(0, 70), min_size=1, max_size=4),
+)
+def test_loops_over_records_do_what_they_say(at, lengths, borders_at):
+    begin = np.array(at, np.int64)
+    end = begin + np.array(lengths[: len(begin)], np.int64)
+    found = borders(begin, end, np.array(borders_at), 30, 8.0).tolist()
+    untils = [30, *[1000] * (len(borders_at) - 1)]
+    assert found == [naively_at_border(begin, end, *one, 8.0) for one in zip(borders_at, untils, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_many_edges_each_is_told_of_as_alone(seed):
+    """One whose transfers are all parted is told of by the unit of the others."""
+    rng = np.random.default_rng(seed)
+    edges, steps, expected, at = [], [], [], 0
+    for k, whole in enumerate((0.7, 0.7, 0.0)):
+        begin, end, octets, bounds = stream(rng.random(12) < whole, seed=seed + k)
+        edges.append(edge_from((1, k), at + np.arange(len(begin)), begin, end, octets.astype(np.int64)))
+        ends = begin[bounds[:, 0]] - 1
+        steps.append(np.stack([ends, np.append(ends[1:], begin[-1])], axis=1))
+        rests = rested(begin, end)
+        expected += (at + np.flatnonzero(continued(octets, rests, bounds, unit_of(octets, rests, bounds) or UNIT))).tolist()
+        at += len(begin)
+    assert gone_on(edges, steps, 1e6, border=0.0).tolist() == expected
+    assert gone_on([], [], 1e6).tolist() == []

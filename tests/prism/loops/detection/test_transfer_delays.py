@@ -1,0 +1,95 @@
+"""The loops of the event graph beside plain Python."""
+
+import numpy as np
+import pytest
+
+from prism.loops.detection.transfer_delays import follow, found, idle, left, usual, usually
+
+NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
+
+
+def laid(lanes):
+    """Transfers by lane and turn, each (start, end, octets), as arrays."""
+    begin, low, high, start, end = [0], [], [], [], []
+    for lane in lanes:
+        for turn in lane:
+            whole = sum(octets for *_, octets in turn)
+            gone = 0
+            for a, b, octets in turn:
+                low.append(gone / whole)
+                gone += octets
+                high.append(gone / whole)
+                start.append(a)
+                end.append(b)
+            begin.append(len(start))
+    arrays = [np.array(each, float) for each in (low, high, start, end)]
+    return np.array(begin), (arrays[0], arrays[1]), (arrays[2], arrays[3])
+
+
+def test_the_kth_of_as_many_is_compared_with_the_kth_whatever_it_moves():
+    begin, share, time = laid([[[(0, 1, 5), (4, 5, 5)], [(0, 1, 2), (4, 5, 8)], [(2, 3, 9), (7, 9, 1)]]])
+    late = usual(begin, 3, np.array([0, 1]), share, time, 0.1)
+    assert late[0, 4:].tolist() == pytest.approx([2.0, 3.1])
+    assert late[1, 4:].tolist() == pytest.approx([2.0, 3.9])
+
+
+def test_where_records_are_cut_differently_the_same_place_is_compared():
+    begin, share, time = laid([[[(0, 10, 10)], [(1, 6, 5), (6, 11, 5)]]])
+    late = usual(begin, 2, np.array([0]), share, time, 0.1)
+    assert late[:, 1:].ravel().tolist() == pytest.approx([1.0] * 4)
+
+
+def test_a_turn_is_not_compared_with_itself():
+    begin, share, time = laid([[[(0, 1, 1)], [(3, 4, 1)]]])
+    assert np.isnan(usual(begin, 2, np.array([0]), share, time, 0.1)[:, 0]).all()
+    known = usually(begin, 2, np.array([0]), share, np.array([[5.0, 7.0], [6.0, 8.0]]), 0.1)
+    assert known.tolist() == [[0.0, 5.0], [0.0, 6.0]]
+
+
+@pytest.mark.parametrize(("place", "which"), [(-1.0, 0), (0.0, 0), (0.3, 1), (0.99, 2)])
+def test_the_transfer_at_a_place(place, which):
+    assert found(np.array([0.0, 0.25, 0.5]), 0, 3, place) == which
+
+
+def chain(late, *, circle=-1, soon=0.0):
+    """Transfers 0 → 1, 1 → 2, 2 → 3, one after another, with what is new of how late they are."""
+    n = len(late[0])
+    start, end = np.arange(n) * 10.0, np.arange(n) * 10.0 + 5
+    order = np.lexsort((np.repeat([1, 0], n), np.concatenate([start, end])))
+    lane = np.arange(n, dtype=np.int32)
+    ends = lane, lane + 1
+    mates = np.arange(n + 1, dtype=np.int32), np.arange(n + 2)
+    turn, more = np.zeros(n, np.int32), np.zeros(1)
+    circles = np.full(n, circle, np.int32)
+    return (order, np.stack([start, end]), ends, lane, turn, np.array(late, float), more, mates, circles, soon)
+
+
+def test_only_what_none_before_was_late_by_is_new():
+    new = follow(*chain([[0, 4, 4], [0, 4, 6]]), *NONE)
+    assert new.tolist() == [[0, 4, 0], [0, 0, 2]]
+
+
+def test_without_a_new_delay_all_that_follows_is_sooner():
+    given = chain([[0, 4, 4], [0, 4, 6]])
+    new = follow(*given, *NONE)
+    gone = np.zeros((2, 3), np.bool_)
+    assert follow(*given, gone, new).tolist() == [[0, 4, 4], [0, 4, 6]]
+    gone[0, 1] = True
+    assert follow(*given, gone, new).tolist() == [[0, 0, 0], [0, 0, 2]]
+
+
+def test_what_another_of_the_collective_was_late_by_is_not_new():
+    late = [[3, 0, 3], [3, 0, 3]]
+    assert follow(*chain(late), *NONE)[0].tolist() == [3, -3, 3]
+    assert follow(*chain(late, circle=0), *NONE)[0].tolist() == [3, -3, 0]
+
+
+def test_a_gain_is_never_gone():
+    assert left(-2.0, True) == -2.0
+    assert left(2.0, True) == 0.0
+    assert left(2.0, False) == 2.0
+
+
+def test_how_long_both_ends_had_ended_nothing():
+    order, at, ends, *_ = chain([[0, 0, 0], [0, 0, 0]])
+    assert idle(order, at, ends, 4).tolist() == [[np.inf, 5.0, 5.0], [np.inf, np.inf, np.inf]]

@@ -1,0 +1,122 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.loops.periods.substep_tests import Inner, inner, may_be_buckets, of_their_own
+
+MS = 1_000_000
+
+
+def beats(*groups, long=300.0):
+    """Groups of beats of so many ms, a long one before each; what `inner` makes of them."""
+    lengths = np.array([long, *(x for group in groups for x in (*group, long))])
+    return inner((lengths * MS).astype(np.int64), lengths == long)
+
+
+def made(groups, places, *, together=0.0, apart=0.0, by_place=0.0, slow=(), seed=1):
+    """Beats of 100 ms that vary so much with their group, each for itself, with their place; `slow` ones last half longer."""
+    rng = np.random.default_rng(seed)
+    length = together * rng.normal(size=(groups, 1)) + apart * rng.normal(size=(groups, places))
+    length = 100 * np.exp(length + by_place * (np.arange(places) >= places // 3))
+    flat = length.ravel()
+    flat[list(slow)] *= 1.5
+    return beats(*flat.reshape(groups, places))
+
+
+def test_the_longest_of_each_group_and_groups_of_another_size_are_left_out():
+    found = beats((1, 2, 3), (4, 5, 6), (7, 8), (9, 10, 11))
+    assert np.exp(found.length).round().tolist() == [
+        [1 * MS, 2 * MS, 3 * MS],
+        [4 * MS, 5 * MS, 6 * MS],
+        [9 * MS, 10 * MS, 11 * MS],
+    ]
+    assert inner(np.arange(5), np.zeros(5, np.bool_)).length.shape == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_of_one_step_vary_together(seed):
+    found = made(12, 4, together=0.03, apart=0.002, seed=seed)
+    assert found.of_one_step()
+    assert not of_their_own(found.length)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("slow", [(), range(17, 24)], ids=["all well", "some slow on end"])
+def test_steps_take_each_its_own_time(seed, slow):
+    found = made(12, 4, apart=0.03, slow=slow, seed=seed)
+    assert not found.of_one_step()
+
+
+def test_most_steps_of_their_own_are_told():
+    assert np.mean([of_their_own(made(12, 4, apart=0.03, slow=range(17, 24), seed=seed).length) for seed in range(100)]) > 0.8
+
+
+def test_parts_may_differ_by_their_place():
+    found = made(6, 8, apart=0.02, by_place=0.5)
+    assert found.by_place
+    assert found.of_one_step()
+    assert not of_their_own(found.length)
+
+
+@pytest.mark.parametrize(("long", "may"), [(11.0, False), (18.0, False), (25.0, True), (50.0, True), (700.0, True)])
+def test_buckets_of_a_backward_pass_leave_a_forward_pass(long, may):
+    """Four of 10 ms, and one with a forward pass of 10 ms or more."""
+    found = beats(*[[10.0] * 4] * 6, long=long)
+    assert may_be_buckets(found.length, found.longest) == may
+
+
+@pytest.mark.parametrize("groups", [(), ((10, 10),), ((10,), (11,), (12,), (9,), (10,))])
+def test_of_too_few_nothing_is_told(groups):
+    found = beats(*groups)
+    assert not found.of_one_step()
+    assert not of_their_own(found.length)
+
+
+def test_few_groups_hardly_ever_differ_by_place_by_chance():
+    assert np.mean([made(4, 4, apart=0.03, seed=seed).by_place for seed in range(200)]) < 0.03
+
+
+def slowly_by_place(length):
+    if length.shape[1] < 4:
+        return False
+    usual = np.median(length, axis=0)
+    apart = 3 * (1 + 4 / len(length)) * np.median(np.abs(length - usual))
+    return bool(np.ptp(np.sort(usual)[1:-1]) > apart)
+
+
+def slowly_across(length):
+    if min(length.shape) < 2:
+        return 0.0, 1.0
+    within = np.abs(np.diff(length, axis=1)).ravel()
+    across = np.abs(length[1:, 0] - length[:-1, -1])
+    less = [(np.sum(within < one) + np.sum(within <= one)) / 2 for one in across]
+    n, m = len(within), len(across)
+    return float(np.mean(less)) / n - 0.5, float(np.sqrt((n + m + 1) / (12 * n * m)))
+
+
+@given(st.integers(1, 7), st.integers(0, 6), st.data())
+def test_beats_are_told_as_by_whole_arrays(groups, places, data):
+    drawn = st.lists(st.integers(0, 9), min_size=groups * places, max_size=groups * places)
+    length = np.array(data.draw(drawn), np.float64).reshape(groups, places) / 8
+    found = Inner(length, length.sum(axis=1))
+    assert found.by_place == slowly_by_place(length)
+    more, varies = slowly_across(length)
+    assert found.of_one_step() == (more > max(0.2, 2.5 * varies) or found.by_place)
+    even = min(length.shape) > 1 and np.median(np.abs(np.diff(length, axis=1))) <= 0.3
+    assert of_their_own(found.length) == (groups >= 4 and more < 1.5 * varies and bool(even) and not found.by_place)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=40))
+def test_groups_are_those_between_the_last_of_each(some):
+    lengths, last = (np.array([one[i] for one in some], dtype) for i, dtype in ((0, np.int64), (1, np.bool_)))
+    places = np.flatnonzero(last).tolist()
+    parts = [lengths[a:b].tolist() for a, b in pairwise(places)]
+    sizes = [len(part) for part in parts]
+    usual = min(set(sizes), key=lambda size: (-sizes.count(size), size), default=1)
+    told = np.log(np.maximum([part for part in parts if len(part) == usual] or np.zeros((0, 1)), 1))
+    found = inner(lengths, last)
+    assert found.longest.tolist() == told[:, 0].tolist()
+    assert found.length.tolist() == told[:, 1:].tolist()

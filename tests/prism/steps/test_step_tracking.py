@@ -1,0 +1,17 @@
+import numpy as np
+
+from prism.steps import constants as c
+from prism.steps.record_sequences import chosen
+from prism.steps.step_program import period_of
+from prism.steps.step_tracking import settled, tracked
+from prism.steps.traffic_clock import clock_of
+from tests.prism.steps.made import buckets, voices
+
+
+def test_every_step_has_a_place_and_they_are_even():
+    found = voices(buckets(steps=12, jitter=0.2)[0])
+    clock = clock_of(found, chosen(found))
+    bins = period_of(clock).bins
+    for places in (tracked(clock, bins), settled(tracked(clock, bins), clock, bins)):
+        assert 11 <= len(places) <= 13
+        assert np.abs(np.diff(places) - c.BINS / 12).max() < c.BINS / 12 * 0.1

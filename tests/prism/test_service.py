@@ -1,9 +1,0 @@
-from prism.board import Boards
-from prism.service import Limits, Service
-
-
-def test_a_service_needs_boards_alone():
-    service = Service(Boards())
-    assert (service.mode, list(service.counts()), dict(service.health())) == ("live", [], {})
-    assert service.limits == Limits()
-    assert service.tokens is service.uploads is service.records is None
