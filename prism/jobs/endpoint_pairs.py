@@ -22,7 +22,7 @@ from collectors.compilation.compiled import compiled
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.topology import Topology
 
-LEAST = 3  # records by which a pair may be said to keep moving something: `kernels.edges.recurring`
+LEAST = 3  # records by which a pair may be said to keep moving something: `edges.recurring`
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from prism.loops.arrays.pair_volumes import Carried
 from prism.model import Job
 from prism.topology import Topology
 
-BRIEF = 20  # records of the life at least, of which the repetitions of a step are told; as many as `kernels.carried.BINS`
+BRIEF = 20  # records of the life at least, of which the repetitions of a step are told; as many as `pair_volumes.BINS`
 
 
 def recognize(

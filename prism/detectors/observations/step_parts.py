@@ -77,7 +77,7 @@ def _within(sent: _Sent, steps: NDArray[np.int64]) -> tuple[Ints, Ints]:
 
 
 def _cuts(sent: _Sent, steps: NDArray[np.int64], parts: int) -> Floats:
-    """See `kernels.cuts.cuts`; the begin of the first step nobody saw."""
+    """See `step_cuts.cuts`; the begin of the first step nobody saw."""
     low, high = _within(sent, steps)
     bounds = np.searchsorted(sent.start, steps[:, 1], "right")
     step = np.minimum(np.searchsorted(steps[:, 1], sent.start, "left"), len(steps) - 1)

@@ -1,6 +1,6 @@
 """How a job is parallelised: which traffic belongs to which kind of group, and the layout that follows.
 
-Collectives are edges that move together (kernels.lockstep); what is left is handed over from one endpoint to another: the
+Collectives are edges that move together (`pair_lockstep`); what is left is handed over from one endpoint to another: the
 pipeline. A rank may be in several collectives. The one that is quiet longest is data parallel, for gradients are reduced once
 per step; one inside it is expert or context parallel; one across it is tensor parallel. Parallelism inside a host is not on
 the wire: it is what the sizes leave open and the placement explains.

@@ -169,7 +169,7 @@ def sending(flows: Flows) -> Ints:
 def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
     """The directed pairs among the given rows of `flows` (all by default), each with its records.
 
-    With `lane`, the lane of each of the rows (kernels.lanes), every lane is a pair of its own.
+    With `lane`, the lane of each of the rows (`connection_lanes`), every lane is a pair of its own.
     """
     rows = np.arange(len(flows)) if rows is None else rows
     start, src, dst = sending(flows).take(rows), flows.src.take(rows), flows.dst.take(rows)

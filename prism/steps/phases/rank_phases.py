@@ -37,7 +37,7 @@ JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which ever
 class Records(NamedTuple):
     """The records of all streams in order of start: when, from which rank to which, of what kind; times in ns.
 
-    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as kernels.calls tells them: empty where nobody says so.
+    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as `receiver_ready` tells them: empty where nobody says so.
     """
 
     start: Ints

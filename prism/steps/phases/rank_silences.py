@@ -1,6 +1,6 @@
 """Silences of ranks and the talk around them: what the labels of phases are told from.
 
-Places are on the line of kernels.paint, where every rank has a stretch of its own.
+Places are on the line of `interval_lines`, where every rank has a stretch of its own.
 """
 
 from __future__ import annotations
