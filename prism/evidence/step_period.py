@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from prism.evidence.streams import Stream
 from prism.steps import step_bounds as bounds
 from prism.steps.constants import ONE_SIZE
-from prism.steps.record_sequences import Voices, classes
+from prism.steps.record_sequences import Sequences, classes
 
 Floats = NDArray[np.float64]
 
@@ -37,26 +37,26 @@ class Steps:
 
 def steps_of(streams: Sequence[Stream]) -> Steps | None:
     """The steps of streams that belong to one job; None where nothing repeats."""
-    voices = voices_of(streams)
-    found = bounds.steps_of(voices)
+    sequences = sequences_of(streams)
+    found = bounds.steps_of(sequences)
     if found is None or not found.whole.any():
         return None
-    times, period = _begun(found.times, voices), float(np.median(np.diff(found.times)[found.whole]))
+    times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.whole]))
     # The first step began before its first message, the last lasts beyond its last one.
     times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
-    return Steps(times + voices.origin, period, found.count, found.regular)
+    return Steps(times + sequences.origin, period, found.count, found.regular)
 
 
-def _begun(bounds: Floats, voices: Voices) -> Floats:
+def _begun(bounds: Floats, sequences: Sequences) -> Floats:
     """Bounds at the next message's start: there an operation has the same place in each step, however long the rest before."""
-    start = np.sort(voices.start)
+    start = np.sort(sequences.start)
     after = np.searchsorted(start, bounds)
     begun = start[np.minimum(after, len(start) - 1)]
     return np.where((after < len(start)) & (begun < np.append(bounds[1:], np.inf)), begun, bounds).astype(np.float64)
 
 
-def voices_of(streams: Sequence[Stream]) -> Voices:
-    """The streams as voices of a job: times in ns as theirs."""
+def sequences_of(streams: Sequence[Stream]) -> Sequences:
+    """The streams as sequences of a job: times in ns as theirs."""
     counts = [len(s.rows) for s in streams]
     of = np.repeat(np.arange(len(streams)), counts)
     octets = np.concatenate([s.octets for s in streams])
@@ -69,4 +69,4 @@ def voices_of(streams: Sequence[Stream]) -> Voices:
     begins = np.concatenate([[0], np.cumsum(counts)])
     origin = min(int(start.min(initial=0)), 0)  # a message may have begun before the window, and ended in it
     start, end = start - origin, end - origin
-    return Voices(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)
+    return Sequences(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)

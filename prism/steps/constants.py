@@ -1,7 +1,7 @@
 """Constants of the step search. All are counts or ratios; none is a time or a number of octets."""
 
 BINS = 1 << 14  # of the traffic clock; a window of 1,000 steps keeps 16 bins a step
-VOICES = 64  # voices that are compared, spread over all classes and members; more change no answer
+SEQUENCES = 64  # sequences that are compared, spread over all classes and members; more change no answer
 PHASES = 256  # parts of the mean step; the shortest operation that is told apart is 0.4 % of a step's traffic
 SCALES = tuple(2**k for k in range(9))  # bins of smoothing; lags of 8 to 64 times as many are judged by each
 TREND = 32  # times the smoothing: what changes more slowly is a trend (a slow link), not a step
@@ -11,7 +11,7 @@ NEAR_BEST = (
 LEAST = 0.45  # repetition of a step, 0-1: 0.48-0.99 in whole recordings of jobs; of noise below it in 39 of 40 draws
 SMALL = 0.02  # share of the octets: a class that moves less reduces scalars (loss, norm), or only signals
 ONE_SIZE = 0.03  # relative distance of message sizes of one class: headers, and the last chunk's rounding
-ACTIVE = 0.05  # of a voice's busiest phase: below, it rests
+ACTIVE = 0.05  # of a sequence's busiest phase: below, it rests
 WHOLE = 0.9  # of a step's traffic: a first or last step with less was cut by the window
 STRETCH = 0.4  # relative difference of a step's traffic from the usual: more is another word
 RECORDS = 1 << 18  # records that are looked at for the mean step: of more, every second, third, ...

@@ -1,4 +1,4 @@
-"""Voices: the records of one directed pair that do the same, in order of time."""
+"""Group the records of a job into sequences: records of one directed pair and one kind, in order of time."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ TCP = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
-    """Payload records by voice, then by start. Times in ns from the first record.
+class Sequences:
+    """Payload records by sequence, then by start. Times in ns from the first record.
 
-    RDMA: a voice is the messages of one size between two endpoints, `weight` counts them. TCP: a voice is one connection,
+    RDMA: a sequence is the messages of one size between two endpoints, `weight` counts them. TCP: a sequence is one connection,
     `weight` is octets, because TCP cuts bursts at will (`bursts`).
     """
 
     rows: NDArray[np.intp]  # places in the flows
-    of: Ints  # voice of each record
-    begins: Ints  # first record of each voice, and the end of the last: int64[voices + 1]
+    of: Ints  # sequence of each record
+    begins: Ints  # first record of each sequence, and the end of the last: int64[sequences + 1]
     start: Ints
     end: Ints
     weight: Floats
     octets: Floats
-    src: Ints  # of each voice: its sender and receiver
+    src: Ints  # of each sequence: its sender and receiver
     dst: Ints
-    kind: Ints  # of each voice: its class; voices of one class move messages of one size
-    reduces: Mask  # of each voice: whether it is known to reduce gradients
+    kind: Ints  # of each sequence: its class; sequences of one class move messages of one size
+    reduces: Mask  # of each sequence: whether it is known to reduce gradients
     bursts: bool
-    signals: Mask  # of each voice: whether it carries no payload, but may reduce scalars
+    signals: Mask  # of each sequence: whether it carries no payload, but may reduce scalars
     labelled: bool  # whether it is known who reduces gradients
     origin: int  # ns since the epoch
 
@@ -46,7 +46,7 @@ class Voices:
 
     @property
     def count(self) -> Ints:
-        """Records of each voice."""
+        """Records of each sequence."""
         return np.diff(self.begins)
 
     @property
@@ -54,12 +54,12 @@ class Voices:
         """Time from the first start to the last end, ns."""
         return int(self.end.max(initial=0)) + 1
 
-    def records(self, voice: int) -> slice:
-        """Places of one voice's records in the columns."""
-        return slice(int(self.begins[voice]), int(self.begins[voice + 1]))
+    def records(self, sequence: int) -> slice:
+        """Places of one sequence's records in the columns."""
+        return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
 
     def lasting(self) -> Mask:
-        """Which voices recur through the job: not broadcasts at the start, nor connections of a control plane."""
+        """Select sequences that recur through the job; broadcasts at the start and control connections do not."""
         parts = 12
         part = self.start * parts // self.life
         moved = np.bincount(self.of * parts + part, self.octets, len(self) * parts).reshape(-1, parts)
@@ -69,8 +69,8 @@ class Voices:
         return np.asarray(recurs & (volume > least) & ~self.signals)
 
 
-def voices_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Voices:
-    """Voices of the payload among some records; `reduces` tells which of all records reduce gradients."""
+def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Sequences:
+    """Sequences of the payload among some records; `reduces`: the records that reduce gradients."""
     rows = rows[_tells(flows, rows)]
     tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
     bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
@@ -100,7 +100,7 @@ def voices_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None)
     told = np.zeros(len(known), np.bool_)
     if reduces is not None:
         told = 2 * np.bincount(of, reduces[rows], len(known)) > np.diff(begins)
-    return Voices(
+    return Sequences(
         rows, of, begins, start[order] - origin, flows.end_ns[rows] - origin,
         octets[order] if bursts else messages[order].astype(np.float64), octets[order],
         flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, told, bursts,
@@ -156,26 +156,26 @@ def classes(sizes: Floats, near: float) -> Ints:
     return number[place - place.min()] if len(place) else place
 
 
-def chosen(voices: Voices, most: int = c.VOICES) -> Ints:
-    """Voices that stand for all: as many of each class, spread evenly over its pairs."""
-    lasting = np.flatnonzero(voices.lasting() & _even(voices)[voices.kind])
-    kinds = np.unique(voices.kind[lasting])
+def chosen(sequences: Sequences, most: int = c.SEQUENCES) -> Ints:
+    """Sequences that stand for all: as many of each class, spread evenly over its pairs."""
+    lasting = np.flatnonzero(sequences.lasting() & _even(sequences)[sequences.kind])
+    kinds = np.unique(sequences.kind[lasting])
     each = max(2, most // max(len(kinds), 1))
-    picked: Sequence[Ints] = [lasting[voices.kind[lasting] == k] for k in kinds.tolist()]
+    picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
 
 
-def _even(voices: Voices) -> Mask:
+def _even(sequences: Sequences) -> Mask:
     """Which classes are part of the program of each step: those of one size, and those that move much.
 
     What is left over when work that varies (tokens of experts) is cut into chunks is of any size, and comes when it comes.
     """
-    if voices.bursts or not len(voices):
-        return np.ones(int(voices.kind.max(initial=0)) + 1, np.bool_)
-    of = voices.kind[voices.of]
-    share = np.bincount(of, voices.octets) / max(float(voices.octets.sum()), 1.0)
-    size = voices.octets / np.maximum(voices.weight, 1)
+    if sequences.bursts or not len(sequences):
+        return np.ones(int(sequences.kind.max(initial=0)) + 1, np.bool_)
+    of = sequences.kind[sequences.of]
+    share = np.bincount(of, sequences.octets) / max(float(sequences.octets.sum()), 1.0)
+    size = sequences.octets / np.maximum(sequences.weight, 1)
     order = np.lexsort((size, of))
     ends = np.cumsum(np.bincount(of))
     low, high = (size[order][ends - 1 - ((1 - q) * np.bincount(of)).astype(np.int64)] for q in (0.1, 0.9))

@@ -1,4 +1,4 @@
-"""When each step of a job ended, for the job and for each rank."""
+"""Find when each step of a job ends, for the job and for each rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Mask, Voices, chosen
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
 from prism.steps.step_ends import end_of, folded
 from prism.steps.step_program import found_on
 from prism.steps.step_tracking import grouped, settled, tracked
@@ -18,7 +18,7 @@ from prism.steps.traffic_clock import Clock, clock_of
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Segments of a job's life. `times`: their bounds, ns from the voices' origin, float64[n + 1]; `whole`: which are steps,
+    """Segments of a job's life. `times`: their bounds, ns from the sequences' origin, float64[n + 1]; `whole`: which are steps,
     bool[n]: others were cut by the window, or are other words. `regular`: how well the traffic repeats, 0 ... 1. `count`: how
     many steps the traffic holds. `told`: records whose ends show when steps end.
     """
@@ -30,67 +30,67 @@ class Steps:
     told: Mask
 
 
-def steps_of(voices: Voices) -> Steps | None:
-    """The steps of the job that these voices belong to; None where nothing repeats three times."""
-    picked = chosen(voices)
+def steps_of(sequences: Sequences) -> Steps | None:
+    """Find the steps of the job to which these sequences belong; None if nothing repeats three times."""
+    picked = chosen(sequences)
     if not len(picked):
         return None
-    clock = clock_of(voices, picked)
+    clock = clock_of(sequences, picked)
     shown, period = found_on(clock)
     if period is None:
         return None
     places = tracked(shown, period.bins)
-    if not _mixed(voices):
+    if not _mixed(sequences):
         places = grouped(places, clock)
-    if _rounds(voices, places, clock):
+    if _rounds(sequences, places, clock):
         return None
     bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
-    if voices.bursts:
+    if sequences.bursts:
         places = settled(places, clock, bins)
     if len(places) < 3:
         return None
-    mean = folded(clock, places, voices)
+    mean = folded(clock, places, sequences)
     end = end_of(mean)
     usual = float(np.median(np.diff(places)))
     at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, usual)
     near = max(1.5, c.NEAR * usual)
-    lasting, within = voices.lasting() if voices.bursts else ~voices.signals, _within(voices, clock, bins)
-    rests = _rests(at, clock, voices, near, lasting[voices.of] & within, end.kinds)
+    lasting, within = sequences.lasting() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
+    rests = _rests(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
     rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
-    if voices.signals.any():
-        steady = _steady(voices, times) & _concluding(voices, rests, cut=mean.begins < 0)
+    if sequences.signals.any():
+        steady = _steady(sequences, times) & _concluding(sequences, rests, cut=mean.begins < 0)
         lasting |= steady
-        times = _concluded(rests, np.sort(voices.end[steady[voices.of]]))
+        times = _concluded(rests, np.sort(sequences.end[steady[sequences.of]]))
     short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * usual
     if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / usual, lasting[voices.of])
+    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / usual, lasting[sequences.of])
 
 
-def _mixed(voices: Voices) -> bool:
-    """Whether more than the reduction of gradients is seen: then a word that repeats holds forward and backward passes."""
-    if not voices.labelled:
+def _mixed(sequences: Sequences) -> bool:
+    """Check whether traffic other than the gradient reduction is visible; then a period holds forward and backward passes."""
+    if not sequences.labelled:
         return False
-    told = ~voices.signals[voices.of]
-    octets = np.bincount(voices.reduces[voices.of[told]], voices.octets[told], 2)
+    told = ~sequences.signals[sequences.of]
+    octets = np.bincount(sequences.reduces[sequences.of[told]], sequences.octets[told], 2)
     return bool(octets[0] > c.SMALL * octets.sum())
 
 
-def _rounds(voices: Voices, places: Ints, clock: Clock) -> bool:
-    """Whether these are rounds of rings: fewer messages of a pair than a ring has rounds, and no rest between most of them."""
-    own = np.flatnonzero(voices.lasting())
-    pair, back = ((a[own] << 32) + b[own] for a, b in ((voices.src, voices.dst), (voices.dst, voices.src)))
-    if voices.bursts or len(np.unique(voices.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:
+def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
+    """Check for rounds of a ring: fewer messages per pair than the ring has rounds, and no idle time between most of them."""
+    own = np.flatnonzero(sequences.lasting())
+    pair, back = ((a[own] << 32) + b[own] for a, b in ((sequences.src, sequences.dst), (sequences.dst, sequences.src)))
+    if sequences.bursts or len(np.unique(sequences.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:
         return False
-    ends = int(max(voices.src.max(), voices.dst.max())) + 1
-    graph = coo_array((np.ones(len(own)), (voices.src[own], voices.dst[own])), (ends, ends))
+    ends = int(max(sequences.src.max(), sequences.dst.max())) + 1
+    graph = coo_array((np.ones(len(own)), (sequences.src[own], sequences.dst[own])), (ends, ends))
     ring = int(np.bincount(connected_components(graph, directed=False)[1]).max())
-    moved = np.bincount(voices.of, voices.weight, len(voices))[own]
+    moved = np.bincount(sequences.of, sequences.weight, len(sequences))[own]
     if np.median(moved) / len(places) >= ring - 1:
         return False
-    order = np.argsort(voices.start, kind="stable")
-    begin, until = voices.start[order], np.maximum.accumulate(voices.end[order])
+    order = np.argsort(sequences.start, kind="stable")
+    begin, until = sequences.start[order], np.maximum.accumulate(sequences.end[order])
     idle = until[:-1][begin[1:] > until[:-1]]  # nobody moves anything after these
     at = np.interp(places, np.arange(c.BINS + 1), clock.edges)
     return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
@@ -143,39 +143,39 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
     return bounds, whole
 
 
-def _steady(voices: Voices, times: Floats) -> Mask:
+def _steady(sequences: Sequences, times: Floats) -> Mask:
     """Signals that come equally often in most steps: a scalar reduction; a monitor's come when they come."""
     n = len(times) - 1
-    found = np.clip(np.searchsorted(times, voices.start, "right") - 1, 0, n - 1)
-    moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
+    found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
+    moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
     usual = np.median(moved, axis=1)
-    return np.asarray(voices.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
+    return np.asarray(sequences.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
 
-def _concluding(voices: Voices, rests: Floats, *, cut: bool) -> Mask:
-    """Voices of signals that come after the payload of a step, in the rest that ends it: no credits, nor who is ready for more.
+def _concluding(sequences: Sequences, rests: Floats, *, cut: bool) -> Mask:
+    """Select signals that follow the payload of a step, in the rest that ends it. Credits and ready messages are excluded.
 
-    Who is ready says so before the first payload that it waits for. Where the recording was `cut`, so that nobody knows what
-    came first, signals are nearer to what they follow.
+    A ready message comes before the first payload of its receiver. If the recording is `cut`, the first message is unknown;
+    then a signal has to be nearer to the payload before it than to the payload after it.
     """
-    place = np.maximum(np.searchsorted(rests[:, 0], voices.start, "right") - 1, 0)
+    place = np.maximum(np.searchsorted(rests[:, 0], sequences.start, "right") - 1, 0)
     begin, end = rests[place].T
-    inside = (voices.start > begin) & (voices.end < end)
-    many = 2 * np.bincount(voices.of, inside, len(voices)) > voices.count
-    early = voices.start - begin < end - voices.end
-    near = 2 * np.bincount(voices.of, inside & early, len(voices)) > np.bincount(voices.of, inside, len(voices))
-    first = voices.start[voices.begins[:-1]]
-    pair, back = voices.src * (1 << 32) + voices.dst, voices.dst * (1 << 32) + voices.src
-    answered = np.array([first[~voices.signals & (pair == own)].min(initial=voices.life) for own in back.tolist()])
-    asks = (first < answered) & (answered < voices.life)
-    return np.asarray((many | voices.bursts) & ~asks & (near | (not cut)))
+    inside = (sequences.start > begin) & (sequences.end < end)
+    many = 2 * np.bincount(sequences.of, inside, len(sequences)) > sequences.count
+    early = sequences.start - begin < end - sequences.end
+    near = 2 * np.bincount(sequences.of, inside & early, len(sequences)) > np.bincount(sequences.of, inside, len(sequences))
+    first = sequences.start[sequences.begins[:-1]]
+    pair, back = sequences.src * (1 << 32) + sequences.dst, sequences.dst * (1 << 32) + sequences.src
+    answered = np.array([first[~sequences.signals & (pair == own)].min(initial=sequences.life) for own in back.tolist()])
+    asks = (first < answered) & (answered < sequences.life)
+    return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut)))
 
 
-def _within(voices: Voices, clock: Clock, bins: float) -> Mask:
+def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
     """Records that hold less than a step: bursts of TCP that were not cut at rests may hold several."""
-    if not voices.bursts:
-        return np.ones(len(voices.of), np.bool_)
-    place = [np.interp(at, clock.edges, np.arange(c.BINS + 1)) for at in (voices.start, voices.end)]
+    if not sequences.bursts:
+        return np.ones(len(sequences.of), np.bool_)
+    place = [np.interp(at, clock.edges, np.arange(c.BINS + 1)) for at in (sequences.start, sequences.end)]
     return np.asarray(place[1] - place[0] < bins)
 
 
@@ -187,19 +187,19 @@ def _concluded(rests: Floats, signals: Ints) -> Floats:
     return np.asarray(np.where(inside, last + rests[:, 1], rests.sum(1)) / 2)
 
 
-def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, kinds: Ints) -> Floats:
+def _rests(at: Floats, clock: Clock, sequences: Sequences, near: float, told: Mask, kinds: Ints) -> Floats:
     """Begin and end of the rest of each bound, ns: the longest within `near` bins; float64[bounds, 2].
 
     A rest that is longer than usual, because the job hung in it, counts as a usual one. Where steps end with operations of some
     `kinds`, it is a rest after one of these. Where no rest is seen, both are the time of the bound.
     """
-    order = np.argsort(voices.start[told], kind="stable")
-    start = voices.start[told][order]
-    until = np.maximum.accumulate(voices.end[told][order])
+    order = np.argsort(sequences.start[told], kind="stable")
+    start = sequences.start[told][order]
+    until = np.maximum.accumulate(sequences.end[told][order])
     rest = np.append(start[1:] - until[:-1], 0)
     if len(kinds):
-        ends = np.isin(voices.kind[voices.of[told][order]], kinds)
-        latest = np.maximum.accumulate(np.where(voices.end[told][order] == until, np.arange(len(until)), 0))
+        ends = np.isin(sequences.kind[sequences.of[told][order]], kinds)
+        latest = np.maximum.accumulate(np.where(sequences.end[told][order] == until, np.arange(len(until)), 0))
         rest[~ends[latest]] //= 1 << 20
     out = np.tile(np.interp(at, np.arange(c.BINS + 1), clock.edges), (2, 1)).T
     if not told.any():
@@ -222,19 +222,19 @@ def _rests(at: Floats, clock: Clock, voices: Voices, near: float, told: Mask, ki
             i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
         if fit.max() > 0 and rest[i] > 0:
             out[k] = until[i], start[i + 1]
-    out[0], out[-1] = -1.0, float(voices.life) + 1
+    out[0], out[-1] = -1.0, float(sequences.life) + 1
     return np.maximum.accumulate(out)
 
 
-def segment_of(voices: Voices, steps: Steps) -> Ints:
+def segment_of(sequences: Sequences, steps: Steps) -> Ints:
     """The segment of each record: that in which it began; where a step's messages are counted, the one it counts to."""
     n = len(steps.whole)
-    found = np.clip(np.searchsorted(steps.times, voices.start, "right") - 1, 0, n - 1)
-    if voices.bursts:  # one that goes on into the next step ends there
-        return np.clip(np.searchsorted(steps.times, voices.end) - 1, 0, n - 1)
+    found = np.clip(np.searchsorted(steps.times, sequences.start, "right") - 1, 0, n - 1)
+    if sequences.bursts:  # one that goes on into the next step ends there
+        return np.clip(np.searchsorted(steps.times, sequences.end) - 1, 0, n - 1)
     if n < 5:
         return found
-    moved = np.bincount(voices.of * n + found, minlength=len(voices) * n).reshape(-1, n)
+    moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
     inner = moved[:, 1:-1]
     each = np.median(inner, axis=1)
     steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as the work of experts does
@@ -247,28 +247,28 @@ def segment_of(voices: Voices, steps: Steps) -> Ints:
     usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5, axis=1), axis=2)
     close = np.abs(ahead - usual) <= 0.5 * each[odd, None]
     through = np.where(close, usual + each[odd, None] * np.arange(1, n + 1), through)
-    for voice, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):
-        own = voices.records(voice)
+    for sequence, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):
+        own = sequences.records(sequence)
         found[own] = np.minimum(np.searchsorted(ends[:-1], np.arange(own.stop - own.start), "right"), n - 1)
     return found
 
 
-def rank_steps(voices: Voices, steps: Steps, ends: int) -> list[Ints]:
+def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     """Begin and end of each whole step at each of some endpoints, ns since the epoch; int64[n, 2] each.
 
     A step ends with the last payload that the endpoint sent or received in it; the next begins there.
     """
     n = len(steps.whole)
-    segment = segment_of(voices, steps)
+    segment = segment_of(sequences, steps)
     last = np.full((ends, n), -1, np.int64)
     told = steps.told
-    for side in (voices.src, voices.dst):
-        np.maximum.at(last.reshape(-1), (side[voices.of] * n + segment)[told], voices.end[told])
+    for side in (sequences.src, sequences.dst):
+        np.maximum.at(last.reshape(-1), (side[sequences.of] * n + segment)[told], sequences.end[told])
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
     out = []
     for own in last:
         whole = np.flatnonzero((own >= 0) & steps.whole)
         since = np.maximum(steps.times[whole], 0).astype(np.int64)
         begins = np.where((whole > 0) & (own[whole - 1] >= 0), own[whole - 1], since)
-        out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + voices.origin)
+        out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + sequences.origin)
     return out

@@ -1,4 +1,4 @@
-"""Where in the word of a job a step ends: at the phase in which its operations rest longest."""
+"""Find the phase of the period at which a step ends: where its operations are idle for the longest time."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Mask, Voices
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
 from prism.steps.traffic_clock import Clock
 
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """The mean step in equal parts of its traffic (phases), a circle.
+    """The mean step, divided into phases of equal traffic; the last phase precedes the first.
 
-    `spent`: share of the step's time that each phase takes; `moved`: share of each voice's traffic in it, float64[voices,
+    `spent`: share of the step's time that each phase takes; `moved`: share of each sequence's traffic in it, float64[sequences,
     phases]; `reduced` and `others`: shares of the gradients' octets and of other payload in it.
     """
 
     spent: Floats
     moved: Floats
-    kind: Ints  # class of each voice
-    small: Mask  # voices of scalars and signals
+    kind: Ints  # class of each sequence
+    small: Mask  # sequences of scalars and signals
     reduced: Floats
     others: Floats
     begins: int = -1  # the phase of the first record, where the traffic is a whole number of steps
@@ -35,7 +35,7 @@ class Mean:
         return Mean(spent, np.roll(self.moved, -phases, axis=1), self.kind, self.small, reduced, others)
 
 
-def folded(clock: Clock, places: Ints, voices: Voices) -> Mean:
+def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
     """The mean of the steps between consecutive places on the clock.
 
     The time of a phase is the median over steps, which slow steps and pauses do not move.
@@ -60,14 +60,14 @@ def folded(clock: Clock, places: Ints, voices: Voices) -> Mean:
     usual = median_known(usual)
     raw = np.stack([np.bincount(phase[inside], own[inside], phases) for own in clock.density])
     moved = np.asarray(raw / np.maximum(raw.sum(1, keepdims=True), 1e-300), np.float64)
-    by_kind = np.bincount(voices.kind, np.bincount(voices.of, voices.octets, len(voices)))
+    by_kind = np.bincount(sequences.kind, np.bincount(sequences.of, sequences.octets, len(sequences)))
     heavy = by_kind >= c.SMALL * by_kind.sum()
-    some = slice(None, None, max(1, len(voices.of) // c.RECORDS))
-    place = np.interp(voices.end[some], clock.edges, np.arange(c.BINS + 1))
-    own = heavy[voices.kind[voices.of[some]]] & (place >= places[0]) & (place < places[-1])
+    some = slice(None, None, max(1, len(sequences.of) // c.RECORDS))
+    place = np.interp(sequences.end[some], clock.edges, np.arange(c.BINS + 1))
+    own = heavy[sequences.kind[sequences.of[some]]] & (place >= places[0]) & (place < places[-1])
     _, phase = phase_of(place[own])
-    octets, reduces = voices.octets[some][own], voices.reduces[voices.of[some][own]]
-    reduces = reduces if voices.labelled else ~reduces
+    octets, reduces = sequences.octets[some][own], sequences.reduces[sequences.of[some][own]]
+    reduces = reduces if sequences.labelled else ~reduces
     reduced, others = (np.bincount(phase[which], octets[which], phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():
         others[:] = 0
@@ -97,7 +97,7 @@ class End:
 
 
 def end_of(mean: Mean) -> End:
-    """Where in the mean step a step ends."""
+    """Find where in the mean step a step ends."""
     phases, signal, small = len(mean.spent), _signalled(mean), np.unique(mean.kind[mean.small])
     if mean.begins >= 0:  # the job was seen from its first step to its last
         near = (mean.begins + np.arange(-2, 3)) % phases
@@ -114,9 +114,9 @@ def end_of(mean: Mean) -> End:
 
 
 def _fit(mean: Mean) -> Floats:
-    """How long voices rest around each phase: the mean logarithm over classes, and that of the job's own rest."""
+    """How long sequences rest around each phase: the mean logarithm over classes, and that of the job's own rest."""
     rests = np.stack([_rest(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
-    rests = np.maximum.reduce([np.roll(rests, k, axis=1) for k in (-1, 0, 1)])  # a voice may end in the phase itself
+    rests = np.maximum.reduce([np.roll(rests, k, axis=1) for k in (-1, 0, 1)])  # a sequence may end in the phase itself
     least = 1e-3
     every = [np.log(rests[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
     return np.asarray(np.sum(every, axis=0) + 0.3 * np.log(mean.spent + least))
@@ -159,7 +159,7 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
 
 
 def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
-    """First and last phase of each cluster of active ones on a circle; between two, other voices move 2 % of a step."""
+    """First and last phase of each cluster of active ones on a circle; between two, other sequences move 2 % of a step."""
     at = np.flatnonzero(active)
     if not len(at):
         return []

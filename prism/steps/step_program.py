@@ -1,4 +1,4 @@
-"""The word of a job: how much traffic one step holds, and where in it the step ends."""
+"""Find the period of a job on the traffic clock: how much traffic one step holds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from prism.steps.traffic_clock import Clock
 
 @dataclass(frozen=True, eq=False)
 class Period:
-    """A step's length in bins of the clock, and how well the traffic repeats after it, 0 ... 1."""
+    """Length of a step in bins of the clock, and how well the traffic repeats after it (0 ... 1)."""
 
     bins: float
     regular: float
 
 
 def found_on(clock: Clock) -> tuple[Clock, Period | None]:
-    """The period, and the clock on which it shows.
+    """Find the period, and the clock on which it is visible.
 
     Rests between bursts are weighed by the lowest power by which they repeat nearly as well as by any: a link that became slow
     makes transfers uneven; then the rests must stand out more.
@@ -35,21 +35,21 @@ def found_on(clock: Clock) -> tuple[Clock, Period | None]:
 
 
 def period_of(clock: Clock) -> Period | None:
-    """The shortest lag at which all channels repeat nearly as well as at any lag; None where nothing repeats.
+    """Find the shortest lag at which all channels repeat nearly as well as at any lag; None if nothing repeats.
 
-    Channels are the voices, by class, and the pace, so that rests count as parts of the word. They are weighed by how much they
-    vary, for an operation that comes once in a step varies most, and by how well they repeat at best: what is drawn anew in
-    each step, such as the order of partners, tells nothing. Equal buckets repeat after each (`grouped`).
+    Channels are the classes of sequences and the pace, so idle time counts as part of the program. A channel has more weight
+    if it varies more, because an operation that comes once per step varies most. It has less weight if it never repeats well:
+    random choices, such as the order of partners, carry no information. Equal buckets repeat one by one; see `grouped`.
     """
     power, groups = _spectra(clock)
     found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)
-    found = found[found[:, 0] * clock.records >= c.BINS]  # a step holds a record of each voice
+    found = found[found[:, 0] * clock.records >= c.BINS]  # a step holds a record of each sequence
     if not len(found):
         return None
-    lags, voices, pace, weight = found.T
-    ever = [max(float(own.max()), 0.1) ** 2 for own in (voices, pace)]
+    lags, sequences, pace, weight = found.T
+    ever = [max(float(own.max()), 0.1) ** 2 for own in (sequences, pace)]
     weight = weight * ever[0] / (weight * ever[0] + (1 - weight) * ever[1])
-    common = weight * voices + (1 - weight) * pace
+    common = weight * sequences + (1 - weight) * pace
     best = float(common.max())
     if best < c.LEAST:
         return None
@@ -58,7 +58,7 @@ def period_of(clock: Clock) -> Period | None:
 
 
 def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
-    """Lags at which the traffic repeats, smoothed by so many bins: how well voices do, and the pace, and the voices' weight."""
+    """Lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in bins."""
     frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
     smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
     again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2]
@@ -68,27 +68,27 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
         return []
     varied = float((every[:, 0] / groups).mean())
     weight = float(np.clip(varied / (varied + pace[0]), 0.1, 0.75))
-    voices, pace = every.sum(0) / every[:, 0].sum(), pace / pace[0]
-    common = weight * voices + (1 - weight) * pace
+    sequences, pace = every.sum(0) / every[:, 0].sum(), pace / pace[0]
+    common = weight * sequences + (1 - weight) * pace
     peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
     most = 64 * scale if scale < c.SCALES[-1] else 0.45 * c.BINS
     peaks = peaks[(peaks >= 8 * scale) & (peaks < most)]
-    return [(float(p), float(voices[p]), float(pace[p]), weight) for p in peaks.tolist()]
+    return [(float(p), float(sequences[p]), float(pace[p]), weight) for p in peaks.tolist()]
 
 
 def _spectra(clock: Clock) -> tuple[Floats, Floats]:
-    """Power spectra by class of voices, the pace last, and how many voices are in each class."""
+    """Power spectra by class of sequences, the pace last, and how many sequences are in each class."""
     kinds = np.unique(clock.kind)
-    voices = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
+    sequences = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
     pace = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
     groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
-    return np.stack([*(voices[clock.kind == k].sum(0) for k in kinds), pace]), groups
+    return np.stack([*(sequences[clock.kind == k].sum(0) for k in kinds), pace]), groups
 
 
 def _sharpened(power: Floats, lag: float, weight: float) -> float:
     """The lag to a fraction of a bin: from where the traffic repeats after twice, four times, ... as long.
 
-    `weight` is that of the voices beside the pace. After an interruption a multiple may not be a peak: then it says nothing.
+    `weight` is that of the sequences beside the pace. After an interruption a multiple may not be a peak: then it says nothing.
     """
     frequency, scale = np.arange(c.BINS + 1) / (2 * c.BINS), max(1.0, lag / 48)
     passed = np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)

@@ -1,4 +1,4 @@
-"""Follow the word of a job from step to step on the traffic clock."""
+"""Track the steps of a job on the traffic clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prism.steps.traffic_clock import Clock
 
 
 def tracked(clock: Clock, bins: float) -> Ints:
-    """Places of one moment of each step, in bins of the clock: those at which the traffic around is most like the mean step.
+    """Find one moment of each step, in bins of the clock: where the traffic around it is most like the mean step.
 
     Consecutive ones are about a step apart, unless other traffic (an evaluation, a restart in the middle of a step) is between.
     """
@@ -144,7 +144,7 @@ def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
-    """What each class of voices moves, and the pace: smoothed, of mean 0 and variance 1.
+    """What each class of sequences moves, and the pace: smoothed, of mean 0 and variance 1.
 
     No rest counts as longer than those of nine in ten steps are, so that a hang is a rest as any.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from collectors.columns.record import Codes, Flows
 from prism.loops.arrays.edges import sending
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
-from prism.steps.record_sequences import Ints, Mask, voices_of
+from prism.steps.record_sequences import Ints, Mask, sequences_of
 from prism.steps.step_bounds import rank_steps, steps_of
 
 
@@ -26,12 +26,12 @@ def reconstruct(
         flows, reduces = records, np.where(of >= 0, reduces[of], False)
     members = flows.among(job.endpoints)
     rows = np.flatnonzero(members[flows.src] & members[flows.dst])
-    voices = voices_of(flows, rows, reduces if parallelism.streams else None)
-    found = steps_of(voices)
+    sequences = sequences_of(flows, rows, reduces if parallelism.streams else None)
+    found = steps_of(sequences)
     if found is None:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), spans)
     code = {address: i for i, address in enumerate(flows.endpoints)}
-    every = rank_steps(voices, found, len(flows.endpoints))
+    every = rank_steps(sequences, found, len(flows.endpoints))
     steps = {address: every[code[address]] for address in job.endpoints if address in code}
     return Timeline(tuple(_of_ranks(job, steps, parallelism)), (), spans)
 

@@ -1,4 +1,4 @@
-"""The traffic clock: it advances with what a job moves, not with time.
+"""The traffic clock: it advances with the traffic of a job, not with time.
 
 All steps of a job last equally long on it, whether the job paused, was slow or hung in between.
 """
@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Voices
+from prism.steps.record_sequences import Floats, Ints, Sequences
 
 
 @dataclass(frozen=True, eq=False)
 class Clock:
     """`edges`: the time, ns, at which each of `BINS` equal parts of the traffic begins, and the end; float64[BINS + 1].
 
-    `density`: what each voice moved in each part, relative to its mean; float64[voices, BINS]. `pace`: logarithm of the time
-    that each part took: high where the job rests.
+    `density`: traffic of each sequence in each part, relative to its mean; float64[sequences, BINS]. `pace`: logarithm of the
+    time that each part took; high while the job is idle.
     """
 
     edges: Floats
     density: Floats
     pace: Floats
-    kind: Ints  # class of each voice
+    kind: Ints  # class of each sequence
     bursts: bool = False
-    records: int = 1 << 62  # of the voice that has most
+    records: int = 1 << 62  # of the sequence that has most
 
     @property
     def spent(self) -> Floats:
@@ -42,69 +42,69 @@ class Clock:
         return replace(self, pace=np.log1p(spent / spent.mean()) ** power)
 
 
-def clock_of(voices: Voices, picked: Ints) -> Clock:
-    """The clock of some voices: connections drive it for as long as they last, messages as the root of their number."""
-    grid, shares = _bursts(voices, picked) if voices.bursts else _messages(voices, picked)
-    told = _lifetimes(voices, picked) @ np.stack(shares) if voices.bursts else shares[0]
+def clock_of(sequences: Sequences, picked: Ints) -> Clock:
+    """The clock of some sequences: connections drive it for as long as they last, messages as the root of their number."""
+    grid, shares = _bursts(sequences, picked) if sequences.bursts else _messages(sequences, picked)
+    told = _lifetimes(sequences, picked) @ np.stack(shares) if sequences.bursts else shares[0]
     edges = np.interp(np.arange(c.BINS + 1) / c.BINS, told, grid)
-    if voices.bursts:
+    if sequences.bursts:
         density = np.stack([np.diff(np.interp(edges, grid, own)) * c.BINS for own in shares])
     else:
-        density = _counted(voices, picked)
-    spent, even = np.diff(edges), voices.life / c.BINS
+        density = _counted(sequences, picked)
+    spent, even = np.diff(edges), sequences.life / c.BINS
     common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other rests
     # in bursts, what follows at once does not rest
-    pace = np.log(spent + even / 100) if voices.bursts else np.log1p(common / even) ** 2
-    return Clock(edges, density, pace, voices.kind[picked], voices.bursts, int(voices.count[picked].max()))
+    pace = np.log(spent + even / 100) if sequences.bursts else np.log1p(common / even) ** 2
+    return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, int(sequences.count[picked].max()))
 
 
-def _messages(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
+def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
     """Times at which messages end, and what the clock shows before and after each: it jumps then, and stands in between."""
-    at, share, of = _ended(voices, picked)
-    told = np.cumsum(share * _weight(voices, picked)[of])
+    at, share, of = _ended(sequences, picked)
+    told = np.cumsum(share * _weight(sequences, picked)[of])
     return np.repeat(at, 2), [np.stack([np.append(0.0, told[:-1]), told], axis=1).ravel()]
 
 
-def _lifetimes(voices: Voices, picked: Ints) -> Floats:
+def _lifetimes(sequences: Sequences, picked: Ints) -> Floats:
     """How much each connection drives the clock: for as long as it lasts. A job that starts anew opens others."""
-    own = [voices.records(v) for v in picked.tolist()]
-    lasts = np.array([voices.end[one].max() - voices.start[one.start] for one in own], np.float64)
+    own = [sequences.records(v) for v in picked.tolist()]
+    lasts = np.array([sequences.end[one].max() - sequences.start[one.start] for one in own], np.float64)
     return np.asarray(lasts / max(lasts.sum(), 1.0))
 
 
-def _weight(voices: Voices, picked: Ints) -> Floats:
-    """How much each voice drives the clock: as the root of its messages, for few tell less evenly how far a step is."""
-    weight = np.sqrt(voices.count[picked])
+def _weight(sequences: Sequences, picked: Ints) -> Floats:
+    """How much each sequence drives the clock: as the root of its messages, for few tell less evenly how far a step is."""
+    weight = np.sqrt(sequences.count[picked])
     return np.asarray(weight / weight.sum())
 
 
-def _ended(voices: Voices, picked: Ints) -> tuple[Floats, Floats, Ints]:
-    """When messages of some voices end, ns, in order; each one's share of its voice, and which voice that is."""
-    parts = [voices.records(v) for v in picked.tolist()]
-    at = np.concatenate([voices.end[own] for own in parts]).astype(np.float64)
-    share = np.concatenate([voices.weight[own] / voices.weight[own].sum() for own in parts])
+def _ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats, Ints]:
+    """When messages of some sequences end, ns, in order; each one's share of its sequence, and which sequence that is."""
+    parts = [sequences.records(v) for v in picked.tolist()]
+    at = np.concatenate([sequences.end[own] for own in parts]).astype(np.float64)
+    share = np.concatenate([sequences.weight[own] / sequences.weight[own].sum() for own in parts])
     of = np.repeat(np.arange(len(picked)), [own.stop - own.start for own in parts])
     order = np.argsort(at, kind="stable")
     return at[order], share[order], of[order]
 
 
-def _counted(voices: Voices, picked: Ints) -> Floats:
-    """What each voice moved in each part of the clock, relative to its mean."""
-    _, share, of = _ended(voices, picked)
-    share_of_clock = share * _weight(voices, picked)[of]
+def _counted(sequences: Sequences, picked: Ints) -> Floats:
+    """What each sequence moved in each part of the clock, relative to its mean."""
+    _, share, of = _ended(sequences, picked)
+    share_of_clock = share * _weight(sequences, picked)[of]
     told = np.cumsum(share_of_clock) - share_of_clock / 2
     place = of * c.BINS + np.minimum((told * c.BINS).astype(np.int64), c.BINS - 1)
     moved: Floats = np.bincount(place, share * c.BINS, len(picked) * c.BINS).astype(np.float64)
     return moved.reshape(len(picked), c.BINS)
 
 
-def _bursts(voices: Voices, picked: Ints) -> tuple[Floats, list[Floats]]:
-    """Times at which bursts begin or end, and each voice's share that had moved by then: a burst moves at an even rate."""
+def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
+    """Times at which bursts begin or end, and each sequence's share that had moved by then: a burst moves at an even rate."""
     knots, moved = [], []
     for v in picked.tolist():
-        own = voices.records(v)
-        begin, end = voices.start[own], np.maximum(voices.end[own], voices.start[own] + 1)
-        rate = voices.weight[own] / voices.weight[own].sum() / (end - begin)
+        own = sequences.records(v)
+        begin, end = sequences.start[own], np.maximum(sequences.end[own], sequences.start[own] + 1)
+        rate = sequences.weight[own] / sequences.weight[own].sum() / (end - begin)
         at = np.concatenate([begin, end])
         order = np.argsort(at, kind="stable")
         at = at[order].astype(np.float64)

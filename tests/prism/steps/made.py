@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prism.steps.record_sequences import voices_of
+from prism.steps.record_sequences import sequences_of
 from tests.prism.evidence.made import MS, Wire
 
 
@@ -20,9 +20,9 @@ def buckets(steps=10, period=100, jitter=0.0, hang=(), seed=0, signal=True):
     return wire, np.array(ends)
 
 
-def voices(wire):
+def sequences(wire):
     flows = wire.flows()
-    return voices_of(flows, np.arange(len(flows)))
+    return sequences_of(flows, np.arange(len(flows)))
 
 
-__all__ = ["MS", "buckets", "voices"]
+__all__ = ["MS", "buckets", "sequences"]

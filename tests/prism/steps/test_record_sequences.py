@@ -1,12 +1,12 @@
 import numpy as np
 
-from prism.steps.record_sequences import chosen, classes, voices_of
+from prism.steps.record_sequences import chosen, classes, sequences_of
 from tests.prism.evidence.made import Wire
-from tests.prism.steps.made import buckets, voices
+from tests.prism.steps.made import buckets, sequences
 
 
 def test_messages_of_one_pair_and_size_are_a_voice():
-    found = voices(buckets()[0])
+    found = sequences(buckets()[0])
     assert len(found) == 8  # four edges, two sizes
     assert set(found.count.tolist()) == {10 * 3 * 6, 10}
     assert not found.bursts
@@ -22,11 +22,11 @@ def test_what_comes_at_the_start_only_stands_for_nothing():
     wire, _ = buckets()
     for k in range(20):
         wire.send(0, 2, k, 9_000_000)
-    found = voices(wire)
+    found = sequences(wire)
     assert all((found.src[k], found.dst[k]) != (0, 2) for k in chosen(found).tolist())
 
 
 def test_nothing_has_no_voices():
     flows = Wire(["a", "b"])
     flows.send(0, 1, 0, 1000)
-    assert len(chosen(voices_of(flows.flows(), np.zeros(0, np.intp)))) == 0
+    assert len(chosen(sequences_of(flows.flows(), np.zeros(0, np.intp)))) == 0

@@ -5,11 +5,11 @@ from prism.steps.step_ends import end_of, folded
 from prism.steps.step_program import period_of
 from prism.steps.step_tracking import tracked
 from prism.steps.traffic_clock import clock_of
-from tests.prism.steps.made import buckets, voices
+from tests.prism.steps.made import buckets, sequences
 
 
 def test_a_step_ends_where_its_operations_rest_longest():
-    found = voices(buckets()[0])
+    found = sequences(buckets()[0])
     clock = clock_of(found, chosen(found))
     mean = folded(clock, tracked(clock, period_of(clock).bins), found)
     assert mean.spent.sum() == 1 or abs(mean.spent.sum() - 1) < 1e-9

@@ -5,12 +5,12 @@ from prism.steps import constants as c
 from prism.steps.record_sequences import chosen
 from prism.steps.step_program import period_of
 from prism.steps.traffic_clock import Clock, clock_of
-from tests.prism.steps.made import buckets, voices
+from tests.prism.steps.made import buckets, sequences
 
 
 @pytest.mark.parametrize("made", [{}, {"jitter": 0.3}, {"hang": (2, 7)}, {"steps": 60}, {"period": 600_000}, {"period": 20}])
 def test_a_step_is_the_shortest_word_that_repeats(made):
-    found = voices(buckets(**made)[0])
+    found = sequences(buckets(**made)[0])
     period = period_of(clock_of(found, chosen(found)))
     assert c.BINS / period.bins == pytest.approx(made.get("steps", 10), rel=0.02)
 

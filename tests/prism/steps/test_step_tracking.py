@@ -5,11 +5,11 @@ from prism.steps.record_sequences import chosen
 from prism.steps.step_program import period_of
 from prism.steps.step_tracking import settled, tracked
 from prism.steps.traffic_clock import clock_of
-from tests.prism.steps.made import buckets, voices
+from tests.prism.steps.made import buckets, sequences
 
 
 def test_every_step_has_a_place_and_they_are_even():
-    found = voices(buckets(steps=12, jitter=0.2)[0])
+    found = sequences(buckets(steps=12, jitter=0.2)[0])
     clock = clock_of(found, chosen(found))
     bins = period_of(clock).bins
     for places in (tracked(clock, bins), settled(tracked(clock, bins), clock, bins)):
