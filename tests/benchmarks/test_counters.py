@@ -1,7 +1,10 @@
+import math
+
 import numpy as np
 
 from benchmarks.counters import fabric, main, score
 from prism.counters.port_jobs import PortJob
+from prism.counters.server_checks import Agreement
 
 
 def test_a_small_fabric(capsys):
@@ -11,7 +14,8 @@ def test_a_small_fabric(capsys):
 
 def test_a_perfect_answer():
     _, truth = fabric(np.random.default_rng(0), 64, 300)
+    unknown = Agreement(0, math.nan, ())
     both = zip(truth.jobs, truth.periods, strict=True)
-    found = [PortJob(tuple(ports), (), period, 1.0, 1.0, 1.0, (), ()) for ports, period in both]
+    found = [PortJob(tuple(ports), (), period, 1.0, 1.0, 1.0, (), (), unknown) for ports, period in both]
     told = score(found, truth)
     assert told["whole"] == told["jobs"] == told["right"] == told["claims"]
