@@ -12,5 +12,5 @@ def test_the_truth_of_a_hang_and_a_restart():
         "jobs": {"A": {"start_ns": 0, "steps": {"0": steps}}, "A-restart": {"start_ns": 11 * S, "steps": {"0": again}}},
         "faults": [{"kind": "hang", "start_ns": 6 * S, "end_ns": 8 * S}],
     }
-    assert truth_of(truth, "A", S // 2).ratio == pytest.approx(1 - (1 + 3 + 2) / 14)  # warm-up, hang, restart
-    assert truth_of(truth, "A", S).ratio == pytest.approx(1 - (3 + 2) / 13)  # the launch is not on the wire
+    assert truth_of(truth, "A", S // 2).ratio == pytest.approx(1 - (1 + 2 + 2) / 14)  # warm-up, hang, restart
+    assert truth_of(truth, "A", S).ratio == pytest.approx(1 - (2 + 2) / 13)  # the launch is not on the wire
